@@ -23,6 +23,7 @@ from tests.chromium import find_chromium, launch
 from tests.engines import in_ci
 from tests.operations.databases import Databases
 from tests.people.records import an_administrator
+from tests.schema_template import schema_template
 
 # A slow machine is no fault of the code. In CI the examples are always the same: red means something changed.
 # Every run has other examples; so fewer than Hypothesis' hundred find as much in the end.
@@ -76,8 +77,22 @@ def clean_cache():
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup, django_db_blocker):
+def store_schema(pytestconfig, django_db_modify_db_settings_parallel_suffix, django_db_blocker):
+    """``store_schema()`` keeps what the migrations made, unless a run before has."""
+    with django_db_blocker.unblock(), schema_template(pytestconfig.rootpath) as store:
+        yield store
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(store_schema):
+    """The database of the tests begins as a copy of what a run before has kept."""
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup, django_db_blocker, store_schema):
     """Nobody uses the database of the tests any more when it is deleted."""
+    with django_db_blocker.unblock():
+        store_schema()
     yield
     with django_db_blocker.unblock():
         races.close_connections()
@@ -171,6 +186,7 @@ def browser_profile(browser, live_server):
     """One profile for all tests: styles and scripts come out of its cache after the first page."""
     context = browser.new_context(base_url=live_server.url)
     context.set_default_timeout(15_000)
+    context.new_page()  # the pages of tests are tabs beside it, which cost less than windows
     yield context
     context.close()
 
@@ -201,7 +217,7 @@ def open_window(browser_profile, live_server):
         return page
 
     yield opened
-    for page in browser_profile.pages:
+    for page in browser_profile.pages[1:]:
         if page.url.startswith(live_server.url):
             page.evaluate("localStorage.clear()")
         page.close()

@@ -6,12 +6,13 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
 
-from tests import engines, postgres
+from tests import engines, postgres, schema_template
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -109,3 +110,21 @@ def test_one_engine_can_be_requested():
     assert engines.chosen_engines(["-x"]) == (["sqlite", "postgresql"], ["-x"])
     with pytest.raises(SystemExit, match="no engine oracle"):
         engines.chosen_engines(["--engine=oracle"])
+
+
+def test_the_schema_is_made_anew_when_a_migration_or_what_it_imports_changes(tmp_path, monkeypatch):
+    app, imported = SimpleNamespace(path=str(tmp_path)), tmp_path / "search_indexes.py"
+    migration = tmp_path / "migrations" / "0001_initial.py"
+    migration.parent.mkdir()
+    monkeypatch.setattr(schema_template.apps, "get_app_configs", lambda: [app])
+    monkeypatch.setattr(schema_template, "find_spec", lambda name: SimpleNamespace(origin=str(imported)))
+
+    def fingerprint(text, text_of_imported):
+        migration.write_text(text)
+        imported.write_text(text_of_imported)
+        return schema_template.fingerprint()
+
+    importing = "from apps.core.search_indexes import create_search_index"
+    texts = [("", ""), (importing, ""), (importing, "x = 1")]
+    assert len({fingerprint(*each) for each in texts}) == 3
+    assert fingerprint("", "x = 1") == fingerprint("", "")

@@ -232,7 +232,7 @@ def by_import(entity_set, body, client, folder):
     path.write_text(json.dumps([body]))
     lines = []
     options = ImportOptions(errors=folder / "errors.json")
-    import_file(entity_set, path, options, ImportDisplay(show_issue=lambda issue: lines.append(issue.line)))
+    import_file(entity_set, path, options, ImportDisplay(show_issue=lambda issue, line: lines.append(line)))
     issues = [ISSUE.match(line) for line in lines]
     return {(each["code"], each["column"] or each["target"]) for each in issues}
 

@@ -7,6 +7,7 @@ from django import forms
 from django.contrib import admin
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
@@ -209,7 +210,7 @@ class WebhookMessageAdmin(ReadOnlyAdmin):
 
     list_display = ("creation_date", "webhook", "state_label", "attempts", "result", "next_attempt")
     list_select_related = ("webhook__application",)
-    list_filter = ("state",)
+    list_filter = (("state", ChoicesDropdownFilter),)
     fields = ("webhook", "creation_date", "state", "attempts", "result", "next_attempt", "body")
     readonly_fields = fields
     actions = ("send_again_selected",)

@@ -12,6 +12,7 @@ import http.client
 import json
 import secrets
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +25,7 @@ from apps.access.outgoing import AddressRefused, check_address, post
 from apps.core import history, saving
 from apps.core.models import Subscriber
 from apps.core.read_log import READ_LOG
+from apps.core.services import Checks, update_records
 from apps.odata import clock
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
@@ -102,11 +104,7 @@ def create_webhooks(drafts: Sequence[SecretDraft]) -> list[Any]:
     return saving.insert_records(Webhook, drafts, columns)
 
 
-def update_webhooks(drafts: Sequence[Draft]) -> list[Any]:
-    """Change what drafts of existing webhooks give; the keys of those changed."""
-    existing = saving.load_existing(Webhook, drafts)
-    saving.validate(Webhook, drafts, WEBHOOK_RULES, existing)
-    return saving.save_changes(Webhook, drafts, existing)
+update_webhooks = partial(update_records, Webhook, checks=Checks(WEBHOOK_RULES))
 
 
 def renew_webhook_secret(webhook: Webhook) -> str:

@@ -37,7 +37,7 @@ def set_archive_dates(model: Any, dates: Sequence[tuple[Any, Any, Any]]) -> None
     for key, _, after in dates:
         by_date[after].append(key)
     for date, keys in by_date.items():
-        records = model._base_manager.filter(AnyOf(model._meta.pk, keys))
+        records = model._base_manager.filter(AnyOf("pk", keys))
         records.update(archive_date=date, modify_date=clock.now())
     history.write_changes(
         model,

@@ -10,12 +10,11 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
-from django.db import DEFAULT_DB_ALIAS, connection, connections, models
-from psycopg import ClientCursor
+from django.db import connection, models
 from psycopg.types.json import Jsonb
 
 from apps.odata import clock
-from apps.odata.batched_queries import Statement, array_of_guids, by_name
+from apps.odata.batched_queries import Statement, array_of_guids, text_of_trip
 from apps.odata.declaration.schema import final_field
 
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, each time two trips more.
@@ -27,12 +26,27 @@ BATCH = 2_000
 Adapter = Callable[[Any], Any]
 
 
+ValueMaker = Callable[[Sequence[Any]], Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenColumns:
+    """The columns of a table that rows are written to; ``statement`` inserts one row.
+
+    Rows may lack normalised texts and columns that have a default: the last ``fields``, by ``makers``.
+    """
+
+    table: str
+    fields: tuple[models.Field, ...]
+    makers: tuple[ValueMaker, ...]
+    statement: str
+
+
 @dataclass(frozen=True, slots=True)
 class Insert:
     """Rows of Python values for a table."""
 
-    table: str
-    fields: tuple[models.Field, ...]
+    columns: WrittenColumns
     rows: Iterable[Sequence[Any]]
 
 
@@ -51,7 +65,7 @@ class WriteBatch:
 
     def execute(self, sql: str, params: Sequence[Any]) -> None:
         """Add a statement."""
-        self.writes.append(Statement(sql, params))
+        self.writes.append(Statement(sql, params, label=first_words(sql)))
 
     def insert(
         self, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]
@@ -61,10 +75,10 @@ class WriteBatch:
         Columns that are not named get the field's default, normalised columns the form of their text, keys
         that the database numbers their number. The rows are taken when the batch is sent.
         """
-        fields, makers = written_fields(model, tuple(columns))
-        if makers:
+        written = find_columns(model, tuple(columns))
+        if makers := written.makers:
             rows = ((*row, *[make(row) for make in makers]) for row in rows)
-        self.writes.append(Insert(model._meta.db_table, fields, rows))
+        self.writes.append(Insert(written, rows))
 
     def set_flag(self, model: type[models.Model], column: str, keys: Sequence[UUID]) -> None:
         """Add that a boolean column becomes true in the records with these guids."""
@@ -104,17 +118,9 @@ def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterabl
     batch.send()
 
 
-ValueMaker = Callable[[Sequence[Any]], Any]
-
-
 @lru_cache(maxsize=256)
-def written_fields(
-    model: type[models.Model], columns: tuple[str, ...]
-) -> tuple[tuple[models.Field, ...], tuple[ValueMaker, ...]]:
-    """The fields of these columns, then those of columns that rows lack; and what makes the values of these.
-
-    Rows lack normalised texts, and columns that have a default.
-    """
+def find_columns(model: type[models.Model], columns: tuple[str, ...]) -> WrittenColumns:
+    """The columns that rows with these attributes (``client_id``) are written to."""
     fields = {field.attname: field for field in model._meta.concrete_fields}
     makers: dict[str, ValueMaker] = {}
     for name, field in fields.items():
@@ -125,7 +131,10 @@ def written_fields(
             makers[name] = normalised_maker(field, columns.index(str(text_field)))
         elif field.has_default():
             makers[name] = default_maker(field)
-    return tuple(fields[name] for name in (*columns, *makers)), tuple(makers.values())
+    written = tuple(fields[name] for name in (*columns, *makers))
+    table, places = model._meta.db_table, ", ".join(["%s"] * len(written))
+    statement = f"INSERT INTO {quote_name(table)} ({column_list(written)}) VALUES ({places})"  # noqa: S608  our own names
+    return WrittenColumns(table, written, tuple(makers.values()), statement)
 
 
 def normalised_maker(field: Any, position: int) -> ValueMaker:
@@ -149,52 +158,34 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
             if isinstance(write, Statement):
                 waiting.append(write)
                 continue
+            columns = write.columns
             rows = adapt_rows(
-                write.rows, [Jsonb if isinstance(f, models.JSONField) else None for f in write.fields]
+                write.rows, [Jsonb if isinstance(f, models.JSONField) else None for f in columns.fields]
             )
             first = list(islice(rows, FEW + 1))
             if len(first) <= FEW:
-                sql = insert_statement(write.table, write.fields)
-                waiting += [Statement(sql, row) for row in first]
+                label = first_words(columns.statement)
+                waiting += [Statement(columns.statement, row, label=label) for row in first]
                 continue
-            execute_statements(cursor, waiting)
+            execute_together(cursor, waiting)
             waiting = []
             # Unlike execute, copy would let the driver's own errors through, and callers catch Django's.
-            statement = f"COPY {quote_name(write.table)} ({column_list(write.fields)}) FROM STDIN"
+            statement = f"COPY {quote_name(columns.table)} ({column_list(columns.fields)}) FROM STDIN"
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in chain(first, rows):
                     copy.write_row(row)
-        execute_statements(cursor, waiting)
+        execute_together(cursor, waiting)
 
 
-def execute_statements(cursor: Any, statements: Sequence[Statement]) -> None:
-    """Execute statements in one trip."""
-    if connection.features.uses_server_side_binding:  # type: ignore[attr-defined]
-        for statement in statements:
-            cursor.execute(statement.sql, statement.params)
-    elif statements:
-        # With their values written in: psycopg takes its time to read a long statement with many places, and
-        # keeps what it read of short ones.
-        # Taken once: the connection is looked up by thread whenever it is named.
-        database = connections[DEFAULT_DB_ALIAS]
-        mogrify = ClientCursor(database.connection).mogrify
-        texts = [
-            mogrify(by_name(database, first_words(each.sql), each.sql), each.params) for each in statements
-        ]
-        cursor.execute("; ".join(texts))
+def execute_together(cursor: Any, statements: Sequence[Statement]) -> None:
+    if statements:
+        cursor.execute(text_of_trip(cursor.db, statements))
 
 
 @lru_cache(maxsize=256)
 def first_words(sql: str) -> str:
     """What names a statement in logs: which table it writes, without quotes and values."""
     return sql.replace('"', "").partition("(")[0].partition("%")[0].strip()
-
-
-@lru_cache(maxsize=256)
-def insert_statement(table: str, fields: tuple[models.Field, ...]) -> str:
-    """An INSERT of one row."""
-    places = ", ".join(["%s"] * len(fields))
-    return f"INSERT INTO {quote_name(table)} ({column_list(fields)}) VALUES ({places})"  # noqa: S608  our own names
 
 
 # --- SQLite ---------------------------------------------------------------------------------------------
@@ -205,8 +196,10 @@ def send_to_sqlite(writes: Sequence[Statement | Insert]) -> None:
         for write in writes:
             if isinstance(write, Statement):
                 cursor.execute(write.sql, write.params)
-            elif rows := list(adapt_rows(write.rows, [sqlite_adapter(field) for field in write.fields])):
-                cursor.executemany(insert_statement(write.table, write.fields), rows)
+                continue
+            adapters = [sqlite_adapter(field) for field in write.columns.fields]
+            if rows := list(adapt_rows(write.rows, adapters)):
+                cursor.executemany(write.columns.statement, rows)
 
 
 def sqlite_adapter(field: models.Field) -> Adapter | None:

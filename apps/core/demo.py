@@ -23,7 +23,7 @@ from django.utils.module_loading import import_string
 
 from apps.core.bulk_insert import plain
 from apps.core.models import normalised
-from apps.core.services import archive_service, service_of
+from apps.core.services import service_of
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 
@@ -154,7 +154,7 @@ class Context:
     def archive(self, model: type[models.Model], records: Iterable[Any]) -> None:
         """Archive records; sets that follow do not refer to them."""
         keys = {record.pk for record in records}
-        archive_service(model)(model._default_manager.filter(pk__in=keys))
+        service_of(model, "archive")(model._default_manager.filter(pk__in=keys))
         self.records[model] = [each for each in self.records[model] if each.pk not in keys]
 
 
@@ -201,7 +201,7 @@ def load_lookups(
     missing = [draft_of(model, **row, **common) for row in rows if names[row["name"]] not in known]
     keys = service_of(model, "create")(missing)
     if is_archived:
-        archive_service(model)(existing.filter(pk__in=keys))
+        service_of(model, "archive")(existing.filter(pk__in=keys))
     found = {record.name_key: record for record in existing.all()}
     return {name: found[name_key] for name, name_key in names.items()}
 

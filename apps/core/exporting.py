@@ -112,14 +112,15 @@ def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[A
 
 
 def write_csv(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
-    file.writelines(line.encode() for line in csv_lines(wanted, records))
+    lines = csv_lines([column.name for column in wanted], rows_of(wanted, records))
+    file.writelines(line.encode() for line in lines)
 
 
-def csv_lines(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[str]:
+def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """The lines of a CSV file, with a byte order mark, by which spreadsheets know that it is UTF-8."""
     writer: Any = csv.writer(Echo())
-    yield "\ufeff" + writer.writerow(column.name for column in wanted)
-    for row in rows_of(wanted, records):
+    yield "\ufeff" + writer.writerow(header)
+    for row in rows:
         yield writer.writerow(map(formula_safe, row))
 
 

@@ -21,7 +21,7 @@ from apps.core.history import Author
 from apps.core.history_display import model_of
 from apps.core.importing.tables import ImportFileError
 from apps.core.models import Change, FileExport, FileExportPart, Notice
-from apps.core.notices import NewNotice, write_notices
+from apps.core.notices import write_notices
 from apps.core.read_log import READ_LOG
 from apps.core.task_queue import has_failed, task_author
 from apps.odata.declaration.service import get_service
@@ -68,7 +68,8 @@ def finish_export(file_export: FileExport, status: Status, message: str = "") ->
         if status == Status.FAILED:
             text = f"Your export failed: {file_export}. {message}"
         url = reverse("admin:core_fileexport_file", args=[file_export.pk])
-        write_notices([NewNotice(file_export.staff_id, Notice.Kind.FINISHED, text, url)])
+        kind = Notice.Kind.FINISHED
+        write_notices([Notice(staff_id=file_export.staff_id, kind=kind, text=text, url=url)])
 
 
 @task()

@@ -18,11 +18,11 @@ from django_tasks import TaskContext, task
 from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
 from apps.core.importing.kinds import ImportKind, ImportOrder, import_kinds, short
-from apps.core.importing.report import ShownIssue
+from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.importing.tables import ImportFileError
 from apps.core.models import Change, FileImport, Notice
-from apps.core.notices import NewNotice, write_notices
+from apps.core.notices import write_notices
 from apps.core.task_queue import has_failed, task_author
 
 Status = FileImport.Status
@@ -43,20 +43,17 @@ class RowIssues:
 
 
 class IssueCollector:
-    """Collects the issues of the first rows that have any, and counts all."""
+    """Collects the issues of the first rows that have any."""
 
     def __init__(self, kind: ImportKind) -> None:
-        self.kind, self.rows, self.texts = kind, list[RowIssues](), list[str]()
+        self.kind, self.rows = kind, list[RowIssues]()
 
-    def add(self, issue: ShownIssue) -> None:
-        sentence = short_sentence(self.kind.plain(issue.sentence))
-        if issue.row is None:
-            self.texts.append(sentence)
-            return
+    def add(self, issue: RowIssue, line: str) -> None:
         if not self.rows or self.rows[-1].number != issue.row.number:
             if len(self.rows) == SHOWN_ROWS:
                 return
             self.rows.append(RowIssues(issue.row.number, [short(cell) for cell in issue.row.cells]))
+        sentence = short_sentence(self.kind.plain(issue.message))
         self.rows[-1].issues.append((issue.column, issue.is_warning, sentence))
 
 
@@ -133,7 +130,8 @@ def finish(file_import: FileImport, status: Status, **values: Any) -> None:
         )
         text = f"{file_import.file_name}: {status.lower()}. {file_import.message or done}"
         url = reverse("admin:core_fileimport_file", args=[file_import.pk])
-        write_notices([NewNotice(file_import.staff_id, Notice.Kind.FINISHED, text, url)])
+        kind = Notice.Kind.FINISHED
+        write_notices([Notice(staff_id=file_import.staff_id, kind=kind, text=text, url=url)])
 
 
 @task(takes_context=True)
@@ -174,7 +172,7 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
         file_import,
         Status.CHECKED if is_check else Status.IMPORTED,
         counts=counts,
-        notices=[*notices, *collector.texts],
+        notices=notices,
         issues=[asdict(row) for row in collector.rows],
         rejected_rows=rejected_rows,
     )

@@ -52,11 +52,11 @@ def as_author(who: Author) -> Iterator[None]:
 
 def loaded_values(record: models.Model) -> dict[str, Any]:
     """The values of the record's loaded columns, without the normalised columns."""
-    loaded = record.__dict__  # an attribute that is not loaded would be read from the database
+    deferred = record.get_deferred_fields()  # they would be read from the database
     return {
-        field.attname: loaded[field.attname]
+        field.attname: getattr(record, field.attname)
         for field in record._meta.concrete_fields
-        if field.attname in loaded and not hasattr(field, "text_field")
+        if field.attname not in deferred and not hasattr(field, "text_field")
     }
 
 
@@ -68,7 +68,7 @@ def differences(record: Any, columns: Iterable[str] | None = None) -> dict[str, 
     before = getattr(record, "_stored", {})
     left_out = {"creation_date", "modify_date", *record.unrecorded_columns}
     found: dict[str, list[Any]] = {}
-    values = loaded_values(record) if columns is None else {name: record.__dict__[name] for name in columns}
+    values = loaded_values(record) if columns is None else {name: getattr(record, name) for name in columns}
     for name, value in values.items():
         if name in left_out or name not in before or values_are_equal(before[name], value):
             continue
@@ -111,12 +111,8 @@ def record_save(record: Any, adding: bool) -> None:
     write_entries(type(record), [record.pk], kind, changed)
 
 
-def record_delete(record: Any) -> None:
-    """Write the entry of a record about to be deleted, with all its values."""
-    write_entries(type(record), [record.pk], "Deleted", deleted_values(record))
-
-
 def deleted_values(record: Any) -> dict[str, list[Any]]:
+    """The differences in the entry of a record about to be deleted: all its values."""
     return {
         name: [json_value(value), None]
         for name, value in loaded_values(record).items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.text import capfirst
 
-from apps.core.models import Change
+from apps.core.models import Change, LogEntry
 
 #: Shown for a missing value.
 NO_VALUE = "–"
@@ -61,11 +61,6 @@ def changes_of(record: models.Model) -> models.QuerySet[Change]:
     return Change.objects.filter(record_type=record._meta.label_lower, record_key=str(record.pk))
 
 
-def changes_by(person: Any) -> models.QuerySet[Change]:
-    """What a person changed, newest first."""
-    return Change.objects.filter(staff_id=person.pk)
-
-
 def history_lines(changes: Iterable[Change]) -> list[HistoryLine]:
     """The changes as they are shown; one query for each model that they refer to, however many they are."""
     changes = list(changes)
@@ -78,16 +73,12 @@ Names = dict[type[models.Model], dict[str, str]]
 
 def history_line(change: Change, names: Names) -> HistoryLine:
     model = model_of(change.record_type)
-    who, record, url = change.application or "System", change.record_type, None
+    record, url = change.record_type, None
     differences: list[Difference] = []
-    if change.staff_id is not None:
-        who = names[get_user_model()].get(str(change.staff_id), "A deleted staff member")
     if model is not None:
         name = names.get(model, {}).get(change.record_key)
         record = name or f"{model._meta.verbose_name} {change.record_key}"
-        if name and admin.site.is_registered(model):
-            page: Any = admin.site.get_model_admin(model)
-            url = reverse(f"admin:{page.url_name(page.main_page)}", args=[change.record_key])
+        url = record_url(model, change.record_key) if name else None
         if change.kind != Change.Kind.CREATED:
             differences = [
                 difference_of(model, column, before, after, names)
@@ -96,7 +87,7 @@ def history_line(change: Change, names: Names) -> HistoryLine:
             ]
     return HistoryLine(
         at=change.at,
-        who=who,
+        who=author_name(change, names[get_user_model()]),
         channel=change.channel,
         kind=change.kind,
         record=record,
@@ -104,6 +95,21 @@ def history_line(change: Change, names: Names) -> HistoryLine:
         colour=COLOURS.get(Change.Kind(change.kind), "info"),
         differences=differences,
     )
+
+
+def author_name(entry: LogEntry, staff_names: Mapping[str, str]) -> str:
+    """Who made an entry of a log: a member of staff, an API application, or the system."""
+    if entry.staff_id is None:
+        return entry.application or "System"
+    return staff_names.get(str(entry.staff_id), "A deleted staff member")
+
+
+def record_url(model: type[models.Model], key: Any) -> str | None:
+    """The address of a record's main page; none where its model has no pages."""
+    if not admin.site.is_registered(model):
+        return None
+    page: Any = admin.site.get_model_admin(model)
+    return reverse(f"admin:{page.url_name(page.main_page)}", args=[key])
 
 
 def model_of(label: str) -> type[models.Model] | None:

@@ -4,8 +4,8 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.conf import settings
 from django.core.mail import send_mail
@@ -24,40 +24,25 @@ from apps.odata import clock
 SINGLE_NOTICES = 3
 
 
-@dataclass(frozen=True, slots=True)
-class NewNotice:
-    """A notice to write; one whose ``key`` another notice has is left out."""
-
-    staff_id: Any
-    kind: Notice.Kind
-    text: str
-    url: str
-    key: str | None = None
-
-
 #: What is due on a day, by the apps that own the records.
-DUE_NOTICES: list[Callable[[dt.date], Iterable[NewNotice]]] = []
+DUE_NOTICES: list[Callable[[dt.date], Iterable[Notice]]] = []
 
 
 @transaction.atomic
-def write_notices(notices: Sequence[NewNotice]) -> int:
-    """Store the notices, and let those be mailed whose person wants it; how many are new."""
+def write_notices(notices: Sequence[Notice]) -> int:
+    """Store new notices, and let those be mailed whose person wants it; how many were stored.
+
+    One whose ``key`` another notice has is left out.
+    """
     keys = [notice.key for notice in notices if notice.key]
     known = set(Notice.objects.filter(key__in=keys).values_list("key", flat=True)) if keys else set()
     new = [notice for notice in notices if notice.key is None or notice.key not in known]
-    written = Notice.objects.bulk_create(
-        Notice(
-            staff_id=each.staff_id,
-            kind=each.kind,
-            text=each.text[:300],
-            url=without_prefix(each.url),
-            key=each.key,
-        )
-        for each in new
-    )
-    wanted = NoticePreference.objects.filter(staff__in={each.staff_id for each in new}, by_mail=True)
+    for notice in new:
+        notice.text, notice.url = notice.text[:300], without_prefix(notice.url)
+    Notice.objects.bulk_create(new)
+    wanted = NoticePreference.objects.filter(staff__in={notice.staff_id for notice in new}, by_mail=True)
     by_mail = set(wanted.values_list("staff", flat=True)) if new else set()
-    for notice in written:
+    for notice in new:
         if notice.staff_id in by_mail:
             mail_notice.enqueue(notice.pk)
     return len(new)
@@ -102,10 +87,10 @@ def notify_assigned(model: Any, column: str, assigned: Mapping[Any, Any]) -> Non
     author = history.author()
     if author.channel == Change.Channel.COMMAND:
         return
-    by_staff: defaultdict[str, list[str]] = defaultdict(list)
+    by_staff: defaultdict[UUID, list[str]] = defaultdict(list)
     for key, staff_id in assigned.items():
-        if staff_id is not None and str(staff_id) != str(author.staff_id):
-            by_staff[str(staff_id)].append(str(key))
+        if staff_id not in (None, author.staff_id):
+            by_staff[staff_id].append(str(key))
     names, page = model._meta, f"admin:{model._meta.app_label}_{model._meta.model_name}"
     notices = []
     for staff_id, keys in by_staff.items():
@@ -113,19 +98,27 @@ def notify_assigned(model: Any, column: str, assigned: Mapping[Any, Any]) -> Non
             for key, name in names_of(model, keys).items():
                 text = f"Assigned to you: {names.verbose_name} {name}"
                 url = reverse(f"{page}_change", args=[key])
-                notices.append(NewNotice(staff_id, Notice.Kind.ASSIGNED, text, url))
+                notices.append(Notice(staff_id=staff_id, kind=Notice.Kind.ASSIGNED, text=text, url=url))
             continue
         text, once = f"{len(keys):,} {names.verbose_name_plural} were assigned to you.", None
         if author.channel == Change.Channel.IMPORT:
             text = f"An import assigned {names.verbose_name_plural} to you."
             once = f"{author.request_id} {names.label_lower} {staff_id}"
         url = f"{reverse(f'{page}_changelist')}?{column}__guid__exact={staff_id}"
-        notices.append(NewNotice(staff_id, Notice.Kind.ASSIGNED, text, url, once))
+        notice = Notice(staff_id=staff_id, kind=Notice.Kind.ASSIGNED, text=text, url=url, key=once)
+        notices.append(notice)
     if notices:
         write_notices(notices)
 
 
 # --- what is due ----------------------------------------------------------------------------------------
+
+
+def due_notice(staff_id: Any, text: str, record: Model, key: str) -> Notice:
+    """A notice that leads to the form of a record, and is written once for a key."""
+    page = f"admin:{record._meta.app_label}_{record._meta.model_name}_change"
+    url = reverse(page, args=[record.pk])
+    return Notice(staff_id=staff_id, kind=Notice.Kind.DUE, text=text, url=url, key=key)
 
 
 def write_due_notices() -> None:

@@ -180,7 +180,7 @@ def owner_query(model: type[models.Model], unique: Unique) -> PreparedQuery:
     @prepared_query
     def rows(values: Any) -> models.QuerySet[Any, Any]:
         names = [column.attname for column in unique.columns]
-        owners = model._base_manager.filter(AnyOf(unique.columns[-1], values))
+        owners = model._base_manager.filter(AnyOf(unique.columns[-1].name, values))
         return owners.order_by().values_list(*names, "pk")
 
     return rows
@@ -255,6 +255,8 @@ def insert_rows(
         elif text_field is not None:
             values = map(normalised, columns.get(text_field, [None] * len(drafts)))
         elif name not in given:
+            if field.null and not field.has_default():
+                continue
             default = own_batch.moment if field.default is clock.now else plain(field.get_default())
             values = [default] * len(drafts)
         else:
@@ -338,9 +340,7 @@ def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[An
     So that rules can validate the whole. References that are filled have their key alone. Raises
     ``PreconditionFailed`` for a record that was changed since its caller read it.
     """
-    key = model._meta.pk
-    assert key is not None
-    records = model._base_manager.filter(AnyOf(key, [draft.key for draft in drafts])).select_for_update()
+    records = model._base_manager.filter(AnyOf("pk", [draft.key for draft in drafts])).select_for_update()
     existing: dict[Any, Any] = {record.pk: record for record in records.order_by("pk")}
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     relations = [field for field in fields if field.is_relation]

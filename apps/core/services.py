@@ -1,6 +1,7 @@
-"""Services of records without rules of their own: short lists, and the organisation's settings."""
+"""The usual services of a kind of record, those of short lists, and that of the organisation's settings."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -9,40 +10,75 @@ from django.db import models
 from apps.core import archive, saving
 from apps.core.models import Subscriber
 from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft
+from apps.odata.write.drafts import Draft, Rule
 
 #: ``service(drafts)``: store the drafts and return keys; raises ``ValidationFailed`` with every issue.
-Service = Callable[..., list[Any]]
-#: ``service(records)``: change the records of a queryset and return how many; the issues of its
-#: ``ValidationFailed`` are numbered in the order of the keys.
-QuerySetService = Callable[..., int]
+#: ``service(records)``: archive the records of a queryset and return how many; its issues are numbered in the
+#: order of the keys.
+Service = Callable[..., Any]
 
 
-def create_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[Any]:
-    """Store new entries of a short list; their keys in the order of the drafts."""
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The rules and warnings of a kind of record. ``prepare`` loads and fills in what they read."""
+
+    rules: Sequence[Rule] = ()
+    warnings: Sequence[Rule] = ()
+    prepare: Callable[[Sequence[Draft]], None] = lambda drafts: None
+
+
+NO_CHECKS = Checks()
+
+
+def create_records(
+    model: type[models.Model],
+    drafts: Sequence[Draft],
+    ignore_warnings: bool = False,
+    checks: Checks = NO_CHECKS,
+) -> list[Any]:
+    """Store new records; their keys in the order of the drafts."""
     saving.apply_model_defaults(model, drafts)
-    saving.validate(model, drafts)
+    checks.prepare(drafts)
+    saving.validate(model, drafts, checks.rules)
+    saving.check_warnings(drafts, checks.warnings, ignore_warnings)
     return saving.insert_records(model, drafts)
 
 
-def update_lookups(model: type[models.Model], drafts: Sequence[Draft]) -> list[Any]:
-    """Change what drafts of existing entries give; the keys of those changed."""
+def update_records(
+    model: type[models.Model],
+    drafts: Sequence[Draft],
+    ignore_warnings: bool = False,
+    checks: Checks = NO_CHECKS,
+) -> list[Any]:
+    """Change what drafts of existing records give; the keys of those changed."""
     existing = saving.load_existing(model, drafts)
-    saving.validate(model, drafts, existing=existing)
+    checks.prepare(drafts)
+    saving.validate(model, drafts, checks.rules, existing)
+    saving.check_warnings(drafts, checks.warnings, ignore_warnings)
     return saving.save_changes(model, drafts, existing)
 
 
-def service_of(model: type[models.Model], name: Literal["create", "update"]) -> Service:
+def load_references(
+    model: type[models.Model], attribute: str, drafts: Sequence[Draft]
+) -> Mapping[Any, models.Model]:
+    """The records that the drafts refer to, by key; the drafts then have them with all their columns."""
+    referring = [draft for draft in drafts if draft.get(attribute) is not None]
+    records = model._default_manager.in_bulk({getattr(draft, attribute).pk for draft in referring})
+    for draft in referring:
+        draft.fill(attribute, records[getattr(draft, attribute).pk])
+    return records
+
+
+def service_of(model: type[models.Model], name: Literal["create", "update", "archive"]) -> Service:
     """The service that the model's resource declares, for forms and imports; else that of short lists."""
+    usual: dict[str, Service] = {
+        "create": partial(create_records, model),
+        "update": partial(update_records, model),
+        "archive": archive.archive,
+    }
     declared = get_service().by_model.get(model)
-    default = {"create": create_lookups, "update": update_lookups}[name]
-    return (declared and getattr(type(declared.resource), name)) or partial(default, model)
-
-
-def archive_service(model: type[models.Model]) -> QuerySetService:
-    """The service that archives records of the model: the one its resource declares, or the usual one."""
-    declared = get_service().by_model.get(model)
-    return (declared and type(declared.resource).archive) or archive.archive
+    service: Service | None = getattr(type(declared.resource), name) if declared else None
+    return service or usual[name]
 
 
 def save_settings(drafts: Sequence[Draft]) -> list[Any]:

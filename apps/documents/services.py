@@ -6,6 +6,7 @@ Files are in the storage before a service is called (``storage.FileBatch``).
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from django.db import connection, transaction
@@ -13,6 +14,7 @@ from django.utils import timezone
 
 from apps.core import saving
 from apps.core.bulk_insert import in_batches
+from apps.core.services import Checks, update_records
 from apps.documents.models import Document
 from apps.documents.storage import StorageUnavailable, StoredFile, document_storage, find_used_keys
 from apps.documents.validation import DOCUMENT_RULES, FILE_RULES
@@ -47,11 +49,7 @@ def create_documents(drafts: Sequence[Draft]) -> list[Any]:
     return saving.insert_records(Document, drafts)
 
 
-def update_documents(drafts: Sequence[Draft]) -> list[Any]:
-    """Change what drafts of existing documents give; the keys of those that changed."""
-    existing = saving.load_existing(Document, drafts)
-    saving.validate(Document, drafts, DOCUMENT_RULES, existing)
-    return saving.save_changes(Document, drafts, existing)
+update_documents = partial(update_records, Document, checks=Checks(DOCUMENT_RULES))
 
 
 def lock_sweeps(shared: bool = False) -> None:

@@ -81,17 +81,6 @@ class CoveringBudget(NamedTuple):
         return budget_label(self.support_item, category, self.support_purpose, self.booking_number)
 
 
-class PlanMatch(NamedTuple):
-    """A support, the plan that covers its day if any does, and the plans whose budgets are read.
-
-    Budgets are many: those of all plans of the participant are read only where no plan covers the day.
-    """
-
-    support: Support
-    plan: CoveringPlan | None
-    plans: Sequence[CoveringPlan]
-
-
 class Coverage(NamedTuple):
     """The plan and the budget that cover a support.
 
@@ -111,32 +100,33 @@ class Coverage(NamedTuple):
 @prepared_query
 def plan_query(contacts: Any) -> QuerySet[Any, Any]:
     """The unarchived plans of participants, the newest first; rows for ``load_coverages``."""
-    field = ClientEngagement._meta.get_field("participant")
-    rows = ClientEngagement.objects.filter(AnyOf(field, contacts), archive_date=None)
+    rows = ClientEngagement.objects.filter(AnyOf("participant", contacts), archive_date=None)
     days = ("plan_start_date", "plan_end_date", "no_active_plan_from_date")
     return rows.order_by("-plan_start_date", "guid").values_list(
         "participant", "pk", "participant_type", *days
     )
 
 
-def match_plans(supports: Iterable[Support], rows: Rows) -> list[PlanMatch]:
-    """The plans of each support, in the order of the supports; ``rows`` are those of ``plan_query``."""
+def match_plans(supports: Iterable[Support], rows: Rows) -> list[Sequence[CoveringPlan]]:
+    """The plans whose budgets are read for each support; ``rows`` are those of ``plan_query``.
+
+    Budgets are many: those of all plans of the participant are read only where no plan covers the day.
+    """
     plans: dict[UUID, list[CoveringPlan]] = defaultdict(list)
     for contact, key, participant_type, start, end, inactive_from in rows:
         is_pace = participant_type == ParticipantType.PACE
         plans[contact].append(CoveringPlan(key, is_pace, start, last_day_of_plan(end, inactive_from)))
-    matches = []
+    matches: list[Sequence[CoveringPlan]] = []
     for support in supports:
         of_contact = plans.get(support.contact, ())
         covering = [plan for plan in of_contact if plan.first_day <= support.day <= plan.last_day][:1]
-        matches.append(PlanMatch(support, covering[0] if covering else None, covering or of_contact))
+        matches.append(covering or of_contact)
     return matches
 
 
 def load_current_plans(contacts: Iterable[UUID]) -> Mapping[UUID, Sequence[ClientEngagement]]:
     """The unarchived plans of participants, the newest first; for callers that need whole records."""
-    field = ClientEngagement._meta.get_field("participant")
-    rows = ClientEngagement.objects.filter(AnyOf(field, contacts), archive_date=None)
+    rows = ClientEngagement.objects.filter(AnyOf("participant", contacts), archive_date=None)
     plans: dict[UUID, list[ClientEngagement]] = defaultdict(list)
     for plan in rows.order_by("-plan_start_date", "guid"):
         plans[plan.participant_id].append(plan)
@@ -156,18 +146,18 @@ BOOKING_COLUMNS = (
 
 @prepared_query
 def booking_query(plans: Any) -> QuerySet[Any, Any]:
-    rows = ServiceBooking.objects.filter(AnyOf(ServiceBooking._meta.get_field("engagement"), plans))
+    rows = ServiceBooking.objects.filter(AnyOf("engagement", plans))
     return rows.order_by("pk").values_list(*BUDGET_COLUMNS, *BOOKING_COLUMNS)
 
 
 @prepared_query
 def category_budget_query(plans: Any) -> QuerySet[Any, Any]:
-    rows = CategoryBudget.objects.filter(AnyOf(CategoryBudget._meta.get_field("engagement"), plans))
+    rows = CategoryBudget.objects.filter(AnyOf("engagement", plans))
     return rows.order_by("pk").values_list(*BUDGET_COLUMNS)
 
 
 def load_coverages(
-    supports: Iterable[Support], plan_rows: Rows, released: Mapping[UUID, Decimal] | None = None
+    supports: Sequence[Support], plan_rows: Rows, released: Mapping[UUID, Decimal] | None = None
 ) -> list[Coverage]:
     """The coverage of each support, in the order of the supports; ``plan_rows`` are those of ``plan_query``.
 
@@ -175,8 +165,13 @@ def load_coverages(
     claimed on it.
     """
     matches = match_plans(supports, plan_rows)
-    plans = {plan.pk: plan for match in matches for plan in match.plans}
-    queries = [booking_query(plans), category_budget_query(plans)] if plans else [None, None]
+    plans = {plan.pk: plan for of_support in matches for plan in of_support}
+    pace_plans = {plan.pk for plan in plans.values() if plan.is_pace}
+    other_plans = plans.keys() - pace_plans
+    queries = [
+        booking_query(other_plans) if other_plans else None,
+        category_budget_query(pace_plans) if pace_plans else None,
+    ]
     budgets: dict[UUID, list[CoveringBudget]] = defaultdict(list)
     models: tuple[type[Budget], ...] = (ServiceBooking, CategoryBudget)
     for model, rows in zip(models, fetch_all(queries), strict=True):
@@ -190,15 +185,20 @@ def load_coverages(
             budgets[plan_key].append(
                 CoveringBudget(key, model, plan_key, *days, management, remaining, category, name, *labels)
             )
-    return [find_coverage(match, budgets) for match in matches]
+    return [
+        find_coverage(support, of_support, budgets)
+        for support, of_support in zip(supports, matches, strict=True)
+    ]
 
 
 # --- the choice -----------------------------------------------------------------------------------------
 
 
-def find_coverage(match: PlanMatch, budgets: Mapping[UUID, Sequence[CoveringBudget]]) -> Coverage:
+def find_coverage(
+    support: Support, plans: Sequence[CoveringPlan], budgets: Mapping[UUID, Sequence[CoveringBudget]]
+) -> Coverage:
     """The plan of a support's day and the budget that covers it, or those that come closest."""
-    support, plan, plans = match
+    plan = next((each for each in plans if each.first_day <= support.day <= each.last_day), None)
     suitable = [
         budget for each in plans for budget in filter_budgets(support, budgets.get(each.pk, ()), each.is_pace)
     ]

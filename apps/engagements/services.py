@@ -20,6 +20,7 @@ from django.db import connection, transaction
 
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
+from apps.core.services import Checks, create_records, load_references, update_records
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import (
@@ -38,31 +39,18 @@ from apps.engagements.validation import (
     ENGAGEMENT_RULES,
     ENGAGEMENT_WARNINGS,
 )
-from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 
-# --- plans ----------------------------------------------------------------------------------------------
-
-
-def create_engagements(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new plans."""
-    saving.apply_model_defaults(ClientEngagement, drafts)
-    check_engagements(drafts, ignore_warnings)
-    return saving.insert_records(ClientEngagement, drafts)
+# --- plans, service bookings and category budgets -------------------------------------------------------
 
 
-def update_engagements(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Change what drafts of existing plans give; the keys of the plans that changed."""
-    existing = saving.load_existing(ClientEngagement, drafts)
-    check_engagements(drafts, ignore_warnings, existing)
-    return saving.save_changes(ClientEngagement, drafts, existing)
-
-
-def check_engagements(
-    drafts: Sequence[Draft], ignore_warnings: bool, existing: Mapping[Any, ClientEngagement] | None = None
-) -> None:
-    saving.validate(ClientEngagement, drafts, ENGAGEMENT_RULES, existing)
-    load_engagement_context(drafts)
-    saving.check_warnings(drafts, ENGAGEMENT_WARNINGS, ignore_warnings)
+@transaction.atomic
+def delete_budget(budget: Budget) -> None:
+    """Delete a budget that was entered by mistake; ``ValidationFailed`` for one that money was claimed on."""
+    current = type(budget)._default_manager.select_for_update().get(pk=budget.pk)
+    if current.has_claims:
+        raise ValidationFailed([(0, Issue("NotAllowed", "", f"Money was claimed on {current}: it stays."))])
+    current.delete()
 
 
 def load_engagement_context(drafts: Sequence[Draft]) -> None:
@@ -76,70 +64,6 @@ def load_engagement_context(drafts: Sequence[Draft]) -> None:
     for draft in known:
         current = plans.get(draft.participant.pk, ())
         draft.fill("other_plans", [plan for plan in current if plan.pk != draft.key])
-
-
-@transaction.atomic
-def create_support_categories() -> int:
-    """Store the scheme's categories that are missing; how many were."""
-    existing = set(SupportCategory.objects.values_list("number", flat=True))
-    missing = [each for each in CATEGORIES if each[0] not in existing]
-    for number, name, purpose in missing:
-        category = SupportCategory(
-            guid=category_guid(number), number=number, name=name, support_purpose=purpose
-        )
-        category.save(force_insert=True)
-    return len(missing)
-
-
-# --- service bookings and category budgets --------------------------------------------------------------
-
-
-#: The rules and the warnings of each kind of budget.
-BUDGET_RULES: dict[type[Budget], tuple[Sequence[Rule], Sequence[Rule]]] = {
-    ServiceBooking: (BOOKING_RULES, BOOKING_WARNINGS),
-    CategoryBudget: (CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS),
-}
-
-
-def create_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new service bookings, or new category budgets of PACE plans."""
-    saving.apply_model_defaults(model, drafts)
-    check_budgets(model, drafts, ignore_warnings)
-    return saving.insert_records(model, drafts)
-
-
-def update_budgets(model: type[Budget], drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
-    """Change what drafts of existing budgets give; the keys of the budgets that changed."""
-    existing = saving.load_existing(model, drafts)
-    check_budgets(model, drafts, ignore_warnings, existing)
-    return saving.save_changes(model, drafts, existing)
-
-
-def check_budgets(
-    model: type[Budget],
-    drafts: Sequence[Draft],
-    ignore_warnings: bool,
-    existing: Mapping[Any, Budget] | None = None,
-) -> None:
-    rules, warnings = BUDGET_RULES[model]
-    load_booking_context(drafts)
-    saving.validate(model, drafts, rules, existing)
-    saving.check_warnings(drafts, warnings, ignore_warnings)
-
-
-@transaction.atomic
-def delete_budget(budget: Budget) -> None:
-    """Delete a budget that was entered by mistake; ``ValidationFailed`` for one that money was claimed on."""
-    current = type(budget)._default_manager.select_for_update().get(pk=budget.pk)
-    if current.has_claims:
-        raise ValidationFailed([(0, Issue("NotAllowed", "", f"Money was claimed on {current}: it stays."))])
-    current.delete()
-
-
-create_bookings = partial(create_budgets, ServiceBooking)
-update_bookings = partial(update_budgets, ServiceBooking)
-create_category_budgets = partial(create_budgets, CategoryBudget)
-update_category_budgets = partial(update_budgets, CategoryBudget)
 
 
 def load_booking_context(drafts: Sequence[Draft]) -> None:
@@ -166,13 +90,32 @@ def load_booking_context(drafts: Sequence[Draft]) -> None:
         earlier_drafts[plan.pk] += draft.get("budget") or ZERO
 
 
-def load_references(model: Any, attribute: str, drafts: Sequence[Draft]) -> Mapping[Any, Any]:
-    """The records that the drafts refer to, by key; the drafts then have them with all their columns."""
-    referring = [draft for draft in drafts if draft.get(attribute) is not None]
-    records = model.objects.in_bulk({getattr(draft, attribute).pk for draft in referring})
-    for draft in referring:
-        draft.fill(attribute, records[getattr(draft, attribute).pk])
-    return records
+PLAN_CHECKS = Checks(ENGAGEMENT_RULES, ENGAGEMENT_WARNINGS, load_engagement_context)
+BOOKING_CHECKS = Checks(BOOKING_RULES, BOOKING_WARNINGS, load_booking_context)
+CATEGORY_BUDGET_CHECKS = Checks(CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS, load_booking_context)
+
+create_engagements = partial(create_records, ClientEngagement, checks=PLAN_CHECKS)
+update_engagements = partial(update_records, ClientEngagement, checks=PLAN_CHECKS)
+create_bookings = partial(create_records, ServiceBooking, checks=BOOKING_CHECKS)
+update_bookings = partial(update_records, ServiceBooking, checks=BOOKING_CHECKS)
+create_category_budgets = partial(create_records, CategoryBudget, checks=CATEGORY_BUDGET_CHECKS)
+update_category_budgets = partial(update_records, CategoryBudget, checks=CATEGORY_BUDGET_CHECKS)
+
+
+# --- support categories ---------------------------------------------------------------------------------
+
+
+@transaction.atomic
+def create_support_categories() -> int:
+    """Store the scheme's categories that are missing; how many were."""
+    existing = set(SupportCategory.objects.values_list("number", flat=True))
+    missing = [each for each in CATEGORIES if each[0] not in existing]
+    for number, name, purpose in missing:
+        category = SupportCategory(
+            guid=category_guid(number), number=number, name=name, support_purpose=purpose
+        )
+        category.save(force_insert=True)
+    return len(missing)
 
 
 # --- amounts claimed on budgets -------------------------------------------------------------------------

@@ -85,7 +85,7 @@ def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[Any]:
                 [
                     [text(organisation.name, STRONG), text("\n".join(sender))],
                     [text(str(invoice.contact), STRONG), text(recipient(invoice))],
-                    [text(facts(invoice))],
+                    [text(invoice_details(invoice))],
                 ]
             ],
             colWidths=[58 * mm] * 3,
@@ -124,7 +124,7 @@ def recipient(invoice: Invoice) -> str:
     return "\n".join(filter(None, [*street, " ".join(filter(None, place)), number]))
 
 
-def facts(invoice: Invoice) -> str:
+def invoice_details(invoice: Invoice) -> str:
     days = {"Services from": invoice.start_date, "Services to": invoice.end_date, "Due": invoice.due_date}
     dated = [f"{label} {date_format(day, 'j M Y')}" for label, day in days.items() if day]
     return "\n".join([f"Number {invoice.invoice_number}", *dated])

@@ -6,7 +6,7 @@ sends several at once::
 
     @prepared_query
     def staff_names(keys):
-        return Staff.objects.filter(AnyOf(KEY, keys)).order_by().values_list("pk", "last_name")
+        return Staff.objects.filter(AnyOf("pk", keys)).order_by().values_list("pk", "last_name")
 
     names, prices = fetch_all([staff_names(keys), price_query(products, zones)])
 """
@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models.expressions import F, Func
+from psycopg.adapt import Transformer
 
 from apps.odata.declaration.schema import final_field
 
@@ -54,14 +55,13 @@ class Statement:
 
 @dataclass(eq=False, slots=True)
 class PreparedQuery:
-    """A query whose text is made once. ``make`` gives its queryset for lists of values, for ``AnyOf``.
+    """A query whose text is made once. ``make`` gives its queryset for lists of values.
 
-    The queryset is one of ``values_list``; nothing in it but those lists may change from call to call.
-    PostgreSQL plans it once, for any values, unless it is ``planned_each_time``.
+    The queryset is one of ``values_list``; nothing in it but those lists, in ``AnyOf`` and ``AnyRowOf``, may
+    change from call to call. PostgreSQL plans it once, for any values.
     """
 
     make: Callable[..., models.QuerySet[Any, Any]]
-    planned_each_time: bool = False
     prepared: Statement | None = None
 
     def __call__(self, *values: Iterable[Any]) -> Statement:
@@ -88,13 +88,11 @@ class PreparedQuery:
             params = [param for param in params if isinstance(param, Placeholder)]
         name = f"{self.make.__module__}.{self.make.__qualname__}"
         label = name.removeprefix("apps.").partition(".<locals>")[0]
-        return Statement(sql, params, converters, "" if self.planned_each_time else label)
+        return Statement(sql, params, converters, label)
 
 
 #: ``@prepared_query`` prepares the query that a function makes of lists of values.
 prepared_query = PreparedQuery
-#: As ``prepared_query``, for a condition on several columns, whose best index depends on the values.
-query_by_values = partial(PreparedQuery, planned_each_time=True)
 
 
 def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
@@ -109,12 +107,10 @@ def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
     found: list[Rows] = []
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            params = [param for statement in statements for param in statement.params]
-            texts = [by_name(connection, statement.label, statement.sql) for statement in statements]
-            cursor.execute("; ".join(texts), params)
-            found.append(cursor.fetchall())
-            while cursor.nextset():
-                found.append(cursor.fetchall())
+            cursor.execute(text_of_trip(connection, statements))
+            # By the driver's own cursor: what Django puts around each call takes longer than the call.
+            with connection.wrap_database_errors:
+                found = [result.fetchall() for result in cursor.cursor.results()]
         else:
             for statement in statements:
                 cursor.execute(statement.sql, statement.params)
@@ -124,6 +120,23 @@ def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
         for statement, rows in zip(statements, found, strict=True)
     )
     return [[] if query is None else next(by_query) for query in queries]
+
+
+def text_of_trip(connection: Any, statements: Iterable[Statement]) -> str:
+    """The text of several statements with their values in it: PostgreSQL takes several without parameters.
+
+    The driver would read all of it for places of parameters, and only keeps what it read of short ones.
+    """
+    connection.ensure_connection()
+    with connection.wrap_database_errors:
+        literal_of = Transformer(connection.connection).as_literal
+        return "; ".join(
+            [
+                by_name(connection, each.label, each.sql)
+                % tuple([literal_of(param).decode() for param in each.params])
+                for each in statements
+            ]
+        )
 
 
 # --- statements that a connection plans once ------------------------------------------------------------
@@ -195,37 +208,62 @@ def literal(param: Any, connection: Any) -> str:
 
 
 class AnyOf(Func):
-    """A condition that a column holds any of many values: ``queryset.filter(AnyOf(field, values))``.
+    """A condition that a column holds any of many values: ``queryset.filter(AnyOf("contact", keys))``.
 
     The values are one parameter: the statement has the same text however many they are.
     """
 
     output_field = models.BooleanField()
 
-    def __init__(self, field: models.Field, values: Iterable[Any] | Placeholder) -> None:
-        super().__init__(F(field.name))
-        self.compared = final_field(field)
+    def __init__(self, path: str, values: Iterable[Any] | Placeholder) -> None:
+        super().__init__(F(path))
         self.values = values if isinstance(values, Placeholder) else list(values)
+
+    @property
+    def compared(self) -> models.Field:
+        return final_field(self.source_expressions[0].output_field)
 
     def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         column, params = compiler.compile(self.source_expressions[0])
         if not isinstance(self.compared, models.UUIDField):
             return f"{column} = ANY(%s)", [*params, self.values]
-        values: Any = self.values
-        if isinstance(values, Placeholder):
-            values = Placeholder(values.number, array_of_guids)
-        elif all(type(value) is UUID for value in values):
-            values = array_of_guids(values)
-        else:
-            return f"{column} = ANY(%s)", [*params, values]
-        return f"{column} = ANY(%s::uuid[])", [*params, values]
+        return f"{column} = ANY(%s::uuid[])", [*params, adapted(self.values, array_of_guids)]
 
     def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         column, params = compiler.compile(self.source_expressions[0])
-        adapt = partial(json_array, self.compared, connection.alias)
-        values = self.values
-        param = Placeholder(values.number, adapt) if isinstance(values, Placeholder) else adapt(values)
-        return f"{column} IN (SELECT value FROM json_each(%s))", [*params, param]
+        values = adapted(self.values, partial(json_array, self.compared, connection.alias))
+        return f"{column} IN (SELECT value FROM json_each(%s))", [*params, values]
+
+
+class AnyPairOf(Func):
+    """A condition that a reference and a text are any of many pairs of a guid and a text.
+
+    ``AnyPairOf("provider", "reference_key", pairs)``. PostgreSQL looks up each pair in an index of both
+    columns; with a list for each column it would have to guess which of them narrows more.
+    """
+
+    output_field = models.BooleanField()
+
+    def __init__(self, guid: str, text: str, pairs: Iterable[tuple[UUID, str]] | Placeholder) -> None:
+        super().__init__(F(guid), F(text))
+        self.pairs = pairs if isinstance(pairs, Placeholder) else list(pairs)
+
+    def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+        guid, text = (compiler.compile(each)[0] for each in self.source_expressions)
+        guids = adapted(self.pairs, lambda pairs: array_of_guids(guid for guid, _ in pairs))
+        texts = adapted(self.pairs, lambda pairs: [text for _, text in pairs])
+        return f"({guid}, {text}) IN (SELECT * FROM unnest(%s::uuid[], %s::text[]))", [guids, texts]
+
+    def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+        guid, text = (compiler.compile(each)[0] for each in self.source_expressions)
+        pairs = adapted(self.pairs, lambda pairs: json.dumps([(guid.hex, text) for guid, text in pairs]))
+        members = "json_extract(value, '$[0]'), json_extract(value, '$[1]')"
+        return f"({guid}, {text}) IN (SELECT {members} FROM json_each(%s))", [pairs]
+
+
+def adapted(values: Any, adapt: Callable[[Any], Any]) -> Any:
+    """The parameter that an engine takes for these values, or for those that will be in their place."""
+    return Placeholder(values.number, adapt) if isinstance(values, Placeholder) else adapt(values)
 
 
 def json_array(compared: models.Field, alias: str, values: Iterable[Any]) -> str:

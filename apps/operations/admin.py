@@ -11,20 +11,18 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, FieldTextFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import COUNT_LIMIT, AuditAdmin, DateTimeRangeFilter, RecordKindFilter
+from apps.core.admin_base import COUNT_LIMIT, AuditAdmin
 from apps.core.admin_base.audit import kind_of_record
 from apps.core.admin_base.display import link
 from apps.core.admin_base.palette import find_records, searched_pages
 from apps.core.admin_base.searching import search_words
 from apps.core.bulk_insert import in_batches
-from apps.core.history_display import model_of, names_of
+from apps.core.history_display import author_name, model_of, names_of, record_url
 from apps.core.models import PersonalDataRead
 from apps.core.read_log import key_bytes, key_from_bytes, split_keys
 from apps.operations.personal_records import Model, load_keys, person_names
@@ -72,12 +70,7 @@ def read_lines(entries: Sequence[PersonalDataRead], limit: int | None = None) ->
     keys = [list(entry_keys(each, limit)) for each in entries]
     records = load_records(chain.from_iterable(keys))
     return [
-        ReadLine(
-            staff.get(str(each.staff_id), "A deleted staff member")
-            if each.staff_id
-            else each.application or "System",
-            [records[key] for key in own],
-        )
+        ReadLine(author_name(each, staff), [records[key] for key in own])
         for each, own in zip(entries, keys, strict=True)
     ]
 
@@ -103,16 +96,9 @@ def load_records(keys: Iterable[tuple[Model, Any]]) -> dict[tuple[Model, Any], R
         persons = person_names(model, list(own))
         for key in own:
             name = names.get(str(key), "")
-            url = record_url(model, key) if name else ""
+            url = (name and record_url(model, key)) or ""
             found[model, key] = ReadRecord(str(key), name, persons.get(key, ""), url)
     return found
-
-
-def record_url(model: Any, key: Any) -> str:
-    if not admin.site.is_registered(model):
-        return ""
-    page: Any = admin.site.get_model_admin(model)
-    return reverse(f"admin:{page.url_name(page.main_page)}", args=[key])
 
 
 def search_of(request: HttpRequest, text: str) -> Search:
@@ -143,14 +129,6 @@ class PersonalDataReadAdmin(AuditAdmin):
     list_display = (
         *("at", "who", "channel_name", "kind_label", "record_kind", "record_count", "records", "persons"),
         "query",
-    )
-    list_filter = (
-        ("at", DateTimeRangeFilter),
-        ("staff", AutocompleteSelectFilter),
-        ("application", FieldTextFilter),
-        RecordKindFilter,
-        ("kind", ChoicesDropdownFilter),
-        ("channel", ChoicesDropdownFilter),
     )
     search_fields = ("request_id",)
     search_help_text = "Name or number of a person or record, whose reads are sought; application, request id"

@@ -5,6 +5,7 @@ import hmac
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -21,10 +22,6 @@ NONCE_SIZE = 16
 #: The cost of guessing a passphrase: 2 to this power, 128 MB of memory a guess; OWASP asks for no less.
 WORK_FACTOR = 17
 GREATEST_WORK_FACTOR = 20
-
-
-class DecryptionFailed(OperationError):
-    """The passphrase is another one, or the file was changed."""
 
 
 class FileEncryption:
@@ -50,25 +47,25 @@ class FileEncryption:
             yield cipher.encrypt(block_nonce(number, is_last), block, None)
 
     def decrypt(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """The stream, decrypted. Raises ``DecryptionFailed`` in place of a block that was changed."""
+        """The stream, decrypted. Raises ``OperationError`` in place of a block that was changed."""
         stream = iter(chunks)
         start = b""
         while start.count(b"\n") < 4 and (chunk := next(stream, b"")):
             start += chunk
         *lines, rest = start.split(b"\n", 4)
         if len(lines) < 4 or lines[0] + b"\n" != VERSION:
-            raise DecryptionFailed("It is not encrypted in the age format.")
+            raise OperationError("It is not encrypted in the age format.")
         header = b"\n".join(lines) + b"\n"
         file_key = self.file_keys.get(header) or self.read_header(header, lines)
         while len(rest) < NONCE_SIZE and (chunk := next(stream, b"")):
             rest += chunk
         cipher = ChaCha20Poly1305(derive_key(file_key, rest[:NONCE_SIZE], b"payload"))
-        payload = prepend(rest[NONCE_SIZE:], stream)
+        payload = chain([rest[NONCE_SIZE:]], stream)
         for number, (block, is_last) in enumerate(split_blocks(payload, BLOCK_SIZE + TAG_SIZE)):
             try:
                 yield cipher.decrypt(block_nonce(number, is_last), block, None)
             except InvalidTag:
-                raise DecryptionFailed("It was changed or cut off after it was encrypted.") from None
+                raise OperationError("It was changed or cut off after it was encrypted.") from None
 
     def make_header(self) -> bytes:
         file_key, salt = os.urandom(16), os.urandom(16)
@@ -80,12 +77,12 @@ class FileEncryption:
         return header
 
     def read_header(self, header: bytes, lines: list[bytes]) -> bytes:
-        """The key of a header. Raises ``DecryptionFailed`` for another passphrase."""
+        """The key of a header. Raises ``OperationError`` for another passphrase."""
         words = lines[1].split(b" ")
         if words[:2] != [b"->", b"scrypt"] or len(words) != 4 or not words[3].isdigit():
-            raise DecryptionFailed("It is not encrypted by a passphrase.")
+            raise OperationError("It is not encrypted by a passphrase.")
         if int(words[3]) > GREATEST_WORK_FACTOR:
-            raise DecryptionFailed("Its header asks for more work than a passphrase of ours.")
+            raise OperationError("Its header asks for more work than a passphrase of ours.")
         try:
             salt, wrapped, signature = (
                 decode(words[2]),
@@ -95,10 +92,10 @@ class FileEncryption:
             wrap_key = self.wrap_key(salt, int(words[3]))
             file_key = ChaCha20Poly1305(wrap_key).decrypt(bytes(12), wrapped, None)
         except (InvalidTag, ValueError):
-            raise DecryptionFailed("The passphrase is not the one it was encrypted with.") from None
+            raise OperationError("The passphrase is not the one it was encrypted with.") from None
         signed = header[: header.rindex(b"---") + 3]
         if not hmac.compare_digest(sign(file_key, signed), signature):
-            raise DecryptionFailed("Its header was changed after it was encrypted.")
+            raise OperationError("Its header was changed after it was encrypted.")
         self.file_keys[header] = file_key
         return file_key
 
@@ -132,11 +129,6 @@ def split_blocks(chunks: Iterable[bytes], size: int) -> Iterator[tuple[bytes, bo
             yield bytes(buffer[:size]), False
             del buffer[:size]
     yield bytes(buffer), True
-
-
-def prepend(first: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from chunks
 
 
 def encode(value: bytes) -> bytes:

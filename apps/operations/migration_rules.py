@@ -5,7 +5,7 @@ say why an impact is acceptable: ``accepted = {"LOCKS": "written once a day"}`` 
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -39,12 +39,11 @@ class Finding:
 
 @dataclass(slots=True)
 class SchemaChange:
-    """An operation with the state before it. ``new_models`` are created in the same upgrade, without rows."""
+    """An operation with the state before it."""
 
     operation: Any
     app: str
     before: ProjectState
-    new_models: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def model(self) -> str:
@@ -199,14 +198,16 @@ RULES: dict[type[Operation], Rule] = {
 def check_migration(
     migration: Any, state: ProjectState, new_models: set[tuple[str, str]] | None = None
 ) -> list[Finding]:
-    """The findings of a migration; ``state`` is the one before it, and becomes the one after it."""
+    """The findings of a migration; ``state`` is the one before it, and becomes the one after it.
+
+    ``new_models`` are created in the same upgrade, without rows.
+    """
     accepted = getattr(migration, "accepted", {})
     created = set() if new_models is None else new_models
     found: list[Finding] = []
     for operation in migration.operations:
         for each in check_operation(operation, migration.app_label, state, created):
-            reason = accepted.get(each.impact.name)
-            found.append(Finding(each.impact, each.table, each.text, each.remedy, reason))
+            found.append(replace(each, accepted=accepted.get(each.impact.name)))
         operation.state_forwards(migration.app_label, state)
         if isinstance(operation, migrations.CreateModel):
             created.add((migration.app_label, operation.name.lower()))
@@ -224,6 +225,6 @@ def check_operation(
             each.state_forwards(app, inner)
         return
     rule = RULES.get(type(operation), run_code)
-    change = SchemaChange(operation, app, state, new_models)
+    change = SchemaChange(operation, app, state)
     if rule is run_code or (app, change.model) not in new_models:
         yield from rule(change)

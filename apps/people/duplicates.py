@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from django.db.models import Q
 
@@ -37,7 +37,9 @@ class ComparedPerson:
 
     @classmethod
     def of(cls, record: Contact | Draft) -> ComparedPerson:
-        values = {name: column_value(record, name) for name in COMPARED}
+        # A draft may lack a column, or could not read it.
+        value_of = record.get if isinstance(record, Draft) else partial(getattr, record)
+        values = {name: value_of(name) for name in COMPARED}
         digits = (re.sub(r"\D", "", values[name] or "") for name in PHONES)
         return cls(
             "".join((values["scheme_number"] or "").split()) or None,
@@ -114,11 +116,6 @@ def load_candidates(people: Sequence[ComparedPerson]) -> Sequence[Contact]:
     contacts = Contact.objects.alias(lower_name=FULL_NAME)
     same = Q(scheme_number__in=numbers) | Q(lower_name__in=names)
     return list(contacts.filter(same).order_by("creation_date", "pk").only(*COMPARED, "archive_date"))
-
-
-def column_value(record: Contact | Draft, name: str) -> Any:
-    """The value of a column; ``None`` where a draft lacks it or could not read it."""
-    return record.get(name) if isinstance(record, Draft) else getattr(record, name)
 
 
 def duplicate_warnings(drafts: Sequence[Draft]) -> Iterator[tuple[int, Issue]]:

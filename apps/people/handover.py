@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 
 from apps.core import archive, history
 from apps.core.models import Notice, TimestampedModel
-from apps.core.notices import NewNotice, write_notices
+from apps.core.notices import write_notices
 from apps.odata.write.drafts import Issue, ValidationFailed
 from apps.people.merging import move_references
 from apps.people.models import Staff, Team
@@ -101,7 +101,8 @@ def notify_successor(assignment: Assignment, leaver: Staff, successor: Staff, co
     address = reverse(f"admin:{model.app_label}_{model.model_name}_changelist")
     query = urlencode(dict.fromkeys(assignment.list_filter, successor.pk))
     text = f"Handed over to you from {leaver}: {assignment.title}, {count:,}"
-    write_notices([NewNotice(successor.pk, Notice.Kind.ASSIGNED, text, f"{address}?{query}")])
+    url = f"{address}?{query}"
+    write_notices([Notice(staff=successor, kind=Notice.Kind.ASSIGNED, text=text, url=url)])
 
 
 def find_handover_issues(leaver: Staff, successors: Mapping[str, Staff]) -> Iterator[Issue]:

@@ -80,7 +80,7 @@ def undo_merge(duplicate: AnyRecord) -> int:
             differences={column.attname: [str(duplicate.pk), str(target.pk)]},
         )
         keys = [column.model._meta.pk.to_python(key) for key in moved.values_list("record_key", flat=True)]
-        records = referring_records(target, column).filter(AnyOf(column.model._meta.pk, keys))
+        records = referring_records(target, column).filter(AnyOf("pk", keys))
         count += move_references(records, column, target.pk, duplicate.pk)
     if duplicate.archive_date == moment:
         duplicate.archive_date = None
@@ -116,7 +116,7 @@ def move_references(records: QuerySet[Any], column: Any, before: Any, after: Any
     keys = list(records.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
     changed = {column.attname: [str(before), str(after)]}
     for batch in in_batches(keys):
-        rows = model._default_manager.filter(AnyOf(model._meta.pk, batch))
+        rows = model._default_manager.filter(AnyOf("pk", batch))
         rows.update(**{column.attname: after, "modify_date": clock.now()})
         history.write_entries(model, batch, "Changed", changed)
     return len(keys)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +26,8 @@ from django.utils import timezone
 
 from apps.core import archive, history, saving
 from apps.core.models import Change, Notice, Subscriber, normalised
-from apps.core.notices import NewNotice, write_notices
+from apps.core.notices import write_notices
+from apps.core.services import Checks, create_records
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, ValidationFailed, apply_rules, raise_if_invalid
@@ -57,8 +59,8 @@ class CustomFieldsDraft(Draft):
     custom_answers: Answers = MappingProxyType({})
 
 
-class StaffDraft(CustomFieldsDraft):
-    """A draft of a staff member, with what the services load for the rules.
+class RoleDraft(Draft):
+    """A draft of a role, with what the services load for the rules.
 
     ``author``: the member of staff who is signed in and changes it; none where an application or a command
     does. ``removes_administrators_by``: the member that leaves nobody who may do everything.
@@ -68,11 +70,8 @@ class StaffDraft(CustomFieldsDraft):
     removes_administrators_by: str | None = None
 
 
-class RoleDraft(Draft):
-    """A draft of a role, with the same attributes as that of a staff member."""
-
-    author: Staff | None = None
-    removes_administrators_by: str | None = None
+class StaffDraft(RoleDraft, CustomFieldsDraft):
+    """A draft of a staff member, whose rules ask the same."""
 
 
 # --- staff ----------------------------------------------------------------------------------------------
@@ -104,11 +103,11 @@ def notify_of_teams(drafts: Sequence[Draft], existing: Mapping[Any, Staff]) -> N
     who = history.author()
     write_notices(
         [
-            NewNotice(
-                draft.key,
-                Notice.Kind.ASSIGNED,
-                f"You are now a member of the team {team}",
-                f"{reverse('admin:people_staff_changelist')}?teams__id__exact={team.pk}",
+            Notice(
+                staff_id=draft.key,
+                kind=Notice.Kind.ASSIGNED,
+                text=f"You are now a member of the team {team}",
+                url=f"{reverse('admin:people_staff_changelist')}?teams__id__exact={team.pk}",
             )
             for draft in drafts
             if "teams" in draft.given and draft.key != who.staff_id and who.channel != Change.Channel.COMMAND
@@ -119,8 +118,8 @@ def notify_of_teams(drafts: Sequence[Draft], existing: Mapping[Any, Staff]) -> N
 
 def password_column(draft: Draft) -> str:
     """The password's hash, or what ``make_password(None)`` makes, a hundred times as fast."""
-    unusable = UNUSABLE_PASSWORD_PREFIX + secrets.token_urlsafe(UNUSABLE_PASSWORD_SUFFIX_LENGTH)
-    return draft.get("password") or unusable
+    no_password = UNUSABLE_PASSWORD_PREFIX + secrets.token_urlsafe(UNUSABLE_PASSWORD_SUFFIX_LENGTH)
+    return draft.get("password") or no_password
 
 
 def apply_email_consent(drafts: Iterable[Draft]) -> None:
@@ -184,9 +183,9 @@ def stored_answers(
     model: type[Staff | Client | Contact], keys: Iterable[Any]
 ) -> dict[tuple[Any, Any], CustomFieldAnswer]:
     """The answers of records by the keys of the record and of the custom field; two queries."""
-    owner: Any = CustomFieldAnswer._meta.get_field(model.__name__.lower())
+    owner = model.__name__.lower()
     found = CustomFieldAnswer.objects.filter(AnyOf(owner, keys)).prefetch_related("responses")
-    return {(getattr(answer, owner.attname), answer.custom_field_id): answer for answer in found}
+    return {(getattr(answer, f"{owner}_id"), answer.custom_field_id): answer for answer in found}
 
 
 def answers_of(record: Staff | Client | Contact) -> Answers:
@@ -234,11 +233,15 @@ def save_answers(
 # --- roles ----------------------------------------------------------------------------------------------
 
 
-def create_roles(drafts: Sequence[Draft]) -> list[Any]:
-    saving.apply_model_defaults(Role, drafts)
-    load_author(drafts)
-    saving.validate(Role, drafts, ROLE_RULES)
-    return saving.insert_records(Role, drafts)
+def load_author(drafts: Iterable[Draft]) -> None:
+    """Fill in the member of staff who is signed in."""
+    key = history.author().staff_id
+    author = None if key is None else Staff.objects.select_related("role").get(pk=key)
+    for draft in drafts:
+        draft.fill("author", author)
+
+
+create_roles = partial(create_records, Role, checks=Checks(ROLE_RULES, prepare=load_author))
 
 
 def update_roles(drafts: Sequence[Draft]) -> list[Any]:
@@ -328,14 +331,6 @@ def check_logins(staff: QuerySet[Staff], **values: Any) -> tuple[Sequence[Draft]
     load_login_context(drafts)
     raise_if_invalid(drafts, apply_rules(drafts, LOGIN_RULES))
     return drafts, existing
-
-
-def load_author(drafts: Iterable[Draft]) -> None:
-    """Fill in the member of staff who is signed in."""
-    key = history.author().staff_id
-    author = None if key is None else Staff.objects.select_related("role").get(pk=key)
-    for draft in drafts:
-        draft.fill("author", author)
 
 
 def load_login_context(drafts: Sequence[Draft]) -> None:

@@ -6,6 +6,7 @@ Each takes drafts and raises ``ValidationFailed`` with every issue; keys come in
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from apps.core import saving
+from apps.core.services import Checks, create_records, load_references, update_records
 from apps.odata import clock
 from apps.odata.write.drafts import Draft, InvalidValue
 from apps.people.models import Staff
@@ -66,7 +68,7 @@ def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
     What the change makes unavailable is cleared: an opportunity that leaves the result has no outcome.
     """
     existing = saving.load_existing(Opportunity, drafts)
-    load_references(drafts, existing)
+    load_unchanged_references(drafts, existing)
     load_teams(drafts)
     for draft in drafts:
         # A date that is only repeated may have passed meanwhile: it is not set anew.
@@ -108,14 +110,12 @@ def load_teams(drafts: Iterable[Draft]) -> None:
     prefetch_related_objects([draft.owner for draft in drafts if draft.get("owner") is not None], "teams")
 
 
-def load_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]) -> None:
+def load_unchanged_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]) -> None:
     """Fill in the whole stage, owner and outcome reasons of the records where drafts do not give them."""
     prefetch_related_objects(list(existing.values()), "outcome_reasons")
     for name, model in (("stage", OpportunityStage), ("owner", Staff)):
         incomplete = [draft for draft in drafts if name not in draft.given | draft.invalid]
-        records = model._default_manager.in_bulk({getattr(draft, name).pk for draft in incomplete})
-        for draft in incomplete:
-            draft.fill(name, records[getattr(draft, name).pk])
+        load_references(model, name, incomplete)
     for draft in drafts:
         if "outcome_reasons" not in draft.given | draft.invalid:
             draft.fill("outcome_reasons", list(existing[draft.key].outcome_reasons.all()))
@@ -124,22 +124,14 @@ def load_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]
 # --- templates ------------------------------------------------------------------------------------------
 
 
-def create_templates(drafts: Sequence[Draft]) -> list[Any]:
-    """Store new templates (interface.md 2.8)."""
-    saving.apply_model_defaults(OpportunityTemplate, drafts)
+def clear_unavailable_by_source(drafts: Sequence[Draft]) -> None:
     for draft in drafts:
         clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
-    saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES)
-    return saving.insert_records(OpportunityTemplate, drafts)
 
 
-def update_templates(drafts: Sequence[Draft]) -> list[Any]:
-    """Change what drafts of existing templates give; the keys of those that changed."""
-    existing = saving.load_existing(OpportunityTemplate, drafts)
-    for draft in drafts:
-        clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
-    saving.validate(OpportunityTemplate, drafts, TEMPLATE_RULES, existing)
-    return saving.save_changes(OpportunityTemplate, drafts, existing)
+TEMPLATE_CHECKS = Checks(TEMPLATE_RULES, prepare=clear_unavailable_by_source)
+create_templates = partial(create_records, OpportunityTemplate, checks=TEMPLATE_CHECKS)
+update_templates = partial(update_records, OpportunityTemplate, checks=TEMPLATE_CHECKS)
 
 
 def apply_templates(drafts: Sequence[Draft]) -> None:

@@ -194,14 +194,18 @@ class Server(TcpWSGIServer):
         metrics.WORKER_STARTS.inc()
         metrics.WORKERS.set(1)
         metrics.THREADS.set(self.threads)
+        next_tick = 0.0
         while self.stopped_at is None or (
             self.active_channels and time.monotonic() - self.stopped_at < STOP_SECONDS
         ):
             wasyncore.poll2(TICK_SECONDS, self._map)
             for channel in self.pool.remove_expired():
                 self.refuse(channel)
-            self.close_some()
-            self.set_gauges()
+            # The loop turns several times a request; a look at all connections each time would cost as much.
+            if time.monotonic() >= next_tick:
+                next_tick = time.monotonic() + TICK_SECONDS
+                self.close_some()
+                self.set_gauges()
             if os.getppid() != self.parent:  # killed: nobody else would stop this worker
                 self.stop()
 

@@ -17,6 +17,7 @@ NAVIGATIONS = [
     for entity_set in get_service().entity_sets
     for navigation in entity_set.type.set_navigations.values()
 ]
+SETS = [entity_set for entity_set in get_service().entity_sets if entity_set.type.set_navigations]
 each_navigation = pytest.mark.parametrize(("entity_set", "navigation"), NAVIGATIONS)
 
 
@@ -203,24 +204,31 @@ def requests_along(entity_set, navigation):
 @each_navigation
 def test_a_caller_needs_to_read_both_sets(db, entity_set, navigation):
     source, target = entity_set.path.lower(), navigation.entity_set.path.lower()
+    queries = list(requests_along(entity_set, navigation))
     narrow = Caller(an_application(f"{source}.read", name="narrow"))
-    staff = a_staff_member(
-        role=a_role(f"{entity_set.model._meta.app_label}.view_{entity_set.model._meta.model_name}")
-    )
-    session = Session()
-    session.force_login(staff)
-    member = Caller(session=session)
-    for caller in (narrow, member):
-        assert caller.get(entity_set.path).status_code == 200
-        for query in requests_along(entity_set, navigation):
-            error = refused(caller.get(entity_set.path, query), 403, "Forbidden")
-            assert navigation.entity_set.name.lower() in error["message"].lower()
-            assert (
-                refused(caller.get(f"{entity_set.path}/$count", query), 403) if "$filter" in query else True
-            )
+    assert narrow.get(entity_set.path).status_code == 200
+    for query in queries:
+        error = refused(narrow.get(entity_set.path, query), 403, "Forbidden")
+        assert navigation.entity_set.name.lower() in error["message"].lower()
+        if "$filter" in query:
+            refused(narrow.get(f"{entity_set.path}/$count", query), 403)
     wide = Caller(an_application(f"{source}.read", f"{target}.read", name="wide"))
-    for query in requests_along(entity_set, navigation):
-        assert wide.get(entity_set.path, query).status_code == 200, query
+    # Each way to read along a navigation property is tried with some of them.
+    number = sorted(entity_set.type.set_navigations).index(navigation.name)
+    assert wide.get(entity_set.path, queries[number % len(queries)]).status_code == 200
+
+
+@pytest.mark.parametrize("entity_set", SETS, ids=lambda entity_set: entity_set.name)
+def test_staff_need_to_read_both_sets(db, entity_set):
+    model = entity_set.model._meta
+    session = Session()
+    session.force_login(a_staff_member(role=a_role(f"{model.app_label}.view_{model.model_name}")))
+    member = Caller(session=session)
+    assert member.get(entity_set.path).status_code == 200
+    for number, navigation in enumerate(entity_set.type.set_navigations.values()):
+        queries = list(requests_along(entity_set, navigation))
+        error = refused(member.get(entity_set.path, queries[number % len(queries)]), 403, "Forbidden")
+        assert navigation.entity_set.name.lower() in error["message"].lower()
 
 
 def test_a_set_that_may_not_be_read_is_refused_at_every_depth(records):

@@ -54,18 +54,25 @@ class Journey:
         self.page.wait_for_selector(selector)
 
     def look_up(self, words, label):
-        """Choose a record in the field that the cursor is in, by typing, and go on to the next."""
-        page = self.page
-        page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
-        self.press(words[0])
-        page.wait_for_function("document.activeElement.classList.contains('select2-search__field')")
-        self.type(words[1:])
-        page.wait_for_function("words => document.activeElement.value === words", arg=words)
-        page.wait_for_selector(f".select2-results__option--highlighted >> text={label}")
-        self.press("Enter")
-        page.wait_for_selector(".select2-container--open", state="detached")
-        page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
-        self.press("Tab")
+        self.keys += len(words) + len(("Enter", "Tab"))
+        look_up(self.page, words, label)
+
+
+def look_up(page, words, label):
+    """Choose a record in the field that the cursor is in, by typing, and go on to the next.
+
+    Each step waits for what the one before brings about.
+    """
+    page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
+    page.keyboard.press(words[0])  # opens what is looked up
+    page.wait_for_function("document.activeElement.classList.contains('select2-search__field')")
+    page.keyboard.type(words[1:])
+    page.wait_for_function("words => document.activeElement.value === words", arg=words)
+    page.wait_for_selector(f".select2-results__option--highlighted >> text={label}")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".select2-container--open", state="detached")
+    page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
+    page.keyboard.press("Tab")
 
 
 def table():

@@ -6,6 +6,7 @@ import pytest
 
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.odata import clock
+from tests.browser.journeys import look_up
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_price, a_price_book, a_product, a_provider_invoice, an_entry
 from tests.people.records import a_client, a_contact
@@ -74,20 +75,6 @@ def search_product(page, words):
     """Type into the field of a product, and wait until something is offered."""
     page.keyboard.type(words)
     page.wait_for_selector("[data-options]:not([hidden]) [aria-selected=true]")
-
-
-def look_up(page, words, label):
-    """Choose a record by typing, and go on. Each step waits for what the one before brings about."""
-    page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
-    page.keyboard.press(words[0])  # typing opens what is looked up
-    page.wait_for_function("document.activeElement.classList.contains('select2-search__field')")
-    page.keyboard.type(words[1:])
-    page.wait_for_function("words => document.activeElement.value === words", arg=words)
-    page.wait_for_selector(f".select2-results__option--highlighted >> text={label}")
-    press(page, "Enter")
-    page.wait_for_selector(".select2-container--open", state="detached")
-    page.wait_for_function("document.activeElement.classList.contains('select2-selection')")
-    press(page, "Tab")
 
 
 def test_claims_are_entered_by_keyboard_one_provider_invoice_after_the_other(open_window, scene):

@@ -1,12 +1,18 @@
 """An import in the browser: upload, columns, preview, import, rejected rows, undo; and a large export."""
 
+import datetime as dt
+import io
+
 import pytest
+from django.core.management import call_command
 from openpyxl import load_workbook
 
 from apps.core.admin_base import exports
+from apps.funding.models import Price
 from apps.people.demo import load_roles
 from apps.people.models import Contact
 from tests.browser.journeys import Journey
+from tests.funding.guide_files import BY_ZONE, WALK, as_csv, last_year, this_year
 from tests.people.import_files import GOOD, HEADER
 from tests.people.records import a_client, a_staff_member
 from tests.tasks import run_tasks
@@ -19,9 +25,10 @@ RENAMED = HEADER.replace("Surname", "Nachname")
 
 
 @pytest.fixture
-def page(window_of, settings, tmp_path):
+def page(request, window_of, settings, tmp_path):
+    """The page of a plan manager, or of the role that a test names."""
     settings.VAR_DIR = tmp_path
-    page = window_of(user=a_staff_member(role=load_roles()["Plan manager"]))
+    page = window_of(user=a_staff_member(role=load_roles()[getattr(request, "param", "Plan manager")]))
     # Answered by this thread, so none is under way while it writes: SQLite in memory has one lock for both.
     page.route("**/progress/", lambda route: route.continue_())
     return page
@@ -69,6 +76,31 @@ def test_a_spreadsheet_with_a_fault_is_imported_and_undone(page, tmp_path):
     assert page.inner_text(".rs-import strong") == "Undone"
     assert not Contact.objects.exists()
     assert (page.errors, page.elsewhere) == ([], [])
+
+
+@pytest.mark.parametrize("page", ["Accounts officer"], indirect=True)
+def test_the_price_guide_of_the_next_year_ends_the_prices_of_the_last(page, tmp_path):
+    call_command("import_price_guide", str(as_csv(tmp_path / "last.csv", last_year())), stdout=io.StringIO())
+    path = as_csv(tmp_path / "this.csv", this_year(), header=BY_ZONE)
+    page.goto("/admin/funding/pricebook/")
+    with Journey(page, "The price guide of a new year", "Accounts officer") as journey:
+        journey.click("summary >> text=Import")
+        journey.submit(".rs-menu-links >> text=Price guide")
+        journey.clicks += 1  # choosing the file in the window of the operating system
+        page.set_input_files("[name=file]", path)
+        journey.submit("button >> text=Upload")
+        work(page)
+        journey.wait_for("text=1 current item not in this guide, left as they are")
+        journey.click("[name=end_missing]")
+        journey.submit("button >> text=Check again")
+        work(page)
+        assert "3 new" in page.inner_text(".rs-import-counts")
+        journey.wait_for("text=1 current item not in this guide, ended")
+        journey.submit("button >> text=Import 3 good records")
+        work(page)
+        journey.wait_for("text=3 ranges ended")
+    walk = Price.objects.filter(entry__product__code=WALK, zone="National").order_by("start_date")
+    assert [price.end_date for price in walk] == [dt.date(2026, 6, 30), None]
 
 
 def test_a_large_export_is_ready_when_the_bar_is_full(page, monkeypatch, tmp_path):

@@ -280,7 +280,7 @@ def test_the_history_of_all_records_is_read_only_and_takes_few_queries(
 
 
 def shown(client, **query):
-    page = client.get("/admin/core/change/", query)
+    page = get_unrendered(client, "/admin/core/change/", query)
     assert page.status_code == 200
     lines = [change.display_line for change in page.context["cl"].result_list]
     return {(line.record, line.who) for line in lines}

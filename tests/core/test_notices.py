@@ -11,9 +11,8 @@ from django.utils.module_loading import import_string
 from apps.access.services import purge_expired
 from apps.core import history
 from apps.core.models import FileImport, Notice, NoticePreference
-from apps.core.notices import NewNotice, write_due_notices, write_notices
-from apps.engagements.models import ServiceBooking
-from apps.engagements.services import create_budgets
+from apps.core.notices import write_due_notices, write_notices
+from apps.engagements.services import create_bookings
 from apps.odata import clock
 from apps.odata.write.drafts import Draft
 from apps.people.handover import TEAMS, hand_over
@@ -67,7 +66,7 @@ def test_one_sees_ones_own_notices_and_reading_one_marks_it(client, ada):
 def test_a_notice_leads_to_its_page_behind_a_prefix(client, ada, settings, written_at, prefix):
     settings.TRUST_PROXY = True
     set_script_prefix(written_at)
-    write_notices([NewNotice(ada.pk, Notice.Kind.DUE, "Due", f"{written_at}admin/people/contact/")])
+    write_notices([Notice(staff_id=ada.pk, kind="Due", text="Due", url=f"{written_at}admin/people/contact/")])
     clear_script_prefix()
     notice = Notice.objects.get()
     assert notice.url == "/admin/people/contact/"
@@ -91,8 +90,8 @@ def test_all_notices_are_marked_as_read_at_once(client, ada):
 def test_notices_are_mailed_to_whoever_wants_it(client, ada, settings):
     settings.SITE_ADDRESS = "https://records.example.org/"
     client.post(f"{NOTICES}preference/", {"by_mail": "1"})
-    write_notices([NewNotice(ada.pk, Notice.Kind.DUE, "Follow up\non Walsh", "/admin/x/")])
-    write_notices([NewNotice(a_staff_member().pk, Notice.Kind.DUE, "Not mailed", "/admin/x/")])
+    write_notices([Notice(staff_id=ada.pk, kind="Due", text="Follow up\non Walsh", url="/admin/x/")])
+    write_notices([Notice(staff_id=a_staff_member().pk, kind="Due", text="Not mailed", url="/admin/x/")])
     run_tasks()
     (sent,) = mail.outbox
     assert (sent.to, sent.subject) == ([ada.primary_email], "My organisation: Follow up on Walsh")
@@ -115,6 +114,7 @@ def test_the_end_of_an_import_is_told_and_its_check_is_not(client, ada):
 
 def test_a_new_owner_is_told_of_an_opportunity_unless_they_did_it_themselves(ada):
     owner = a_staff_member()
+    NoticePreference.objects.create(staff=owner, by_mail=True)
     opportunity = an_opportunity(owner=ada, name="Walsh")
 
     def give_to(person):
@@ -127,6 +127,8 @@ def test_a_new_owner_is_told_of_an_opportunity_unless_they_did_it_themselves(ada
     assert texts(owner) == ["Assigned to you: opportunity Walsh"]
     assert texts(ada) == []
     assert Notice.objects.get().url == f"/admin/sales/opportunity/{opportunity.pk}/change/"
+    run_tasks()
+    assert [sent.to for sent in mail.outbox] == [[owner.primary_email]]
 
 
 def test_many_opportunities_assigned_at_once_are_one_notice(ada):
@@ -148,8 +150,7 @@ def test_whoever_gets_something_to_look_after_is_told(ada):
     with history.as_author(history.Author("Back office", ada.pk)):
         update_contacts([Draft({"account_manager": staff}, given=["account_manager"], key=contact.pk)])
         update_staff([Draft({"teams": [team]}, given=["teams"], key=staff.pk)])
-        create_budgets(
-            ServiceBooking,
+        create_bookings(
             [a_booking_draft(engagement=a_plan(), category=a_category(), budget_manager=staff)],
             True,
         )

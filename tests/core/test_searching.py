@@ -7,7 +7,7 @@ from django.db import connection
 from apps.core.admin_base import COUNT_LIMIT, filters, lists
 from apps.core.admin_base.searching import search_records
 from apps.people.models import Contact
-from tests.people.records import a_contact, an_administrator
+from tests.people.records import a_contact, an_administrator, get_unrendered
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def people(db):
 )
 def test_people_are_found_by_name_or_number_in_any_spelling(client, people, text, last_names):
     client.force_login(an_administrator())
-    found = client.get("/admin/people/contact/", {"q": text}).context["cl"].result_list
+    found = get_unrendered(client, "/admin/people/contact/", {"q": text}).context["cl"].result_list
     assert [each.last_name for each in found] == last_names
 
 
@@ -78,7 +78,7 @@ def test_a_late_page_has_the_records_that_follow_the_page_before(client, people,
     for shown, limit in ((first, 10), (late, 0)):
         monkeypatch.setattr(lists, "JOINED_PAGES", limit)
         for number in (1, 2):
-            page = client.get(f"/admin/people/contact/?p={number}")
+            page = get_unrendered(client, f"/admin/people/contact/?p={number}")
             shown += [row.pk for row in page.context["cl"].result_list]
     assert first == late
     assert len(set(late)) == min(4, Contact.objects.count())

@@ -4,7 +4,6 @@ import uuid
 from decimal import Decimal
 
 import pytest
-from django.db import connection
 
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import Coverage, Support, load_coverages, plan_query
@@ -144,15 +143,14 @@ def test_a_pace_plan_covers_by_category():
     assert a_coverage(a_pace_plan(), item=None, category=16).budget is None
 
 
-def test_a_thousand_supports_take_three_queries(django_assert_num_queries):
+def test_a_thousand_supports_take_two_queries(django_assert_num_queries):
     bookings = [a_booking(category=category) for category in (1, 4, 7, 15)]
     items = {1: "01_011_0107_1_1", 4: "04_104_0125_6_1", 7: "07_002_0106_8_3", 15: "15_056_0128_1_3"}
     supports = [
         Support(booking.engagement.participant_id, DAY, item, category)
         for booking, (category, item) in zip(bookings, items.items(), strict=True)
     ] * 250
-    # PostgreSQL is asked for both kinds of budgets in one trip.
-    with django_assert_num_queries(2 if connection.vendor == "postgresql" else 3):
+    with django_assert_num_queries(2):
         found = coverages_of(supports)
         assert [each.budget.pk for each in found] == [booking.pk for booking in bookings] * 250
         assert {each.budget.remaining for each in found} == {Decimal("100.00")}

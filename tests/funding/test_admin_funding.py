@@ -26,7 +26,7 @@ def entry():
 
 def rows(client, **query):
     """What each row of the list of prices shows: code, national, remote, very remote."""
-    page = client.get(ENTRIES, query)
+    page = get_unrendered(client, ENTRIES, query)
     assert page.status_code == 200
     prices = page.context["cl"].model_admin.list_display[3:6]
     return [

@@ -1,36 +1,38 @@
 """Queries whose text is made once, and several of them in one trip."""
 
 import pytest
-from django.db import connection, models
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.odata import batched_queries
-from apps.odata.batched_queries import AnyOf, Statement, by_name, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, AnyPairOf, Statement, by_name, fetch_all, prepared_query
 from apps.people.models import Client, Staff, Team
 from tests.people.builders import a_client, a_staff_member, a_team
 
 pytestmark = pytest.mark.django_db
 
-CLIENT: models.Field = Client._meta.get_field("guid")
-TEAM: models.Field = Team._meta.get_field("id")
-NAME: models.Field = Staff._meta.get_field("last_name")
-
 
 @prepared_query
 def clients_of(keys):
-    return Client.objects.filter(AnyOf(CLIENT, keys)).order_by("pk").values_list("pk", "business_name")
+    return Client.objects.filter(AnyOf("guid", keys)).order_by("pk").values_list("pk", "business_name")
 
 
 @prepared_query
 def teams_of(keys):
-    return Team.objects.filter(AnyOf(TEAM, keys)).order_by("pk").values_list("pk", "creation_date", "name")
+    return Team.objects.filter(AnyOf("id", keys)).order_by("pk").values_list("pk", "creation_date", "name")
 
 
 @prepared_query
 def staff_called(names, firsts):
-    first: models.Field = Staff._meta.get_field("first_name")
-    rows = Staff.objects.filter(AnyOf(NAME, names), AnyOf(first, firsts))
+    rows = Staff.objects.filter(AnyOf("last_name", names), AnyOf("first_name", firsts))
     return rows.order_by("pk").values_list("pk", "last_name", "birthday", "send_birthday_reminder")
+
+
+@prepared_query
+def staff_of_pairs(pairs):
+    return (
+        Staff.objects.filter(AnyPairOf("pk", "last_name", pairs)).order_by("pk").values_list("pk", flat=True)
+    )
 
 
 def trips(call):
@@ -56,6 +58,14 @@ def test_values_are_never_part_of_the_text():
         [(staff.pk, staff.last_name, None, False)]
     ]
     assert fetch_all([staff_called(["O'Hara"], ["%s"])]) == [[]]
+
+
+def test_both_values_of_a_pair_belong_to_one_row():
+    ada, bea = a_staff_member(LastName='\'Ada, {"x"}'), a_staff_member(LastName="Bea")
+    pairs = [(ada.pk, ada.last_name), (bea.pk, ada.last_name)]
+    for some, expected in ((pairs, [(ada.pk,)]), (pairs[1:], []), ([], [])):
+        assert fetch_all([staff_of_pairs(some)]) == [expected]
+        assert list(staff_of_pairs.make(some)) == [key for (key,) in expected]
 
 
 def test_the_text_of_a_query_is_made_once():

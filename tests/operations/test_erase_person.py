@@ -10,7 +10,7 @@ from django.db.models import Sum
 from django.urls import reverse
 
 from apps.core.models import Change, Notice
-from apps.core.notices import NewNotice, write_notices
+from apps.core.notices import write_notices
 from apps.documents.models import Document
 from apps.documents.storage import document_storage
 from apps.engagements.models import ClientEngagement
@@ -19,7 +19,7 @@ from apps.funding.services.effects import recount_budgets
 from apps.odata import clock
 from apps.odata.declaration.service import get_service
 from apps.operations.services import erasure
-from apps.operations.services.erasure_plans import KEPT_COLUMNS, years_after
+from apps.operations.services.erasure_plans import RETAINED_COLUMNS, years_after
 from apps.people.models import Contact
 from apps.sales.models import Opportunity
 from tests.api.caller import Caller, an_application
@@ -64,7 +64,7 @@ def rows_with(*texts):
 def test_no_row_of_any_table_holds_anything_of_the_person(participant, staff, erase):
     texts = (NAME, BIRTHDAY.isoformat())
     page = reverse("admin:sales_opportunity_change", args=participant.keys[Opportunity])
-    write_notices([NewNotice(staff.pk, Notice.Kind.DUE, f"Follow up on {NAME}", page)])
+    write_notices([Notice(staff_id=staff.pk, kind="Due", text=f"Follow up on {NAME}", url=page)])
     tables = {table for table, _ in rows_with(*texts)}
     assert {"people_contact", "funding_claim", "documents_document", "core_change", "core_notice"} <= tables
     erase(participant.contact)
@@ -79,7 +79,9 @@ def test_the_books_keep_their_amounts_and_the_rest_is_gone(participant, erase):
     erase(participant.contact)
     assert Claim.objects.filter(provider=participant.provider).aggregate(**paid) == before
     for model, rows in keys.items():
-        assert model._base_manager.filter(pk__in=rows).count() == (len(rows) if model in KEPT_COLUMNS else 0)
+        assert model._base_manager.filter(pk__in=rows).count() == (
+            len(rows) if model in RETAINED_COLUMNS else 0
+        )
     contact = Contact.objects.get(pk=participant.contact.pk)
     assert (contact.full_name, contact.birthday, contact.client) == ("Erased Erased", None, None)
     # Whoever copies what changed is told.

@@ -15,7 +15,7 @@ from apps.operations.personal_records import (
     ownerships,
     relation,
 )
-from apps.operations.services.erasure_plans import KEPT_COLUMNS, RECORD_COLUMNS
+from apps.operations.services.erasure_plans import RECORD_COLUMNS, RETAINED_COLUMNS
 from apps.operations.tables import OperationError
 from apps.people.models import Client, Contact
 from tests.engagements.builders import a_plan
@@ -101,7 +101,7 @@ def test_owners_stand_before_what_belongs_to_them():
 
 def test_a_column_of_the_books_is_kept_by_name_or_can_be_cleared():
     """A new column loses its value unless somebody keeps it; one that cannot lose it must be kept."""
-    for model, kept in KEPT_COLUMNS.items():
+    for model, kept in RETAINED_COLUMNS.items():
         columns = {column.name: column for column in model._meta.concrete_fields}
         assert kept <= set(columns)
         for name in set(columns) - kept - RECORD_COLUMNS:

@@ -78,7 +78,7 @@ def test_who_loses_all_permissions_may_sign_in_as_somebody_else(client):
 
 def test_staff_without_permissions_cannot_sign_in(client):
     person = a_staff_member(role=a_role())
-    assert "Please enter the correct" in sign_in(client, person.primary_email).content.decode()
+    assert "No open login has this" in sign_in(client, person.primary_email).content.decode()
     assert not is_signed_in(client)
 
 

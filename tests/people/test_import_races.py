@@ -35,7 +35,7 @@ def import_contacts(path, errors):
     contact = service.get_service().by_path["contact"]
     options = ImportOptions(errors=path.parent / errors)
     report = runs.import_file(
-        contact, path, options, runs.ImportDisplay(show_issue=lambda issue: issues.append(issue.line))
+        contact, path, options, runs.ImportDisplay(show_issue=lambda issue, line: issues.append(line))
     )
     return report.counts, issues
 

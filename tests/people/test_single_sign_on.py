@@ -6,11 +6,13 @@ from urllib.parse import parse_qs, urlsplit
 import jwt
 import pytest
 import requests
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from allauth.socialaccount.models import SocialAccount
 
 from apps.core.models import Change
 from tests.people.records import a_role, a_staff_member
 from tests.people.test_authentication import LOGIN, is_signed_in
+from tests.people.test_second_factors import CODE_PAGE, code_of
 
 pytestmark = pytest.mark.django_db
 PROVIDER = "https://id.example.org"
@@ -164,6 +166,17 @@ def test_a_role_requires_a_second_factor_here_unless_the_provider_asks_for_it(
     settings.OIDC_ASKS_SECOND_FACTOR = is_asked_there
     sign_in_there(client)
     assert (client.get("/admin/people/client/").status_code == 200) is is_asked_there
+
+
+def test_who_has_a_second_factor_here_is_asked_for_it_after_the_provider(client):
+    person, secret = a_colleague(), generate_totp_secret()
+    TOTP.activate(person, secret)
+    answer = sign_in_there(client)
+    assert answer.redirect_chain[-1][0] == CODE_PAGE
+    assert not is_signed_in(client)
+    answer = client.post(CODE_PAGE, {"code": code_of(secret)})
+    assert answer["Location"] == "/admin/people/client/"
+    assert is_signed_in(client)
 
 
 def test_a_callback_that_nobody_asked_for_opens_nothing(client):

@@ -8,5 +8,3 @@ from apps.core.admin import changes, file_exports, file_imports, notices, subscr
 
 admin.site.unregister(Group)  # permissions are granted by roles
 admin.site.unregister(DBTaskResult)  # what a task did is told by the records that it is about
-
-__all__ = ["changes", "file_exports", "file_imports", "notices", "subscriber"]

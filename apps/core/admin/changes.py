@@ -7,11 +7,10 @@ from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, FieldTextFilter
 from unfold.decorators import display
 
 from apps.core import history_display
-from apps.core.admin_base import AuditAdmin, DateTimeRangeFilter, RecordKindFilter
+from apps.core.admin_base import AuditAdmin
 from apps.core.admin_base.audit import kind_of_record
 from apps.core.admin_base.display import link
 from apps.core.admin_base.palette import find_records, searched_pages
@@ -30,14 +29,6 @@ class ChangeAdmin(AuditAdmin):
     menu_order = 920
     icon = "history"
     list_display = ("at", "record", "record_kind", "kind_label", "who", "channel_name", "details")
-    list_filter = (
-        ("at", DateTimeRangeFilter),
-        ("staff", AutocompleteSelectFilter),
-        ("application", FieldTextFilter),
-        RecordKindFilter,
-        ("kind", ChoicesDropdownFilter),
-        ("channel", ChoicesDropdownFilter),
-    )
     search_fields = ("record_key",)
     search_help_text = "Name or number of a record, identifier, application, request id"
     export_name = "changes"

@@ -7,7 +7,6 @@ from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
 from django.utils import timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
@@ -50,11 +49,6 @@ class FileExportAdmin(OwnRecordsAdmin):
     def status_label(self, file_export: FileExport) -> str:
         return file_export.status
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponseBase:
-        return self.open_page(Page("file"), request, object_id)
-
     def list_page_of(self, file_export: FileExport) -> Any:
         """The page of the list that is exported; none where only another version of the service has it."""
         model = model_of(file_export.record_type)
@@ -72,7 +66,8 @@ class FileExportAdmin(OwnRecordsAdmin):
             record,
             file_export=record,
             list_url=f"{self.list_page_of(record).page_url('changelist')}?{record.query}",
-            kept_until=timezone.localtime(record.created_at) + dt.timedelta(days=settings.EXPORT_FILE_DAYS),
+            available_until=timezone.localtime(record.created_at)
+            + dt.timedelta(days=settings.EXPORT_FILE_DAYS),
         )
 
     def progress_page(self, request: HttpRequest, record: FileExport) -> JsonResponse:

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
@@ -139,11 +138,6 @@ class FileImportAdmin(ReadOnlyAdmin):
         )
 
     # --- one import
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponseBase:
-        return self.open_page(Page("file"), request, object_id)
 
     def file_page(self, request: HttpRequest, record: FileImport) -> HttpResponse:
         """What the status asks for: columns to choose, a preview, a progress bar, or the result."""

@@ -3,21 +3,31 @@
 from typing import Any, ClassVar
 
 from django.contrib import admin
+from django.db.models import Model, Q
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import get_script_prefix
 from django.utils import timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import Page
+from apps.core.admin_base import ConditionFilter, Conditions, Page
 from apps.core.admin_base.display import link
 from apps.core.admin_base.pages import OwnRecordsAdmin
 from apps.core.models import Notice, NoticePreference
 from apps.core.notices import without_prefix
 
 COLOURS = {"Finished": "info", "Assigned": "success", "Due": "warning"}
+
+
+class NewFilter(ConditionFilter):
+    """Notices by whether they have been read."""
+
+    title = "new"
+    parameter_name = "new"
+
+    def conditions(self, model: type[Model]) -> Conditions:
+        return {"yes": ("New", Q(read_at=None)), "no": ("Read", Q(read_at__isnull=False))}
 
 
 @admin.register(Notice)
@@ -30,7 +40,7 @@ class NoticeAdmin(OwnRecordsAdmin):
     icon = "notifications"
     list_display = ("notice", "kind_label", "at", "new")
     list_display_links: ClassVar[Any] = None
-    list_filter = (("kind", ChoicesDropdownFilter), ("read_at", admin.EmptyFieldListFilter))
+    list_filter = (("kind", ChoicesDropdownFilter), NewFilter)
     list_before_template = "admin/notices.html"
     list_pages = (Page("read-all", method="POST"), Page("preference", method="POST"))
     record_pages = (Page("visit", method="GET"),)
@@ -52,11 +62,6 @@ class NoticeAdmin(OwnRecordsAdmin):
     ) -> HttpResponse:
         by_mail = NoticePreference.objects.filter(staff_id=str(request.user.pk), by_mail=True).exists()
         return super().changelist_view(request, {"by_mail": by_mail, **(extra_context or {})})
-
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
-    ) -> HttpResponseBase:
-        return self.open_page(Page("visit"), request, object_id)
 
     def visit_page(self, request: HttpRequest, record: Notice) -> HttpResponse:
         Notice.objects.filter(pk=record.pk, read_at=None).update(read_at=timezone.now())

@@ -1,6 +1,6 @@
 """The base of every page of the back office."""
 
-from apps.core.admin_base.audit import AuditAdmin, RecordKindFilter
+from apps.core.admin_base.audit import AuditAdmin
 from apps.core.admin_base.filters import (
     COUNT_LIMIT,
     ArchivedFilter,
@@ -14,30 +14,3 @@ from apps.core.admin_base.home import HOME_PANELS, Figure, FigureGroup, HomeCont
 from apps.core.admin_base.pages import Page, RecordLink
 from apps.core.admin_base.panels import Panel, record_panel, register_panels
 from apps.core.admin_base.record_admin import OVERVIEW, LookupAdmin, RecordAdmin, RecordAutocompleteView
-
-__all__ = [
-    "COUNT_LIMIT",
-    "HOME_PANELS",
-    "OVERVIEW",
-    "ArchivedFilter",
-    "AuditAdmin",
-    "ConditionFilter",
-    "Conditions",
-    "DateRangeFilter",
-    "DateTimeRangeFilter",
-    "Figure",
-    "FigureGroup",
-    "HomeContent",
-    "HomePanel",
-    "LookupAdmin",
-    "Page",
-    "Panel",
-    "RecordAdmin",
-    "RecordAutocompleteView",
-    "RecordForm",
-    "RecordKindFilter",
-    "RecordLink",
-    "fieldset",
-    "record_panel",
-    "register_panels",
-]

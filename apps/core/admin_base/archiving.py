@@ -14,7 +14,7 @@ from apps.core import archive
 from apps.core.admin_base.display import list_url
 from apps.core.admin_base.pages import Page, PageAdmin, RecordLink
 from apps.core.models import TimestampedModel
-from apps.core.services import QuerySetService, archive_service
+from apps.core.services import Service, service_of
 from apps.odata.write.drafts import Issue, ValidationFailed
 
 #: The page that asks before a record is archived or restored.
@@ -28,7 +28,7 @@ class ArchivingAdmin(PageAdmin):
     #: The title of the link to the page.
     archive_title: ClassVar[str] = "Archive"
     #: Where the resource of the model, or a model without one, does not name it.
-    archive: ClassVar[QuerySetService | None] = None
+    archive: ClassVar[Service | None] = None
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -44,7 +44,7 @@ class ArchivingAdmin(PageAdmin):
 
     def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
         """Archive the records that may be, and return how many; messages say why others may not."""
-        service = self.archive or archive_service(self.model)
+        service = self.archive or service_of(self.model, "archive")
         count, refused = call_where_allowed(service, self.changeable(request, records))
         self.show_issues(request, refused.values())
         return count
@@ -100,7 +100,7 @@ class ArchivingAdmin(PageAdmin):
         self.report_count(request, self.archive_records(request, records), "archived")
 
 
-def call_where_allowed(service: QuerySetService, records: QuerySet[Any]) -> tuple[int, Mapping[Any, Issue]]:
+def call_where_allowed(service: Service, records: QuerySet[Any]) -> tuple[int, Mapping[Any, Issue]]:
     """Call a service with the records it accepts: how many it changed, and the first issue of the others."""
     try:
         return service(records), {}

@@ -1,6 +1,5 @@
 """Lists of what happened to records, which are filtered, searched and exported, and never changed."""
 
-import csv
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -10,15 +9,20 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 from django.utils.text import capfirst
-from unfold.contrib.filters.admin import DropdownFilter
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    ChoicesDropdownFilter,
+    DropdownFilter,
+    FieldTextFilter,
+)
 from unfold.decorators import display
 
 from apps.core import history_display
+from apps.core.admin_base.filters import DateTimeRangeFilter
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import Page, ReadOnlyAdmin
+from apps.core.exporting import csv_lines
 from apps.core.models import TimestampedModel
-from apps.odata.http.formats import Echo
-from apps.odata.read.flattening import formula_safe
 
 
 def may_view(request: HttpRequest, model: type[Model]) -> bool:
@@ -74,6 +78,14 @@ class AuditAdmin(ReadOnlyAdmin):
     """
 
     menu_group = "Administration"
+    list_filter = (
+        ("at", DateTimeRangeFilter),
+        ("staff", AutocompleteSelectFilter),
+        ("application", FieldTextFilter),
+        RecordKindFilter,
+        ("kind", ChoicesDropdownFilter),
+        ("channel", ChoicesDropdownFilter),
+    )
     list_pages: ClassVar[Any] = (Page("export", method="GET"),)
     list_before_template = "admin/audit_export.html"
     list_display_links: ClassVar[Any] = None
@@ -118,17 +130,14 @@ class AuditAdmin(ReadOnlyAdmin):
         entries = self.filtered_records(request).order_by("-pk")
         name = f"{self.export_name}-{timezone.localdate():%Y-%m-%d}.csv"
         return StreamingHttpResponse(
-            self.export_lines(entries),
+            csv_lines(self.export_columns, self.all_export_rows(entries)),
             content_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
 
-    def export_lines(self, entries: QuerySet[Any]) -> Iterator[str]:
-        """The lines of the export; few entries are in memory at a time."""
-        writer: Any = csv.writer(Echo())
-        yield "\ufeff" + writer.writerow(self.export_columns)
+    def all_export_rows(self, entries: QuerySet[Any]) -> Iterator[Sequence[object]]:
+        """The rows of all entries, few of which are in memory at a time."""
         last = None
         while batch := list((entries.filter(pk__lt=last) if last else entries)[: self.export_batch]):
             last = batch[-1].pk
-            for row in self.export_rows(batch):
-                yield writer.writerow([formula_safe(str(cell)) for cell in row])
+            yield from self.export_rows(batch)

@@ -77,7 +77,7 @@ def two_lines(first: Any, second: Any) -> str:
 
 
 def period_cell(first: dt.date | None, last: dt.date | None) -> str | None:
-    """The first and last day of services, one below the other."""
+    """The first and last day, one below the other."""
     if first is None or last is None or first == last:
         return f"{first or last:%d %b %Y}" if first or last else None
     return two_lines(f"{first:%d %b %Y}", f"to {last:%d %b %Y}")

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.db.models import QuerySet
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict, StreamingHttpResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -75,14 +75,9 @@ class ExportAdmin(ListViewAdmin):
             query = filters_of(request.GET)
             file_export = start_file_export(self.model, name, query, request.user.pk)
             return redirect("admin:core_fileexport_file", file_export.pk)
-        wanted, records = exporting.table_of(entity_set, rows)
-        if file_type == "csv":
-            response = StreamingHttpResponse(exporting.csv_lines(wanted, records), content_type=media_type)
-            response["Content-Disposition"] = f'attachment; filename="{name}"'
-            return response
         file = TemporaryFile()  # noqa: SIM115  the response closes it
         try:
-            exporting.write_workbook(file, wanted, records)
+            exporting.WRITERS[file_type](file, *exporting.table_of(entity_set, rows))
         except ImportFileError as error:
             file.close()
             self.message_user(request, str(error), messages.ERROR)

@@ -185,7 +185,17 @@ class PageAdmin(ModelAdmin):
 
 
 class ReadOnlyAdmin(PageAdmin):
-    """A list of what the service writes: nobody adds, changes or deletes it here."""
+    """A list of what the service writes: nobody adds, changes or deletes it here.
+
+    The first of ``record_pages`` stands in place of the form.
+    """
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponseBase:
+        if not self.record_pages:
+            return super().change_view(request, object_id, form_url, extra_context)
+        return self.open_page(self.record_pages[0], request, object_id)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -9,8 +9,9 @@ from functools import cache, reduce
 from operator import and_, or_
 from typing import Any
 
+from django.contrib.postgres.lookups import TrigramWordSimilar
 from django.db import connection, transaction
-from django.db.models import BooleanField, CharField, F, Func, Model, Q, QuerySet, TextField, Value
+from django.db.models import CharField, F, Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Lower, Replace
 
 from apps.odata.declaration.schema import fields_on_path
@@ -134,14 +135,6 @@ def has_words(columns: Sequence[str], words: Sequence[str], lookup: str) -> Q:
 WORD_SIMILARITY = 0.27
 
 
-class HasSimilarWord(Func):
-    """Whether a text has a word that is similar to another text; the search indexes find such texts."""
-
-    template = "%(expressions)s"
-    arg_joiner = " %%> "
-    output_field = BooleanField()
-
-
 def may_be_misspelt(words: Sequence[str], names: Sequence[str]) -> bool:
     """Whether there are columns of names, and no word is a number."""
     return bool(names) and not any(character.isdigit() for word in words for character in word)
@@ -162,7 +155,7 @@ def similar_names(records: QuerySet[Any], column: str, word: str) -> list[str]:
     if has_trigrams():
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("SET LOCAL pg_trgm.word_similarity_threshold = %s", [WORD_SIMILARITY])
-            candidates = list(texts.filter(HasSimilarWord(Lower(column), Value(word)))[:COMPARED_NAMES])
+            candidates = list(texts.filter(TrigramWordSimilar(Lower(column), Value(word)))[:COMPARED_NAMES])
     else:
         starts_alike = has_words([column], [word[:SAME_LETTERS]], "startswith")
         candidates = list(with_small_letters(texts, [column]).filter(starts_alike)[:COMPARED_NAMES])

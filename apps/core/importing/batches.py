@@ -1,6 +1,6 @@
 """A batch of records from rows to the services: read, matched, validated and saved in one transaction."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,7 @@ from apps.core.importing.existing import ItemMatcher, RecordMatcher
 from apps.core.importing.grouping import RowGrouper
 from apps.core.importing.reading import ARCHIVE_DATE, ColumnReader, RowReader, read_records
 from apps.core.importing.records import ReadRecord, RecordRows
-from apps.core.importing.report import ImportReport, RowIssue, in_column_order
-from apps.core.importing.tables import Row
+from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.services import Service, service_of
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.write.drafts import Issue, ValidationFailed, WarningsPresent, apply_rules, wire_target
@@ -63,13 +62,6 @@ class BatchImporter:
             for c in own
             if c.member.record_name and c.member.record_name.column.model is entity_set.model
         }
-
-    def close(self) -> None:
-        self.matcher.first_rows.close()
-
-    def batches(self, rows: Iterable[Row], size: int) -> Iterator[list[RecordRows]]:
-        """The records of some rows, in batches of about so many rows; no record is in two of them."""
-        return self.grouper.batches(rows, size)
 
     def import_batch(self, records: Sequence[RecordRows]) -> list[ReadRecord]:
         """Save what can be saved of the records. May be called again, when the transaction was lost."""
@@ -148,7 +140,7 @@ class BatchImporter:
             # Warnings that the interface does not know stop nobody.
             if self.has_warnings and not self.options.ignore_warnings:
                 for number, issue in found.issues:
-                    self.add_error(records[number], issue, unconfirmed=True)
+                    self.add_error(records[number], issue, is_warning=True)
                 return False
             for number, issue in found.issues:
                 self.add_warning(records[number], issue)
@@ -174,9 +166,9 @@ class BatchImporter:
                 )
         set_archive_dates(self.entity_set.model, dates)
 
-    def add_error(self, record: ReadRecord, found: Issue, unconfirmed: bool = False) -> None:
-        issue = self.row_issue(record, found)
-        record.errors += (replace(issue, is_warning=unconfirmed, unconfirmed=unconfirmed),)
+    def add_error(self, record: ReadRecord, found: Issue, is_warning: bool = False) -> None:
+        """Add what keeps the record out: an error, or a warning that nobody confirmed."""
+        record.errors += (replace(self.row_issue(record, found), is_warning=is_warning),)
 
     def add_warning(self, record: ReadRecord, found: Issue) -> None:
         """Add a warning of what the file gives; not of what an existing record had before."""
@@ -216,11 +208,11 @@ class BatchImporter:
                 continue
             counts.rows += len(record.rows)
             if record.is_rejected:
-                self.report.reject(record.rows, in_column_order(record.all_issues()))
+                self.report.reject(record.rows, record.all_errors(), record.all_warnings())
             elif record.draft is None:
                 counts.unchanged += 1
             else:
-                self.report.warn(in_column_order(record.all_warnings()))
+                self.report.warn(record.all_warnings())
                 counts.new += record.existing is None
                 counts.changed += record.existing is not None
         return postponed

@@ -13,11 +13,13 @@ from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.file_declaration import normalised_column
 from apps.core.importing.reading import RowReader
 from apps.core.importing.records import ExistingRecord, ReadRecord
-from apps.core.importing.references import ReferenceDeriver, compared_field
+from apps.core.importing.references import ReferenceDeriver, compared_field, number_issue
 from apps.core.models import normalised
 from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.schema import NavigationProperty
 from apps.odata.write.drafts import Draft
+
+NEW_KEY_ADVICE = "leave it empty for a new one, or give --by-name for a file of another database."
 
 
 class FirstRows:
@@ -67,10 +69,10 @@ class ComparedColumns:
         self.values = {name: field for name, field in self.fields.items() if not field.many_to_many}
         names = {member.name: member.attribute for member in given}
         #: Attributes whose empty cell leaves the value as it is: not null, or filled by the service.
-        self.kept_when_empty = {name for name, field in self.values.items() if not field.null} | {
+        self.unchanged_when_empty = {name for name, field in self.values.items() if not field.null} | {
             names[name] for name in service_defaults if name in names
         }
-        self.kept_when_empty |= self.related.keys()
+        self.unchanged_when_empty |= self.related.keys()
 
     def load(self, *conditions: Any, extra: Sequence[str] = (), order: Sequence[str] = ("pk",)) -> list[Any]:
         """(record, values of ``extra`` columns) of the records that meet the conditions."""
@@ -92,7 +94,7 @@ class ComparedColumns:
     def load_list(self, name: str, field: Any, records: Mapping[Any, Any]) -> None:
         through, owner = field.remote_field.through, f"{field.m2m_field_name()}_id"
         links: dict[Any, set[Any]] = {key: set() for key in records}
-        condition = AnyOf(through._meta.get_field(field.m2m_field_name()), list(records))
+        condition = AnyOf(field.m2m_field_name(), list(records))
         rows = through._base_manager.filter(condition).values_list(
             owner, f"{field.m2m_reverse_field_name()}_id"
         )
@@ -112,14 +114,10 @@ class ComparedColumns:
     def has_value(self, name: str, existing: Any, given: Any) -> bool:
         if name in self.lists:
             return bool(existing == set(given))
-        if self.is_kept(name, given):
+        if given is None and name in self.unchanged_when_empty:
             return True
         related = self.related.get(name)
         return is_same(existing, given) if related is None else related.is_same(existing, given)
-
-    def is_kept(self, name: str, given: Any) -> bool:
-        """Whether an empty cell leaves what an existing record has."""
-        return given is None and name in self.kept_when_empty
 
     def draft(self, reader: RowReader, record: ReadRecord) -> Draft:
         """The draft of a new record, or of what a row gives of an existing one and that has not."""
@@ -147,7 +145,7 @@ class ItemMatcher:
     def load(self, keys: Sequence[Any]) -> Mapping[Any, list[ExistingRecord]]:
         """The items of the records with these keys, by record, in their order."""
         owner = self.part.relation.field
-        rows = self.compared.load(AnyOf(owner, keys), extra=[owner.attname], order=self.part.type.order)
+        rows = self.compared.load(AnyOf(owner.name, keys), extra=[owner.attname], order=self.part.type.order)
         found: dict[Any, list[ExistingRecord]] = defaultdict(list)
         for item, (key,) in rows:
             found[key].append(item)
@@ -159,10 +157,7 @@ class ItemMatcher:
         for item in record.items:
             if item.key is not None and item.existing is None:
                 name = self.part.type.model._meta.verbose_name
-                message = (
-                    f"The record has no {name} of this key; leave it empty for a new one, or give --by-name"
-                    " for a file of another database."
-                )
+                message = f"The record has no {name} of this key; {NEW_KEY_ADVICE}"
                 item.reject(self.key_column, "NotFound", message)
 
     def assign(self, record: ReadRecord) -> None:
@@ -315,20 +310,16 @@ class RecordMatcher:
         by, scope = compared_field(self.model, column.member.attribute), self.scopes.get(column)
         texts = {value if scope is None else value[0] for _, value in wanted}
         found: dict[Any, list[ExistingRecord]] = defaultdict(list)
-        for existing, (value,) in self.load(AnyOf(by, texts), extra=[by.attname]):
+        for existing, (value,) in self.load(AnyOf(by.name, texts), extra=[by.attname]):
             found[value if scope is None else (value, existing.values[scope])].append(existing)
         for record, value in wanted:
             records = found.get(value, ())
             if len(records) > 1:
-                many = f"{len(records):,} {self.model._meta.verbose_name_plural}"
-                record.reject(column, "Ambiguous", f"{many} have it; which one is meant?")
+                record.note(column, number_issue(self.model._meta, len(records)))
             elif records:
                 record.existing = records[0]
             elif column.member.is_key:
-                message = (
-                    f"There is no {self.model._meta.verbose_name} of this key; leave it empty for a new one,"
-                    " or give --by-name for a file of another database."
-                )
+                message = f"There is no {self.model._meta.verbose_name} of this key; {NEW_KEY_ADVICE}"
                 record.reject(column, "NotFound", message)
 
     def find_equal(self, wanted: Sequence[ReadRecord]) -> None:
@@ -344,12 +335,12 @@ class RecordMatcher:
             for name, some in given.items()
             # SQLite has decimals as floating point numbers, which no list of them equals.
             if not isinstance(self.compared.values[name], models.DecimalField)
-            and not (None in some and name in self.compared.kept_when_empty)
+            and not (None in some and name in self.compared.unchanged_when_empty)
         ]
         if not wanted or not conditions:
             return
         # What an empty cell leaves as it is cannot be part of the key by which records are looked up.
-        names = [name for name in given if name not in self.compared.kept_when_empty]
+        names = [name for name in given if name not in self.compared.unchanged_when_empty]
         found: dict[Any, list[ExistingRecord]] = defaultdict(list)
         for existing, _ in self.load(*conditions):
             found[tuple(existing.values[name] for name in names)].append(existing)
@@ -386,5 +377,5 @@ def sorted_values(read: ReadRecord) -> list[tuple[str, str]]:
 def any_of_or_null(field: models.Field, values: Iterable[Any]) -> models.Q:
     """The condition that a column has one of the values, ``None`` among them."""
     given = set(values)
-    condition = models.Q(AnyOf(field, given - {None}))
+    condition = models.Q(AnyOf(field.name, given - {None}))
     return condition | models.Q(**{f"{field.name}__isnull": True}) if None in given else condition

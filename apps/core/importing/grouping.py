@@ -1,7 +1,6 @@
 """Which rows of a file are one record: adjacent rows that share what identifies it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from django.conf import settings
@@ -40,11 +39,6 @@ class RowGrouper:
 
     def batches(self, rows: Iterable[Row], size: int) -> Iterator[list[RecordRows]]:
         """Records of about so many rows; the rows of one are never in two batches."""
-        if not self.has_items:
-            rows = iter(rows)
-            while batch := [RecordRows([row]) for row in islice(rows, size)]:
-                yield batch
-            return
         batch = []
         number = 0
         for record in self.records(rows):

@@ -1,7 +1,7 @@
 """Tables from JSON: an array of records, an object whose ``value`` is one, or a record to a line."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
@@ -49,7 +49,9 @@ class JsonTable(Table):
                 check_width(len(names))
         if not names:
             raise ImportFileError(f"{path.name} holds no records.")
-        self.header = [name for name in names if not is_object_name(name, names)]
+        # What is an object in other records may be null in some.
+        objects = {name for name in names if any(other.startswith(f"{name}/") for other in names)}
+        self.header = [name for name in names if name not in objects]
 
     def records(self) -> Iterator[tuple[int, Any]]:
         """Number and value of each record."""
@@ -88,11 +90,6 @@ class JsonTable(Table):
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             return [cells], f"gives no list of objects as {self.list_name}."
         return [{**cells, **flatten(item, f"{self.list_name}/")} for item in items or [{}]], None
-
-
-def is_object_name(name: str, names: Iterable[str]) -> bool:
-    """Whether the name is an object's in other records; here it was null."""
-    return any(other.startswith(f"{name}/") for other in names)
 
 
 class JsonLinesTable(JsonTable):

@@ -28,7 +28,7 @@ _FLAG_IN_BRACKETS = re.compile(r"\s*\(--[^)]*\)")
 
 
 @dataclass(frozen=True, slots=True)
-class ImportOption:
+class ImportQuestion:
     """A question about the file: yes or no, or with a text as ``default`` a text."""
 
     name: str
@@ -40,16 +40,16 @@ class ImportOption:
         return isinstance(self.default, str)
 
 
-SHEET = ImportOption("sheet", "Sheet", "")
-ENCODING = ImportOption("encoding", "Encoding", "")
+SHEET = ImportQuestion("sheet", "Sheet", "")
+ENCODING = ImportQuestion("encoding", "Encoding", "")
 #: The options that decide which columns a file has.
-TABLE_OPTIONS = (SHEET, ImportOption("header_row", "Header row", ""), ENCODING)
+TABLE_OPTIONS = (SHEET, ImportQuestion("header_row", "Header row", ""), ENCODING)
 RECORD_OPTIONS = (
-    ImportOption("updates", "Update existing records", True),
-    ImportOption("ignore_warnings", "Import records with warnings as well"),
-    ImportOption("month_first", "Month first"),
-    ImportOption("by_name", "File of another database: numbers, names and codes instead of guids"),
-    ImportOption("all_or_nothing", "All or nothing"),
+    ImportQuestion("updates", "Update existing records", True),
+    ImportQuestion("ignore_warnings", "Import records with warnings as well"),
+    ImportQuestion("month_first", "Month first"),
+    ImportQuestion("by_name", "File of another database: numbers, names and codes instead of guids"),
+    ImportQuestion("all_or_nothing", "All or nothing"),
     *TABLE_OPTIONS,
 )
 
@@ -89,7 +89,7 @@ class ImportKind:
     title: str
     model: type[Model]
     run: Callable[[ImportOrder], ImportCounts]
-    options: Sequence[ImportOption] = RECORD_OPTIONS
+    options: Sequence[ImportQuestion] = RECORD_OPTIONS
     other_models: Sequence[type[Model]] = ()
     members: Callable[[], Sequence[str]] = tuple
     after_undo: Callable[[], object] | None = None

@@ -90,13 +90,12 @@ class ReadRecord:
         elif column.member.record_name is None:
             self.values[column.member.attribute] = issue.value
 
-    def all_issues(self) -> list[RowIssue]:
-        """The errors of all rows, and the warnings of cells that have no error."""
-        errors = [error for read in (self, *self.items) for error in read.errors]
-        faulty = {(id(error.row), error.column) for error in errors}
-        return errors + [
-            warning for warning in self.all_warnings() if (id(warning.row), warning.column) not in faulty
-        ]
+    def all_errors(self) -> list[RowIssue]:
+        """The errors of all rows."""
+        return [error for read in (self, *self.items) for error in read.errors]
 
     def all_warnings(self) -> list[RowIssue]:
-        return [warning for read in (self, *self.items) for warning in read.warnings]
+        """The warnings of all rows, without those of cells that have an error."""
+        faulty = {(id(error.row), error.column) for error in self.all_errors()}
+        warnings = [warning for read in (self, *self.items) for warning in read.warnings]
+        return [warning for warning in warnings if (id(warning.row), warning.column) not in faulty]

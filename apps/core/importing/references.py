@@ -23,7 +23,7 @@ def records_by_text(model: type[models.Model], name: RecordName, texts: Iterable
     wanted = {spelling for text in texts for spelling in name.spellings(text)}
     has_archive = any(field.name == "archive_date" for field in model._meta.concrete_fields)
     archive_date = F("archive_date") if has_archive else Value(None, models.DateTimeField())
-    rows = model._base_manager.filter(AnyOf(name.column, wanted)).values_list(
+    rows = model._base_manager.filter(AnyOf(name.column.name, wanted)).values_list(
         name.column.name, "pk", archive_date, name.scope or "pk"
     )
     found: dict[Any, list[tuple[bool, Any, Any]]] = defaultdict(list)

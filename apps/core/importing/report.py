@@ -16,7 +16,7 @@ class RowIssue:
     """An error of a row, or with ``is_warning`` something unusual.
 
     ``column`` is the index in the file; ``None`` when the issue is the whole row's or of a field that the
-    file has no column for. An ``unconfirmed`` warning keeps its record out.
+    file has no column for.
     """
 
     row: Row
@@ -24,21 +24,10 @@ class RowIssue:
     code: str
     message: str
     is_warning: bool = False
-    unconfirmed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ShownIssue:
-    """An issue as a user sees it: one ``line`` of text, or a ``sentence`` beside a cell of the row.
-
-    Without a row it is the whole file's.
-    """
-
-    line: str
-    sentence: str
-    row: Row | None = None
-    column: int | None = None
-    is_warning: bool = False
+#: Shows an issue to the user: beside its cell, or as one line of text.
+ShowIssue = Callable[[RowIssue, str], None]
 
 
 @dataclass(slots=True)
@@ -64,11 +53,10 @@ class ImportCounts:
 class ImportReport:
     """Collects the issues of an import: shows each, writes rejected rows to a file, keeps the counts.
 
-    Holds no rows, however many are rejected. ``show`` is given each issue. Without ``errors`` no file is
-    written.
+    Holds no rows, however many are rejected. Without ``errors`` no file is written.
     """
 
-    def __init__(self, table: Table, errors: Path | None, show: Callable[[ShownIssue], None]) -> None:
+    def __init__(self, table: Table, errors: Path | None, show: ShowIssue) -> None:
         self.table = table
         self.errors = errors
         self.show = show
@@ -80,20 +68,25 @@ class ImportReport:
     def warn(self, issues: Sequence[RowIssue]) -> None:
         """Show the warnings of a record that goes in."""
         self.counts.with_warnings += bool(issues)
-        for issue in issues:
-            self.show(self.shown(issue))
+        for issue in in_column_order(issues):
+            self.show(issue, self.line(issue))
 
-    def reject(self, rows: Sequence[Row], issues: Sequence[RowIssue]) -> None:
-        """Show every issue of a record and write its rows to the file of rejected rows."""
+    def reject(
+        self, rows: Sequence[Row], errors: Sequence[RowIssue], warnings: Sequence[RowIssue] = ()
+    ) -> None:
+        """Show every issue of a record and write its rows to the file of rejected rows.
+
+        Among the errors are warnings that nobody confirmed.
+        """
         self.counts.rejected += 1
-        self.counts.unconfirmed += all(issue.is_warning for issue in issues)
-        for issue in issues:
-            self.show(self.shown(issue))
+        self.counts.unconfirmed += all(issue.is_warning for issue in errors)
+        for issue in in_column_order([*errors, *warnings]):
+            self.show(issue, self.line(issue))
         if self.errors is None:
             return
         if self._file is None:
             self._file = open_rejected_rows(self.errors, self.table)
-        errors = [issue for issue in issues if issue.unconfirmed or not issue.is_warning]
+        errors = in_column_order(errors)
         reasons = [" ".join(self.reason(issue) for issue in errors if issue.row is row) for row in rows]
         same_record = self.same_record(errors[0])
         self._file.add([(row, reason or same_record) for row, reason in zip(rows, reasons, strict=True)])
@@ -123,10 +116,9 @@ class ImportReport:
             return header
         return f"{name}[{issue.row.item}]{slash}{inner}"
 
-    def shown(self, issue: RowIssue) -> ShownIssue:
+    def line(self, issue: RowIssue) -> str:
         word = "warning " if issue.is_warning else ""
-        line = f"{self.place(issue)}: {word}{issue.code}: {self.sentence(issue)}"
-        return ShownIssue(line, issue.message, issue.row, issue.column, issue.is_warning)
+        return f"{self.place(issue)}: {word}{issue.code}: {self.sentence(issue)}"
 
     def reason(self, issue: RowIssue) -> str:
         """The issue as it is written beside its row."""

@@ -17,7 +17,7 @@ from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.file_formats import format_of, open_table
 from apps.core.importing.records import ReadRecord, RecordRows
-from apps.core.importing.report import ImportReport, ShownIssue
+from apps.core.importing.report import ImportReport, ShowIssue
 from apps.core.importing.tables import ImportFileError, Table
 from apps.core.models import Subscriber
 from apps.odata import clock
@@ -36,7 +36,7 @@ class ImportDisplay:
     """What shows an import to the user; every call may do nothing."""
 
     show_notice: Callable[[str], None] = lambda text: None
-    show_issue: Callable[[ShownIssue], None] = lambda issue: None
+    show_issue: ShowIssue = lambda issue, line: None
     show_progress: Callable[[int, int], None] = lambda rows, total: None
 
 
@@ -86,7 +86,7 @@ def import_file(
         pass
     finally:
         gc.enable()
-        importer.close()
+        importer.matcher.first_rows.close()
         report.close()
         definition.close()
     return report
@@ -153,7 +153,7 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
     total = sum(1 for _ in table.rows())
     done = 0
     postponed: list[RecordRows] = []
-    for records in importer.batches(table.rows(), BATCH):
+    for records in importer.grouper.batches(table.rows(), BATCH):
         read = import_batch(importer, records)
         postponed += importer.report_batch(read, len(postponed) < MAX_POSTPONED)
         done += sum(len(record.rows) for record in records)

@@ -1,6 +1,6 @@
 """What the back office keeps for a person: chosen lists, imports and exports of files, notices."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -79,10 +79,13 @@ class BackgroundRun(models.Model):
     class Meta:
         abstract = True
 
+    #: Each has a ``status``; with these a worker has it to do.
+    status: Any
+    running_statuses: ClassVar[frozenset[str]]
+
     @property
     def is_running(self) -> bool:
-        """Whether a worker has it to do."""
-        raise NotImplementedError
+        return self.status in self.running_statuses
 
 
 class FileImport(BackgroundRun):
@@ -100,6 +103,8 @@ class FileImport(BackgroundRun):
         FAILED = "Failed"
         UNDOING = "Undoing"
         UNDONE = "Undone"
+
+    running_statuses = frozenset({Status.CHECKING, Status.IMPORTING, Status.UNDOING})
 
     kind = models.CharField(max_length=60, help_text="The name of an ImportKind, for example contact")
     created_at = models.DateTimeField("uploaded", default=clock.now)
@@ -122,10 +127,6 @@ class FileImport(BackgroundRun):
     def __str__(self) -> str:
         return self.file_name
 
-    @property
-    def is_running(self) -> bool:
-        return self.status in {self.Status.CHECKING, self.Status.IMPORTING, self.Status.UNDOING}
-
 
 class FileExport(BackgroundRun):
     """A file of what a list of the back office shows with its filters, for whoever asked for it."""
@@ -134,6 +135,8 @@ class FileExport(BackgroundRun):
         EXPORTING = "Exporting"
         READY = "Ready"
         FAILED = "Failed"
+
+    running_statuses = frozenset({Status.EXPORTING})
 
     record_type = models.CharField(max_length=60, help_text="The model's label, for example people.client")
     query = models.TextField(blank=True, help_text="The filters, as in the address of the list")
@@ -148,10 +151,6 @@ class FileExport(BackgroundRun):
 
     def __str__(self) -> str:
         return self.file_name
-
-    @property
-    def is_running(self) -> bool:
-        return self.status == self.Status.EXPORTING
 
 
 class FileExportPart(models.Model):

@@ -125,13 +125,13 @@ class TimestampedModel(models.Model):
 
     def delete(self, *args: Any, **options: Any) -> Any:
         with transaction.atomic():
-            history.record_delete(self)
+            history.write_entries(type(self), [self.pk], "Deleted", history.deleted_values(self))
             return super().delete(*args, **options)
 
     @classmethod
     def from_db(cls, db: str | None, field_names: Any, values: Any) -> Any:
         record = super().from_db(db, field_names, values)
-        record._stored = {name: record.__dict__.get(name) for name in field_names}
+        record._stored = dict(zip(field_names, values, strict=True))
         return record
 
     def refresh_from_db(self, *args: Any, **options: Any) -> None:

@@ -2,5 +2,3 @@
 
 from apps.engagements.admin import booking_list, budgets, home, notices, plans
 from apps.engagements.admin.plans import BUDGET_LISTS, BudgetList
-
-__all__ = ["BUDGET_LISTS", "BudgetList", "booking_list", "budgets", "home", "notices", "plans"]

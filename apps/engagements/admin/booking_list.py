@@ -1,7 +1,7 @@
 """The agency's list of bookings as a file that the back office imports."""
 
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.kinds import FILE_KINDS, ImportKind, ImportOption, ImportOrder, fixed_columns
+from apps.core.importing.kinds import FILE_KINDS, ImportKind, ImportOrder, ImportQuestion, fixed_columns
 from apps.core.importing.report import ImportCounts
 from apps.engagements.imports.service_bookings import import_bookings
 from apps.engagements.models import ClientEngagement, ServiceBooking
@@ -26,7 +26,7 @@ FILE_KINDS.append(
         "Booking list of the agency",
         ServiceBooking,
         import_booking_list,
-        options=(ImportOption("create_participants", "Create participants"),),
+        options=(ImportQuestion("create_participants", "Create participants"),),
         read_columns=fixed_columns,
         other_models=(ClientEngagement, Contact),
     )

@@ -3,17 +3,15 @@
 import datetime as dt
 from collections.abc import Iterator
 
-from django.urls import reverse
-
 from apps.core.models import Notice
-from apps.core.notices import DUE_NOTICES, NewNotice
+from apps.core.notices import DUE_NOTICES, due_notice
 from apps.engagements.admin.budgets import spent_conditions
 from apps.engagements.models import ClientEngagement, ServiceBooking
 
 NOTICE_PERIOD = dt.timedelta(days=30)
 
 
-def ending_plans(today: dt.date) -> Iterator[NewNotice]:
+def ending_plans(today: dt.date) -> Iterator[Notice]:
     """Each plan once, when it ends within 30 days, for the account manager of its participant."""
     ending = ClientEngagement.objects.filter(
         archive_date=None,
@@ -21,27 +19,18 @@ def ending_plans(today: dt.date) -> Iterator[NewNotice]:
         participant__account_manager__isnull=False,
     )
     for plan in ending.select_related("participant").order_by("pk"):
-        yield NewNotice(
-            plan.participant.account_manager_id,
-            Notice.Kind.DUE,
-            f"The plan of {plan.participant} ends on {plan.plan_end_date:%d/%m/%Y}",
-            reverse("admin:engagements_clientengagement_change", args=[plan.pk]),
-            f"plan {plan.pk} {plan.plan_end_date}",
-        )
+        text = f"The plan of {plan.participant} ends on {plan.plan_end_date:%d/%m/%Y}"
+        key = f"plan {plan.pk} {plan.plan_end_date}"
+        yield due_notice(plan.participant.account_manager_id, text, plan, key)
 
 
-def spent_bookings(today: dt.date) -> Iterator[NewNotice]:
+def spent_bookings(today: dt.date) -> Iterator[Notice]:
     """Each booking once when it is nearly spent, and once when it is overspent, for its budget manager."""
     for choice, (label, condition) in spent_conditions().items():
         bookings = ServiceBooking.objects.filter(condition, budget_manager__isnull=False)
         for booking in bookings.select_related("engagement__participant", "category").order_by("pk"):
-            yield NewNotice(
-                booking.budget_manager_id,
-                Notice.Kind.DUE,
-                f"{label}: {booking} of {booking.engagement.participant}",
-                reverse("admin:engagements_servicebooking_change", args=[booking.pk]),
-                f"booking {booking.pk} {choice}",
-            )
+            text = f"{label}: {booking} of {booking.engagement.participant}"
+            yield due_notice(booking.budget_manager_id, text, booking, f"booking {booking.pk} {choice}")
 
 
 DUE_NOTICES.extend((ending_plans, spent_bookings))

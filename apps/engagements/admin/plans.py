@@ -27,6 +27,7 @@ from apps.core.admin_base.display import (
     format_amount,
     link,
     list_url,
+    period_cell,
     short_day,
     two_lines,
 )
@@ -166,8 +167,8 @@ class ClientEngagementAdmin(RecordAdmin):
         return two_lines(participant, plan.participant.scheme_number or "No scheme number")
 
     @display(description="plan", ordering="plan_start_date")
-    def period(self, plan: ClientEngagement) -> str:
-        return f"{short_day(plan.plan_start_date)} – {short_day(plan.plan_end_date)}"
+    def period(self, plan: ClientEngagement) -> str | None:
+        return period_cell(plan.plan_start_date, plan.plan_end_date)
 
     @display(description="managed by")
     def managers(self, plan: ClientEngagement) -> str:
@@ -224,29 +225,6 @@ class ClientEngagementAdmin(RecordAdmin):
             **overview_context(request, record),
         )
 
-    def budgets_context(self, request: HttpRequest, record: ClientEngagement) -> dict[str, Any]:
-        """The section of the budgets on the page of a plan."""
-        return {
-            "plan": record,
-            "budgets": [budget_section(budget) for budget in load_budgets(record)],
-            "add_link": self.add_budget_url(request, record),
-            "budget_lists": self.budget_list_links(request),
-        }
-
-    def budget_list_links(self, request: HttpRequest) -> list[tuple[str, str]]:
-        """The name of each list that may be viewed, and its address up to the key of a budget."""
-        return [
-            (capfirst(str(each.model._meta.verbose_name_plural)), f"{list_url(each.model)}?{each.parameter}=")
-            for each in BUDGET_LISTS
-            if self.admin_site.get_model_admin(each.model).has_view_permission(request)
-        ]
-
-    def add_budget_url(self, request: HttpRequest, plan: ClientEngagement) -> str | None:
-        model = plan.budgets.model
-        if not self.admin_site.get_model_admin(model).has_add_permission(request):
-            return None
-        return admin_url(model, "add", engagement=plan.pk)
-
 
 def load_budgets(plan: ClientEngagement) -> list[Budget]:
     """The budgets of a plan by their categories."""
@@ -271,9 +249,19 @@ def budget_section(budget: Budget) -> dict[str, Any]:
 
 
 def budgets_context(request: HttpRequest, plan: ClientEngagement) -> dict[str, Any]:
-    page = admin.site.get_model_admin(ClientEngagement)
-    assert isinstance(page, ClientEngagementAdmin)
-    return page.budgets_context(request, plan)
+    """The budgets of a plan, and the lists that may be viewed up to the key of a budget."""
+    model = plan.budgets.model
+    may_add = admin.site.get_model_admin(model).has_add_permission(request)
+    return {
+        "plan": plan,
+        "budgets": [budget_section(budget) for budget in load_budgets(plan)],
+        "add_link": admin_url(model, "add", engagement=plan.pk) if may_add else None,
+        "budget_lists": [
+            (capfirst(str(each.model._meta.verbose_name_plural)), f"{list_url(each.model)}?{each.parameter}=")
+            for each in BUDGET_LISTS
+            if admin.site.get_model_admin(each.model).has_view_permission(request)
+        ],
+    }
 
 
 def current_plans_context(request: HttpRequest, contact: Contact) -> dict[str, Any] | None:

@@ -24,7 +24,7 @@ from django.utils import timezone
 from apps.core import history
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_formats import open_table
-from apps.core.importing.report import ImportReport, in_column_order
+from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import ImportDisplay, errors_file, import_author
 from apps.core.models import Subscriber, normalised
 from apps.engagements.choices import ManagementType
@@ -88,10 +88,10 @@ def import_bookings(
 def report_lines(lines: Iterable[BookingLine], report: ImportReport) -> None:
     for line in lines:
         if line.errors:
-            report.reject([line.row], in_column_order(line.errors))
+            report.reject([line.row], line.errors)
             continue
         if line.is_changed:
-            report.warn(in_column_order(line.warnings))
+            report.warn(line.warnings)
         if not line.is_changed:
             report.counts.unchanged += 1
         elif line.booking is None:
@@ -200,8 +200,7 @@ class PortalImport:
     def find_bookings(self, lines: Sequence[BookingLine]) -> None:
         """Find the existing booking of each line by its number."""
         numbers = {normalised(line.service_booking_id) for line in lines}
-        key_column = ServiceBooking._meta.get_field("booking_number_key")
-        existing = ServiceBooking.objects.filter(AnyOf(key_column, numbers)).select_related(
+        existing = ServiceBooking.objects.filter(AnyOf("booking_number_key", numbers)).select_related(
             "engagement__participant", "category"
         )
         by_number = {booking.booking_number_key: booking for booking in existing}
@@ -340,7 +339,7 @@ class PortalImport:
 
 def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]]:
     """The contacts of scheme numbers; archived ones only where there is no other."""
-    contacts = Contact.objects.filter(AnyOf(Contact._meta.get_field("scheme_number"), numbers))
+    contacts = Contact.objects.filter(AnyOf("scheme_number", numbers))
     found: dict[str, list[Contact]] = defaultdict(list)
     for contact in contacts.order_by("pk"):
         found[str(contact.scheme_number)].append(contact)

@@ -1,5 +1,3 @@
 """The back office's pages of funding; Django registers a page when its module is imported."""
 
 from apps.funding.admin import claims, home, invoices, panels, price_books, price_guide, provider_invoices
-
-__all__ = ["claims", "home", "invoices", "panels", "price_books", "price_guide", "provider_invoices"]

@@ -258,9 +258,9 @@ class BillAdmin(BillListAdmin):
 
     def describe_warnings(self, keys: Sequence[Any]) -> str:
         """How many of the bills were saved with warnings, and with which, the most common first."""
-        column: Any = AcknowledgedWarning._meta.get_field(str(self.opts.model_name))
-        warnings = AcknowledgedWarning.objects.filter(AnyOf(column, keys)).order_by()
-        kinds = Counter({(getattr(each, column.attname), each.label) for each in warnings})
+        bill = str(self.opts.model_name)
+        warnings = AcknowledgedWarning.objects.filter(AnyOf(bill, keys)).order_by()
+        kinds = Counter({(getattr(each, f"{bill}_id"), each.label) for each in warnings})
         if not kinds:
             return ""
         labels = Counter(label for _, label in kinds).most_common()

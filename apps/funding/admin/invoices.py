@@ -17,6 +17,7 @@ from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.forms import InvoiceLineForm
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
 from apps.funding.services.recurring import next_invoice_day
+from apps.odata import clock
 
 #: Invoices of one PDF.
 PDF_LIMIT = 200
@@ -78,7 +79,9 @@ class InvoiceAdmin(BillAdmin):
         ]
 
     def status_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
-        return {**super().status_context(request, record), "next_invoice_day": next_invoice_day(record)}
+        day = next_invoice_day(record)
+        recurrence = {"next_invoice_day": day, "is_invoice_due": day is not None and day <= clock.today()}
+        return {**super().status_context(request, record), **recurrence}
 
     # --- as PDF
 

@@ -3,16 +3,16 @@
 from django.db import IntegrityError
 
 from apps.core.importing.file_formats import open_table
-from apps.core.importing.kinds import ENCODING, FILE_KINDS, SHEET, ImportKind, ImportOption, ImportOrder
-from apps.core.importing.report import ImportCounts, ShownIssue
+from apps.core.importing.kinds import ENCODING, FILE_KINDS, SHEET, ImportKind, ImportOrder, ImportQuestion
+from apps.core.importing.report import ImportCounts
 from apps.core.importing.tables import ImportFileError
 from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
 from apps.funding.models import PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide import import_guide
 from apps.funding.services.price_guide_file import InvalidGuide, read_guide
 
-END_MISSING = ImportOption("end_missing", "End items that are not in this guide")
-BOOK = ImportOption("price_book", "Price book", PRICE_BOOK)
+END_MISSING = ImportQuestion("end_missing", "End items that are not in this guide")
+BOOK = ImportQuestion("price_book", "Price book", PRICE_BOOK)
 
 
 def import_price_guide(order: ImportOrder) -> ImportCounts:
@@ -21,16 +21,14 @@ def import_price_guide(order: ImportOrder) -> ImportCounts:
     try:
         table = open_table(order.path, chosen["encoding"] or None, chosen["sheet"] or None)
         guide = read_guide(table)
-        for warning in guide.warnings:
-            order.display.show_issue(ShownIssue(warning, warning, is_warning=True))
         report = import_guide(guide, price_book_name(chosen["price_book"]), ends_missing, order.dry_run)
     except InvalidGuide as refused:
         for fault in refused.faults:
-            order.display.show_issue(ShownIssue(fault, fault))
+            order.display.show_notice(fault)
         return ImportCounts(rejected=len(refused.faults))
     except IntegrityError:
         raise ImportFileError("Somebody else wrote the same items meanwhile. Check the file again.") from None
-    for line in summary(guide, report, ends_missing):
+    for line in (*summary(guide, report, ends_missing), *guide.warnings):
         order.display.show_notice(line)
     return ImportCounts(new=report.new, changed=report.changed, unchanged=report.unchanged)
 

@@ -54,8 +54,6 @@ from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, poss
 from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft
 
-KEY: Any = ProviderInvoice._meta.pk
-
 COLOURS = {
     ApprovalStatus.UNACTIONED.value: "warning",
     ApprovalStatus.APPROVED.value: "success",
@@ -268,7 +266,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     def run_action(
         self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]
     ) -> ActionOutcome:
-        records = ProviderInvoice.objects.filter(AnyOf(KEY, keys))
+        records = ProviderInvoice.objects.filter(AnyOf("pk", keys))
         if name == RESTORE.name:
             return ActionOutcome(self.restore_records(request, records))
         if name == ARCHIVE.name:

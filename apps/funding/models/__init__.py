@@ -21,26 +21,3 @@ from apps.funding.models.prices import (
     to_cents,
 )
 from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, ProviderInvoice
-
-__all__ = [
-    "CENT",
-    "WAITS_FOR_CLAIM",
-    "ZERO",
-    "AcknowledgedWarning",
-    "Bill",
-    "Claim",
-    "ClaimLine",
-    "CostCentre",
-    "Invoice",
-    "InvoiceLine",
-    "LineItem",
-    "NumberSequence",
-    "Price",
-    "PriceBook",
-    "PriceBookEntry",
-    "Product",
-    "ProviderInvoice",
-    "StatusMove",
-    "resubmission_exists",
-    "to_cents",
-]

@@ -289,9 +289,8 @@ class LineItem(Record):
     class Meta(Record.Meta):
         abstract = True
         ordering = ("position", "guid")
-        # By product and day for duplicates, by budget for the lines that count on it.
+        # By budget for the lines that count on it.
         indexes = (
-            models.Index(fields=["product", "first_day"], name="funding_%(class)s_twins"),
             models.Index(
                 fields=["booking"], condition=Q(booking__isnull=False), name="funding_%(class)s_booking"
             ),

@@ -214,7 +214,7 @@ class PriceTable:
 @prepared_query
 def prices_of_products(products: Any) -> QuerySet[Any, Any]:
     """The prices of products in all price books and zones; rows for a ``PriceTable``."""
-    entries = PriceBookEntry.objects.filter(AnyOf(PriceBookEntry._meta.get_field("product"), products))
+    entries = PriceBookEntry.objects.filter(AnyOf("product", products))
     entry = ("entry__price_book_id", "entry__product_id")
     columns = (*entry, "zone", "amount", "start_date", "end_date", "entry__gst_inclusive")
     return Price.objects.filter(entry__in=entries).order_by().values_list(*columns)

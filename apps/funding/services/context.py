@@ -18,12 +18,12 @@ from apps.engagements.coverage import Coverage, Support, load_coverages, plan_qu
 from apps.engagements.models import ServiceBooking
 from apps.funding.choices import InvoiceClaimType
 from apps.funding.drafts import BillContext, LineContext
-from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
+from apps.funding.models import ZERO, Claim, ClaimLine, ProviderInvoice
 from apps.funding.models.prices import PriceTable
-from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, any_of
+from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records
 from apps.funding.statuses import ENDED
 from apps.odata import clock
-from apps.odata.batched_queries import PreparedQuery, Rows, fetch_all, prepared_query, query_by_values
+from apps.odata.batched_queries import AnyOf, AnyPairOf, PreparedQuery, Rows, fetch_all, prepared_query
 from apps.odata.write.drafts import Draft
 
 
@@ -66,15 +66,17 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
     contacts = {support.contact for support in supports}
     products, days = {line.product.pk for line in lines}, {line.first_day for line in lines}
     referring = [bill for bill in bills if bill.provider is not None and bill.reference is not None]
-    references = {bill.provider for bill in referring}, {bill.reference for bill in referring}
+    references = {(bill.provider, bill.reference) for bill in referring}
+    renamed = [bill for bill in referring if not has_reference_of_invoice(bill)]
+    new_references = {(bill.provider, bill.reference) for bill in renamed}
     existing = {draft.key for draft in drafts} - {None}
     lines_of_day, released_amounts = LINES_OF_DAY[bill_type.name], RELEASED_AMOUNTS[bill_type.name]
     plans, same_day_lines, invoices, claims, released = fetch_all(
         [
             plan_query(contacts) if lines else None,
             lines_of_day(contacts, products, days, records.own_bills) if lines else None,
-            provider_invoices_with(*references) if referring else None,
-            claims_with(*references) if referring else None,
+            provider_invoices_with(new_references) if new_references else None,
+            claims_with(references) if references else None,
             released_amounts(existing) if existing else None,
         ]
     )
@@ -84,7 +86,7 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
         released_sums[booking or category_budget] += total
     add_lines(bills, load_coverages(supports, plans, released_sums), records.prices)
     find_takers(bills, records)
-    find_reference_owners(referring, invoices, claims)
+    find_reference_owners(renamed, invoices, claims)
     find_duplicate_references(referring, claims, records.own_bills)
     find_duplicate_lines(bill_type, bills, same_day_lines)
     return [bill.context for bill in bills]
@@ -155,7 +157,7 @@ def released_amounts_query(line_model: type[Any]) -> PreparedQuery:
 
     @prepared_query
     def rows(keys: Any) -> QuerySet[Any, Any]:
-        lines = line_model.objects.filter(any_of(line_model, bill, keys), **{f"{bill}__archive_date": None})
+        lines = line_model.objects.filter(AnyOf(bill, keys), **{f"{bill}__archive_date": None})
         counted = lines.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
         return counted.order_by().values_list("booking", "category_budget", "total")
 
@@ -189,22 +191,22 @@ def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
 
     Rows as ``find_duplicate_lines`` compares them, each once: thousands of lines may be alike.
     """
-    is_claim = line_model is ClaimLine
-    bill, bill_model = ("claim", Claim) if is_claim else ("invoice", Invoice)
-    provider_or_credit = "claim__provider" if is_claim else "is_credit_item"
+    bill, provider_or_credit = "invoice", "is_credit_item"
+    if line_model is ClaimLine:
+        bill, provider_or_credit = "claim", "claim__provider"
 
-    @query_by_values
+    @prepared_query
     def rows(contacts: Any, products: Any, days: Any, excluded: Any) -> QuerySet[Any, Any]:
-        bills = bill_model._default_manager.filter(any_of(bill_model, "contact", contacts), archive_date=None)
-        others = bills.exclude(any_of(bill_model, "guid", excluded))
-        current = others.exclude(funding_status__in=sorted(ENDED))
         lines = line_model.objects.filter(
-            any_of(line_model, "product", products),
-            any_of(line_model, "first_day", days),
+            AnyOf(f"{bill}__contact", contacts),
+            AnyOf("product", products),
+            AnyOf("first_day", days),
             archive_date=None,
-            **{f"{bill}__in": current},
+            **{f"{bill}__archive_date": None},
         )
-        claimed = lines.order_by().values_list(
+        others = lines.exclude(AnyOf(bill, excluded))
+        current = others.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
+        claimed = current.order_by().values_list(
             *(f"{bill}__contact", provider_or_credit, "product", "first_day", "last_day", "quantity"),
             Coalesce("claim_type", Value("None")),
         )
@@ -256,21 +258,25 @@ def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
             context.taken_by = f"record {first[invoice.pk] + 1} of this request"
 
 
-@query_by_values
-def provider_invoices_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
-    invoices = ProviderInvoice.objects.filter(
-        any_of(ProviderInvoice, "provider", providers), any_of(ProviderInvoice, "reference_key", references)
-    )
+def has_reference_of_invoice(bill: DraftBill) -> bool:
+    invoice = bill.provider_invoice
+    if invoice is None or (invoice.provider_id is None and not invoice.is_reusable):
+        return False
+    return bill.reference == invoice.reference_key
+
+
+@prepared_query
+def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
+    """Those of pairs of a provider and a normalised reference."""
+    invoices = ProviderInvoice.objects.filter(AnyPairOf("provider", "reference_key", references))
     return invoices.order_by("pk").values_list("provider", "reference_key", "pk")
 
 
-@query_by_values
-def claims_with(providers: Any, references: Any) -> QuerySet[Any, Any]:
-    claims = Claim.objects.filter(
-        any_of(Claim, "provider", providers),
-        any_of(Claim, "provider_invoice_reference_key", references),
-        archive_date=None,
-    )
+@prepared_query
+def claims_with(references: Any) -> QuerySet[Any, Any]:
+    """The unarchived claims of pairs of a provider and a normalised reference."""
+    pairs = AnyPairOf("provider", "provider_invoice_reference_key", references)
+    claims = Claim.objects.filter(pairs, archive_date=None)
     columns = ("provider_invoice", "claim_number", "pk", "contact", "funding_status")
     return claims.order_by("pk").values_list("provider", "provider_invoice_reference_key", *columns)
 
@@ -286,9 +292,6 @@ def find_reference_owners(claims: Sequence[DraftBill], invoice_rows: Rows, claim
     for claim in claims:
         invoice, named = claim.provider_invoice, (claim.provider, claim.reference)
         if invoice is None:
-            continue
-        is_known = invoice.provider_id is not None or invoice.is_reusable
-        if is_known and claim.reference == invoice.reference_key:
             continue
         others = [label for key, label in owners.get(named, ()) if key != invoice.pk]
         first_number, first_invoice = first.setdefault(named, (claim.number, invoice.pk))

@@ -28,8 +28,8 @@ from apps.funding.models import (
 from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
-from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, any_of, load_records
-from apps.odata.batched_queries import PreparedQuery, fetch_all, prepared_query
+from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
+from apps.odata.batched_queries import AnyOf, PreparedQuery, fetch_all, prepared_query
 from apps.odata.declaration import service
 from apps.odata.write.drafts import (
     Draft,
@@ -203,7 +203,7 @@ def used_numbers_query(bill_type: BillType) -> PreparedQuery:
     @prepared_query
     def rows(keys: Any) -> QuerySet[Any, Any]:
         name = f"{bill_type.name}_number_key"
-        bills = bill_type.model._base_manager.filter(any_of(bill_type.model, name, keys))
+        bills = bill_type.model._base_manager.filter(AnyOf(name, keys))
         return bills.order_by().values_list(name)
 
     return rows

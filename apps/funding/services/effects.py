@@ -193,12 +193,10 @@ def resubmission_of(line: type[models.Model], bill: str) -> Case:
 
 # --- provider invoices ----------------------------------------------------------------------------------
 
-KEY: Any = ProviderInvoice._meta.pk
-
 
 def lock_provider_invoices(claims: Iterable[Any]) -> dict[UUID, ProviderInvoice]:
     """Lock the provider invoices of claims, by key: transitions and updates of these claims wait here."""
-    existing = Claim.objects.filter(AnyOf(Claim._meta.get_field("guid"), claims)).order_by()
+    existing = Claim.objects.filter(AnyOf("pk", claims)).order_by()
     invoices = ProviderInvoice.objects.filter(pk__in=existing.values("provider_invoice")).order_by("pk")
     return {invoice.pk: invoice for invoice in invoices.select_for_update(of=("self",))}
 
@@ -235,7 +233,7 @@ def update_claim_flags(keys: Iterable[Any]) -> int:
     To be called whenever claims on them are created, moved, archived, restored or ended, and when one becomes
     reusable. The caller holds their locks: what is read here is not read again.
     """
-    records = ProviderInvoice.objects.filter(AnyOf(KEY, set(keys)))
+    records = ProviderInvoice.objects.filter(AnyOf("pk", set(keys)))
     rows = records.select_for_update(of=("self",)).order_by("pk").annotate(**CORRECT_FLAGS)
     on_hold: dict[bool, list[UUID]] = {True: [], False: []}
     claimed: list[UUID] = []
@@ -246,11 +244,11 @@ def update_claim_flags(keys: Iterable[Any]) -> int:
             claimed.append(key)
     for value, wrong in on_hold.items():
         if wrong:
-            invoices = ProviderInvoice.objects.filter(AnyOf(KEY, wrong))
+            invoices = ProviderInvoice.objects.filter(AnyOf("pk", wrong))
             invoices.update(claim_on_hold=value, modify_date=clock.now())
             history.write_entries(ProviderInvoice, wrong, "Changed", {"claim_on_hold": [not value, value]})
     if claimed:
-        ProviderInvoice.objects.filter(AnyOf(KEY, claimed)).update(is_claimed=~F("is_claimed"))
+        ProviderInvoice.objects.filter(AnyOf("pk", claimed)).update(is_claimed=~F("is_claimed"))
     return len({*on_hold[True], *on_hold[False], *claimed})
 
 
@@ -262,7 +260,7 @@ def recount_claim_flags() -> int:
     is_wrong = ~Q(claim_on_hold=F("correct_on_hold")) | ~Q(is_claimed=F("correct_claimed"))
     wrong = ProviderInvoice.objects.annotate(**CORRECT_FLAGS).order_by().filter(is_wrong)
     keys = list(wrong.values_list("pk", flat=True))
-    locked = ProviderInvoice.objects.filter(AnyOf(KEY, keys)).order_by("pk").select_for_update()
+    locked = ProviderInvoice.objects.filter(AnyOf("pk", keys)).order_by("pk").select_for_update()
     return update_claim_flags(list(locked.values_list("pk", flat=True))) if keys else 0
 
 

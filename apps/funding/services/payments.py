@@ -39,8 +39,7 @@ class LineAmounts(NamedTuple):
 def load_lines(model: type[Claim | Invoice], keys: Iterable[UUID]) -> dict[UUID, list[LineAmounts]]:
     """The lines of bills in their order, by the keys of the bills, whose locks keep them as they are."""
     line_model, bill = LINE_MODELS[model], str(model._meta.model_name)
-    column: Any = line_model._meta.get_field(bill)
-    rows = line_model._default_manager.filter(AnyOf(column, keys))
+    rows = line_model._default_manager.filter(AnyOf(bill, keys))
     lines: dict[UUID, list[LineAmounts]] = defaultdict(list)
     columns = (f"{bill}_id", "pk", "total", "amount_paid", "booking_id", "category_budget_id")
     for key, *columns_of_line in rows.order_by("position", "guid").values_list(*columns):
@@ -121,7 +120,7 @@ def save_paid_lines(
         if paid[line.key] != line.total
     ]
     if in_full:
-        records = line_model.objects.filter(AnyOf(line_model._meta.pk, in_full))
+        records = line_model.objects.filter(AnyOf("pk", in_full))
         records.update(amount_paid=F("total"), modify_date=clock.now())
     if in_part:
         saving.update(line_model, ("amount_paid",), in_part)

@@ -102,8 +102,7 @@ def load_price_book(name: str) -> PriceBook:
 
 def load_products(codes: Collection[str]) -> dict[str, Product]:
     """The products of these normalised codes, by code; locked."""
-    by_code = AnyOf(Product._meta.get_field("code_key"), codes)
-    found = Product.objects.filter(by_code).select_for_update().order_by("pk")
+    found = Product.objects.filter(AnyOf("code_key", codes)).select_for_update().order_by("pk")
     return {str(product.code_key): product for product in found}
 
 

@@ -65,8 +65,9 @@ def update_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
 def load_current_claims(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:
     """The current claims on provider invoices; one query."""
     found: dict[UUID, list[Claim]] = defaultdict(list)
-    column = Claim._meta.get_field("provider_invoice")
-    claims = Claim.objects.filter(CURRENT_CLAIMS, AnyOf(column, set(keys))).order_by("claim_number", "pk")
+    claims = Claim.objects.filter(CURRENT_CLAIMS, AnyOf("provider_invoice", set(keys))).order_by(
+        "claim_number", "pk"
+    )
     for claim in claims.only("claim_number", "provider_invoice", "funding_status", "status_reason"):
         found[claim.provider_invoice_id].append(claim)
     return found
@@ -77,8 +78,7 @@ def archive_provider_invoices(invoices: QuerySet[ProviderInvoice]) -> int:
     """Archive provider invoices on which no unarchived claim is built; how many were current."""
     # Locked until we commit: a claim that is created meanwhile waits, and then finds the invoice archived.
     keys = list(invoices.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
-    column: Any = Claim._meta.get_field("provider_invoice")
-    claims = Claim.objects.filter(AnyOf(column, keys), archive_date=None).order_by("claim_number")
+    claims = Claim.objects.filter(AnyOf("provider_invoice", keys), archive_date=None).order_by("claim_number")
     numbers: dict[UUID, list[str]] = defaultdict(list)
     for key, number in claims.values_list("provider_invoice", "claim_number"):
         numbers[key].append(number)
@@ -101,8 +101,7 @@ def act_on_provider_invoices(keys: Iterable[UUID], draft: Draft) -> TransitionRe
     raise_if_invalid([draft], apply_rules([draft], PROVIDER_INVOICE_ACTION_RULES))
     action = ApprovalAction(draft.verb)
     draft.fill("reason", (draft.reason or "").strip() or None)
-    column: Any = ProviderInvoice._meta.pk
-    rows = ProviderInvoice.objects.filter(AnyOf(column, set(keys))).select_related("provider", "contact")
+    rows = ProviderInvoice.objects.filter(AnyOf("pk", set(keys))).select_related("provider", "contact")
     invoices = list(rows.select_for_update(of=("self",)).order_by("pk"))
     claims = load_current_claims(invoice.pk for invoice in invoices)
     result, accepted = TransitionResult(), []

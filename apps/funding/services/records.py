@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 
 from apps.core.saving import Conflicts
 from apps.funding.choices import ADMINISTER_PERMISSION
@@ -21,7 +21,7 @@ from apps.funding.validation.bills import (
 )
 from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.odata import clock
-from apps.odata.batched_queries import AnyOf, PreparedQuery, Rows, Statement, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, Statement, fetch_all, prepared_query
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, keys_of
 from apps.odata.write.references import References
@@ -42,11 +42,6 @@ class BillType:
 
 CLAIMS = BillType("claim", Claim, ClaimLine, CLAIM_REQUIREMENTS, CLAIM_RULES, CLAIM_WARNINGS)
 INVOICES = BillType("invoice", Invoice, InvoiceLine, INVOICE_REQUIREMENTS, INVOICE_RULES, INVOICE_WARNINGS)
-
-
-def any_of(model: type[models.Model], name: str, values: Any) -> AnyOf:
-    column: Any = model._meta.get_field(name)
-    return AnyOf(column, values)
 
 
 # --- records --------------------------------------------------------------------------------------------
@@ -83,7 +78,7 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
     own = {draft.key for draft in updates}
     references = References(get_service().by_model[bill_type.model].type, drafts)
     conflicts = Conflicts(bill_type.model, drafts)
-    of_invoices = (takers_of, locked_provider_invoices, contacts_of, providers_of, takers_of)
+    of_invoices = (locked_provider_invoices, takers_of)
     queries = [
         # PostgreSQL runs queries of a trip one after the other: those after the lock see what it waited for.
         *(query(invoices) if invoices else None for query in of_invoices),
@@ -93,19 +88,17 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
         *references.queries,
         *conflicts.queries,
     ]
-    takers_before, locked, contacts, providers, takers, permissions, prices, predecessors, *rows = fetch_all(
-        queries
-    )
+    locked, takers, permissions, prices, predecessors, *rows = fetch_all(queries)
     now = clock.now()
     reference_issues = references.attach(rows[: len(references.queries)])
     conflict_issues = conflicts.issues(rows[len(references.queries) :])
     return Records(
-        provider_invoices=build_provider_invoices(locked, contacts, providers),
+        provider_invoices={each.pk: each for each in map(build_provider_invoice, locked)},
         takers={invoice: (key, number) for invoice, key, number in takers},
-        taken_before={invoice for invoice, _, _ in takers_before},
+        taken_before={row[INVOICE_KEY] for row in locked if row[-1]},
         permissions={
-            key: frozenset(name for name, has in zip(PERMISSIONS, granted, strict=True) if everything or has)
-            for key, disabled, everything, *granted in permissions
+            key: frozenset(name for name, has in zip(PERMISSIONS, granted, strict=True) if has)
+            for key, disabled, *granted in permissions
             if disabled is None or disabled > now
         },
         prices=PriceTable(prices),
@@ -115,20 +108,13 @@ def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
     )
 
 
+TAKERS = Claim.objects.filter(takes_provider_invoice=True).order_by()
+
+
 @prepared_query
 def takers_of(provider_invoices: Any) -> QuerySet[Any, Any]:
-    claims = Claim.objects.filter(any_of(Claim, "provider_invoice", provider_invoices))
-    taking = claims.filter(takes_provider_invoice=True)
-    return taking.order_by().values_list("provider_invoice", "pk", "claim_number")
-
-
-INVOICE_COLUMNS = tuple(column.attname for column in ProviderInvoice._meta.concrete_fields)
-
-
-@prepared_query
-def locked_provider_invoices(keys: Any) -> QuerySet[Any, Any]:
-    invoices = ProviderInvoice.objects.filter(any_of(ProviderInvoice, "guid", keys)).order_by("pk")
-    return invoices.select_for_update().values_list(*INVOICE_COLUMNS)
+    takers = TAKERS.filter(AnyOf("provider_invoice", provider_invoices))
+    return takers.values_list("provider_invoice", "pk", "claim_number")
 
 
 def columns_of(model: type[models.Model], *names: str) -> tuple[str, ...]:
@@ -141,31 +127,33 @@ CONTACT_COLUMNS = columns_of(Contact, "first_name", "last_name", "scheme_price_g
 PROVIDER_COLUMNS = columns_of(Client, "business_name", "business_number")
 
 
-def related_query(name: str, model: type[models.Model], columns: Sequence[str]) -> PreparedQuery:
-    @prepared_query
-    def rows(keys: Any) -> QuerySet[Any, Any]:
-        invoices = ProviderInvoice.objects.filter(any_of(ProviderInvoice, "guid", keys)).order_by()
-        return model._default_manager.filter(pk__in=invoices.values(name)).order_by().values_list(*columns)
-
-    return rows
+INVOICE_COLUMNS = tuple(column.attname for column in ProviderInvoice._meta.concrete_fields)
+INVOICE_KEY = INVOICE_COLUMNS.index("guid")
+#: Where the contact's and the provider's columns begin in a row of a provider invoice.
+CONTACT_START = len(INVOICE_COLUMNS)
+PROVIDER_START = CONTACT_START + len(CONTACT_COLUMNS)
 
 
-contacts_of = related_query("contact", Contact, CONTACT_COLUMNS)
-providers_of = related_query("provider", Client, PROVIDER_COLUMNS)
+@prepared_query
+def locked_provider_invoices(keys: Any) -> QuerySet[Any, Any]:
+    """The columns of invoices, of their contacts and providers, and whether one was taken before its lock."""
+    invoices = ProviderInvoice.objects.filter(AnyOf("pk", keys)).order_by("pk")
+    return invoices.select_for_update(of=("self",)).values_list(
+        *INVOICE_COLUMNS,
+        *(f"contact__{name}" for name in CONTACT_COLUMNS),
+        *(f"provider__{name}" for name in PROVIDER_COLUMNS),
+        Exists(TAKERS.filter(provider_invoice=OuterRef("pk"))),
+    )
 
 
-def build_provider_invoices(
-    rows: Rows, contact_rows: Rows, provider_rows: Rows
-) -> dict[UUID, ProviderInvoice]:
-    contacts = {row[0]: Contact.from_db("default", CONTACT_COLUMNS, row) for row in contact_rows}
-    providers = {row[0]: Client.from_db("default", PROVIDER_COLUMNS, row) for row in provider_rows}
-    invoices = [ProviderInvoice.from_db("default", INVOICE_COLUMNS, row) for row in rows]
-    for invoice in invoices:
-        if invoice.contact_id is not None:
-            invoice.contact = contacts[invoice.contact_id]
-        if invoice.provider_id is not None:
-            invoice.provider = providers[invoice.provider_id]
-    return {invoice.pk: invoice for invoice in invoices}
+def build_provider_invoice(row: Sequence[Any]) -> ProviderInvoice:
+    invoice: ProviderInvoice = ProviderInvoice.from_db("default", INVOICE_COLUMNS, row[:CONTACT_START])
+    if invoice.contact_id is not None:
+        columns = row[CONTACT_START:PROVIDER_START]
+        invoice.contact = Contact.from_db("default", CONTACT_COLUMNS, columns)
+    if invoice.provider_id is not None:
+        invoice.provider = Client.from_db("default", PROVIDER_COLUMNS, row[PROVIDER_START:-1])
+    return invoice
 
 
 #: The permissions that rules ask of the staff member of a bill.
@@ -174,25 +162,26 @@ PERMISSIONS = (ADMINISTER_PERMISSION, CREDIT_PERMISSION)
 
 @prepared_query
 def permissions_of(staff: Any) -> QuerySet[Any, Any]:
-    """(key, when the login is disabled, whether all is granted, whether each of ``PERMISSIONS`` is)."""
-    rows = Staff.objects.filter(any_of(Staff, "guid", staff), archive_date=None).order_by()
-    granted = {f"grants_{number}": grants(name) for number, name in enumerate(PERMISSIONS)}
-    return rows.annotate(**granted).values_list("pk", "disable_login_date", "role__all_permissions", *granted)
+    """(key, when the login is disabled, whether each of ``PERMISSIONS`` is granted)."""
+    rows = Staff.objects.filter(AnyOf("guid", staff), archive_date=None).order_by()
+    return rows.values_list("pk", "disable_login_date", *map(grants, PERMISSIONS))
 
 
-def grants(permission: str) -> Exists:
+def grants(permission: str) -> ExpressionWrapper:
     # The codename alone, which no other app has: joins with the app's content types take longer to plan than
     # the whole of the rest takes to run.
     codename = permission.partition(".")[2]
     granted = Role.permissions.through.objects.filter(
         role_id=OuterRef("role_id"), permission__codename=codename
     )
-    return Exists(granted)
+    return ExpressionWrapper(
+        Q(role__all_permissions=True) | Q(Exists(granted)), output_field=models.BooleanField()
+    )
 
 
 def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> Statement:
     """The keys of the bills that these bills resubmit, and that those resubmit."""
-    bills = model._default_manager.filter(any_of(model, "guid", keys), resubmission_of__isnull=False)
+    bills = model._default_manager.filter(AnyOf("guid", keys), resubmission_of__isnull=False)
     # Not public, and the only way to the text of a part of a statement; updates of resubmissions test it.
     sql, params = bills.order_by().values("resubmission_of").query.sql_with_params()
     return Statement(

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import groupby, islice, takewhile
-from typing import Any
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, transaction
@@ -144,8 +143,7 @@ def load_due_periods(
     In the order of the invoices and their periods, with one more than may be missed at most. Locked, the
     recurring invoices stay as they are, and nobody else creates invoices from them meanwhile.
     """
-    key: Any = Invoice._meta.pk
-    rows = recurring_invoices(until).filter(AnyOf(key, keys)).select_related("contact", "staff")
+    rows = recurring_invoices(until).filter(AnyOf("pk", keys)).select_related("contact", "staff")
     if lock:
         rows = rows.select_for_update(of=("self",))
     invoices = list(rows.order_by("pk"))
@@ -201,8 +199,7 @@ def plan_end(invoice: Invoice, plans: Sequence[ClientEngagement]) -> dt.date | N
 def load_created_days(keys: Iterable[UUID]) -> Mapping[UUID, set[dt.date]]:
     """The days that have an invoice already, archived ones included."""
     days: dict[UUID, set[dt.date]] = defaultdict(set)
-    column: Any = Invoice._meta.get_field("recurrence_of")
-    rows = Invoice.objects.filter(AnyOf(column, set(keys)), recurrence_of__isnull=False).order_by()
+    rows = Invoice.objects.filter(AnyOf("recurrence_of", set(keys)), recurrence_of__isnull=False).order_by()
     for key, day in rows.values_list("recurrence_of", "recurrence_date"):
         if key is not None and day is not None:
             days[key].add(day)
@@ -282,9 +279,8 @@ LINE_COLUMNS = (
 def make_drafts(due: Sequence[tuple[DuePeriod, Invoice]]) -> list[Draft]:
     """The drafts of the invoices of these periods; two queries, however many there are."""
     lines: dict[UUID, list[InvoiceLine]] = defaultdict(list)
-    column: Any = InvoiceLine._meta.get_field("invoice")
     keys = {invoice.pk for _, invoice in due}
-    rows = InvoiceLine.objects.filter(AnyOf(column, keys), archive_date=None).order_by("position", "pk")
+    rows = InvoiceLine.objects.filter(AnyOf("invoice", keys), archive_date=None).order_by("position", "pk")
     for line in rows.select_related("product", "price_book", "cost_centre"):
         lines[line.invoice_id].append(line)
     prices = load_price_table(line.product_id for originals in lines.values() for line in originals)

@@ -13,9 +13,9 @@ from apps.funding.models import ZERO, Claim, Invoice, to_cents
 from apps.funding.services.create import next_numbers
 from apps.funding.services.effects import BudgetPosting, record_posting
 from apps.funding.services.payments import LINE_MODELS
-from apps.funding.services.records import any_of
 from apps.funding.statuses import Resubmission
 from apps.odata import clock
+from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
 #: Quantities and prices have four decimals.
@@ -37,7 +37,7 @@ def create_resubmissions(
     name: Any = model._meta.model_name
     line_model: Any = LINE_MODELS[model]
     originals: dict[UUID, list[Any]] = defaultdict(list)
-    rows = line_model.objects.filter(any_of(line_model, name, [bill.pk for bill in bills]))
+    rows = line_model.objects.filter(AnyOf(name, [bill.pk for bill in bills]))
     for line in rows.order_by("position", "guid"):
         if part is Resubmission.FULL or line.total != line.amount_paid:
             originals[getattr(line, f"{name}_id")].append(line)

@@ -38,7 +38,6 @@ from apps.funding.services.payments import (
     payment_date,
     save_paid_lines,
 )
-from apps.funding.services.records import any_of
 from apps.funding.services.resubmit import create_resubmissions
 from apps.funding.statuses import NOW, TRANSITIONS, Resubmission, Target, Transition, TransitionName
 from apps.funding.validation.transitions import (
@@ -51,6 +50,7 @@ from apps.funding.validation.transitions import (
     transitions_from,
 )
 from apps.odata import clock
+from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
 REASON_LENGTH = 400
@@ -219,7 +219,7 @@ def find_request_problem(request: TransitionRequest, number: int) -> str | None:
 
 def lock_records(request: TransitionRequest, keys: Sequence[UUID]) -> LockedRecords:
     model = request.model
-    wanted = Q(any_of(model, "guid", keys))
+    wanted = Q(AnyOf("guid", keys))
     if request.name in CHANGES_ORIGINAL:
         resubmissions = model._default_manager.filter(wanted, resubmission_of__isnull=False).order_by()
         wanted |= Q(pk__in=resubmissions.values("resubmission_of"))
@@ -231,7 +231,7 @@ def lock_records(request: TransitionRequest, keys: Sequence[UUID]) -> LockedReco
 def load_previous_statuses(model: type[AnyBill], keys: Iterable[UUID]) -> dict[UUID, str]:
     """The statuses of bills before their cancellation was requested, from their status history."""
     name = str(model._meta.model_name)
-    moves = StatusMove.objects.filter(any_of(StatusMove, name, keys), verb=TransitionName.ASK_TO_CANCEL)
+    moves = StatusMove.objects.filter(AnyOf(name, keys), verb=TransitionName.ASK_TO_CANCEL)
     return dict(moves.order_by("id").values_list(f"{name}_id", "from_status"))
 
 
@@ -441,7 +441,7 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[Any, dict[str, 
             paid.append(bill)
         groups[tuple(changed.items())].append(bill.pk)
     for group in sorted(groups, key=lambda group: ("takes_provider_invoice", True) in group):
-        rows = model._default_manager.filter(any_of(model, "guid", groups[group]))
+        rows = model._default_manager.filter(AnyOf("guid", groups[group]))
         rows.update(**dict(group), modify_date=clock.now())
     if paid:
         saving.update(model, ("amount_paid",), paid)

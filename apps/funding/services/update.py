@@ -23,9 +23,10 @@ from apps.funding.services.effects import (
     post_to_budgets,
     record_posting,
 )
-from apps.funding.services.records import CLAIMS, INVOICES, BillType, any_of
+from apps.funding.services.records import CLAIMS, INVOICES, BillType
 from apps.funding.services.transitions import apply_transition
 from apps.funding.statuses import TransitionName
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent, raise_if_invalid
 
 
@@ -99,7 +100,7 @@ def find_new_warnings(
     """The warnings without those that were acknowledged before: same place, same words, same figures."""
     if not warnings:
         return []
-    rows = AcknowledgedWarning.objects.filter(any_of(AcknowledgedWarning, bill_type.name, keys)).order_by()
+    rows = AcknowledgedWarning.objects.filter(AnyOf(bill_type.name, keys)).order_by()
     known = set(rows.values_list(f"{bill_type.name}_id", "code", "place", "message"))
     return [
         (number, issue)
@@ -129,7 +130,7 @@ def load_existing_bills(bill_type: BillType, drafts: Sequence[Draft]) -> dict[An
     records = saving.load_existing(bill_type.model, drafts)
     existing = {key: ExistingBill(record) for key, record in records.items()}
     references = line_references(bill_type)
-    lines = bill_type.line_model.objects.filter(any_of(bill_type.line_model, bill_type.name, existing))
+    lines = bill_type.line_model.objects.filter(AnyOf(bill_type.name, existing))
     for line in lines.order_by("position", "pk").select_related(*references):
         existing[getattr(line, f"{bill_type.name}_id")].lines.append(line)
     for draft in drafts:
@@ -255,7 +256,7 @@ def update_lines(
             deleted.append(record.pk)
             entries[f"Line {record.position + 1} before"] = [describe_line(record), None]
     if deleted:
-        bill_type.line_model.objects.filter(any_of(bill_type.line_model, "guid", deleted)).delete()
+        bill_type.line_model.objects.filter(AnyOf("guid", deleted)).delete()
     for names, records in updated.items():
         saving.update(bill_type.line_model, names, records)
     if inserted:

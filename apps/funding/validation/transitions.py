@@ -45,9 +45,10 @@ class TransitionContext:
     @cached_property
     def resubmissions(self) -> dict[UUID, str]:
         """The number of the current resubmission of each bill."""
-        column = self.model._meta.get_field("resubmission_of")
         keys = {bill.pk for bill in self.bills} | self.originals.keys()
-        rows = self.model._default_manager.filter(AnyOf(column, keys), archive_date=None).order_by()
+        rows = self.model._default_manager.filter(
+            AnyOf("resubmission_of", keys), archive_date=None
+        ).order_by()
         return dict(rows.values_list("resubmission_of", f"{self.model._meta.model_name}_number"))
 
     @cached_property
@@ -56,14 +57,13 @@ class TransitionContext:
         keys = {bill.provider_invoice_id for bill in self.bills}
         if keys <= self.locked_invoices.keys():
             return self.locked_invoices
-        return ProviderInvoice.objects.filter(AnyOf(ProviderInvoice._meta.pk, keys)).in_bulk()
+        return ProviderInvoice.objects.filter(AnyOf("pk", keys)).in_bulk()
 
     @cached_property
     def holders(self) -> dict[UUID, tuple[UUID, str]]:
         """(key, number) of the claim that holds a single-use provider invoice, by the invoice."""
         keys = {bill.provider_invoice_id for bill in self.bills}
-        column: Any = Claim._meta.get_field("provider_invoice")
-        claims = Claim.objects.filter(AnyOf(column, keys), takes_provider_invoice=True).order_by()
+        claims = Claim.objects.filter(AnyOf("provider_invoice", keys), takes_provider_invoice=True).order_by()
         rows = claims.values_list("provider_invoice", "pk", "claim_number")
         return {invoice: (key, number) for invoice, key, number in rows}
 

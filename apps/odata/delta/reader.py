@@ -68,7 +68,7 @@ class DeltaReader:
         )
 
     def rows_of(self, keys: Sequence[Any]) -> Any:
-        return self.model._base_manager.filter(AnyOf(self.model._meta.pk, keys)).order_by("pk")
+        return self.model._base_manager.filter(AnyOf("pk", keys)).order_by("pk")
 
     def keys_of(self, entries: Sequence[LogEntry], size: int) -> list[Any]:
         """The keys that the entries concern, in their order behind the token's; one more than ``size``."""

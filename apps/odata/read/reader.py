@@ -145,7 +145,7 @@ class JsonReader:
         else:
             field = self.entity_set.etag_field
             modified = models.F(field) if field else models.Value(None, output_field=models.DateTimeField())
-            found = self.rows.filter(AnyOf(self.entity_set.model._meta.pk, keys)).order_by()
+            found = self.rows.filter(AnyOf("pk", keys)).order_by()
             stored = found.values_list("pk", self.json, modified)
             rows = [(key, json, make_etag(moment)) for key, json, moment in stored]
         if self.has_set_lists:

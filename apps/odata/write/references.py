@@ -170,9 +170,7 @@ def query_by_key(
 ) -> PreparedQuery:
     @prepared_query
     def rows(keys: Any) -> models.QuerySet[Any, Any]:
-        key = model._meta.pk
-        assert key is not None
-        return model._base_manager.filter(AnyOf(key, keys)).order_by().values_list(*columns, *joined)
+        return model._base_manager.filter(AnyOf("pk", keys)).order_by().values_list(*columns, *joined)
 
     return rows
 

@@ -26,8 +26,8 @@ from apps.documents.storage import delete_files, document_storage
 from apps.funding.models import ProviderInvoice
 from apps.odata import clock
 from apps.operations.services.erasure_plans import (
-    KEPT_COLUMNS,
     RECORD_COLUMNS,
+    RETAINED_COLUMNS,
     ErasurePlan,
     RemovedFile,
     check_erasure,
@@ -118,7 +118,7 @@ def make_certificate(plan: ErasurePlan, by: Staff) -> Certificate:
         retention_years=settings.RETENTION_YEARS,
         records={
             model._meta.label: RemovedRows(
-                model_label(model), len(keys), model in KEPT_COLUMNS, hash_rows(model, keys)
+                model_label(model), len(keys), model in RETAINED_COLUMNS, hash_rows(model, keys)
             )
             for model, keys in plan.keys.items()
             if keys
@@ -142,11 +142,11 @@ def remove_records(plan: ErasurePlan) -> None:
     """Clear the columns of what stays first: it refers to what is deleted then, owners last."""
     for model, keys in plan.keys.items():
         delete_notices(model, keys)
-        if model in KEPT_COLUMNS:
+        if model in RETAINED_COLUMNS:
             update_all(model, keys, cleared_columns(model) | columns_of_owner(model, plan.person))
     try:
         for model, keys in reversed(plan.keys.items()):
-            if model not in KEPT_COLUMNS:
+            if model not in RETAINED_COLUMNS:
                 for batch in in_batches(keys):
                     model._base_manager.filter(pk__in=batch).delete()
     except ProtectedError as error:
@@ -167,11 +167,11 @@ def columns_of_owner(model: type[models.Model], person: Contact) -> dict[str, An
 
 def cleared_columns(model: type[models.Model]) -> dict[str, Any]:
     """The values of the columns that are not kept: null, their default, or ``ERASED``."""
-    kept = KEPT_COLUMNS[model] | RECORD_COLUMNS
+    retained = RETAINED_COLUMNS[model] | RECORD_COLUMNS
     cleared = {
         column.name: cleared_value(column)
         for column in model._meta.concrete_fields
-        if column.name not in kept
+        if column.name not in retained
     }
     # Whoever copies changed records by their ModifyDate copies the erasure too.
     return {**cleared, "modify_date": clock.now()}
@@ -192,10 +192,10 @@ def record_erasure(plan: ErasurePlan, sha256: str) -> None:
     """
     for model, keys in plan.keys.items():
         if issubclass(model, TimestampedModel):
-            kind = Change.Kind.ERASED if model in KEPT_COLUMNS else Change.Kind.DELETED
+            kind = Change.Kind.ERASED if model in RETAINED_COLUMNS else Change.Kind.DELETED
             history.write_entries(model, [key for key in keys if key != plan.person.pk], kind)
     counts = {
-        model_label(model): [len(keys), len(keys) if model in KEPT_COLUMNS else 0]
+        model_label(model): [len(keys), len(keys) if model in RETAINED_COLUMNS else 0]
         for model, keys in plan.keys.items()
         if keys and not model._meta.auto_created
     }

@@ -35,7 +35,7 @@ _LINE = frozenset(
 )
 #: The columns that keep their values in the records that the books rest on: amounts, days, who was paid,
 #: and numbers of the books. Every other column loses its value; records of other models are deleted.
-KEPT_COLUMNS: Mapping[type[models.Model], frozenset[str]] = {
+RETAINED_COLUMNS: Mapping[type[models.Model], frozenset[str]] = {
     Contact: frozenset(),
     Claim: _BILL
     | {
@@ -102,7 +102,10 @@ class ErasurePlan:
         outcome = {True: "without personal data", False: "deleted"}
         counts = {model: len(keys) for model, keys in self.keys.items() if keys}
         return [
-            *(f"{model_label(each)}: {counts[each]:,} {outcome[each in KEPT_COLUMNS]}" for each in counts),
+            *(
+                f"{model_label(each)}: {counts[each]:,} {outcome[each in RETAINED_COLUMNS]}"
+                for each in counts
+            ),
             f"Values of changes: {len(self.changes):,} deleted",
             f"Files: {len(self.files):,} deleted",
         ]

@@ -10,12 +10,14 @@ from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
 from allauth.socialaccount.models import SocialLogin
 from django.conf import settings
 from django.contrib import messages
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from apps.access.throttling import client_address
 from apps.core.models import Subscriber
 from apps.people.authentication.attempts import remember_device
+from apps.people.models import Staff
 from apps.people.services import find_staff
 
 BACKEND = "apps.people.authentication.StaffBackend"
@@ -94,3 +96,15 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
 
     def on_authentication_error(self, request: HttpRequest, *details: Any, **options: Any) -> None:
         raise ImmediateHttpResponse(refuse(request, FAILED))
+
+    # Until the second factor is proven, the session holds the sign-in: of a staff member their key alone.
+
+    def serialize_instance(self, instance: Any) -> Any:
+        if isinstance(instance, Staff):
+            return {"pk": str(instance.pk)}
+        return super().serialize_instance(instance)
+
+    def deserialize_instance(self, model: type[Model], data: Any) -> Any:
+        if model is Staff:
+            return Staff.objects.get(pk=data["pk"])
+        return super().deserialize_instance(model, data)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
 from allauth.mfa.models import Authenticator
@@ -21,6 +21,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
+from unfold.forms import AuthenticationForm
 from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminPasswordWidget
 
 from apps.access.callers import Limits
@@ -36,6 +37,15 @@ CODES = Limits(per_minute=5, per_day=200)
 MAILS = Limits(per_minute=2, per_day=10)
 #: So many codes of an authenticator app are valid at a time, with a tolerance of one period.
 VALID_CODES = 3
+
+
+class StaffLoginForm(AuthenticationForm):
+    """The login and the password."""
+
+    error_messages: ClassVar[Any] = {
+        **AuthenticationForm.error_messages,
+        "invalid_login": "No open login has this email and password. Capital letters of a password count.",
+    }
 
 
 class LimitedCodes(forms.Form):

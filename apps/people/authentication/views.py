@@ -18,11 +18,10 @@ from django.utils.html import format_html
 from django.views.decorators.cache import never_cache
 from django.views.generic import FormView
 from requests import RequestException
-from unfold.forms import AuthenticationForm as StaffLoginForm
 
 from apps.people.authentication.adapters import FAILED, refuse
 from apps.people.authentication.first_administrator import FirstAdministratorForm, is_valid_token
-from apps.people.authentication.forms import ChosenPasswordForm, PasswordLinkForm
+from apps.people.authentication.forms import ChosenPasswordForm, PasswordLinkForm, StaffLoginForm
 from apps.people.models import Staff
 from apps.people.services import administrators
 

@@ -21,7 +21,7 @@ from rich.progress import (
 from rich.text import Text
 
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.report import ImportReport, ShownIssue
+from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.importing.runs import ImportDisplay, import_file
 from apps.core.importing.tables import ImportFileError
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED
@@ -164,11 +164,11 @@ def display_of(command: BaseCommand) -> Iterator[ImportDisplay]:
             display.show_notice = lambda text: progress.console.print(text, markup=False)
             display.show_progress = lambda rows, total: progress.update(task, completed=rows, total=total)
 
-        def show_issue(issue: ShownIssue) -> None:
+        def show_issue(issue: RowIssue, line: str) -> None:
             nonlocal shown
             shown += 1
             if shown <= SHOWN:
-                display.show_notice(issue.line)
+                display.show_notice(line)
             elif shown == SHOWN + 1:
                 display.show_notice(f"More than {SHOWN:,} issues; the rest is not shown.")
 

@@ -82,9 +82,8 @@ class TransitionCommand(BaseCommand):
     def find_keys(self, numbers: Iterable[str]) -> dict[str, UUID]:
         """The keys of the known numbers, without regard to case and blanks."""
         name = f"{self.model._meta.model_name}_number_key"
-        field: Any = self.model._meta.get_field(name)
         keys = {number: normalised(number) for number in numbers}
-        rows = self.model._default_manager.filter(AnyOf(field, keys.values()))
+        rows = self.model._default_manager.filter(AnyOf(name, keys.values()))
         found = dict(rows.order_by().values_list(name, "pk"))
         return {number: found[key] for number, key in keys.items() if key in found}
 

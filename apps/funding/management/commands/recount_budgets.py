@@ -1,17 +1,18 @@
-"""The command ``recount_budgets``: the amounts of budgets, summed again from claims and invoices."""
+"""The command ``recount_budgets``: what budgets and provider invoices say of claims, computed anew."""
 
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from apps.funding.services.effects import recount_budgets
+from apps.funding.services.effects import recount_budgets, recount_claim_flags
 
 
 class Command(BaseCommand):
     help = (
         "Sums what every service booking and every budget by category has claimed, paid and waiting anew from"
-        " the lines of claims and invoices, and puts right those that say otherwise. Safe while people work."
+        " the lines of claims and invoices, looks up anew which provider invoices are claimed and which hold"
+        " a claim up, and puts right those that say otherwise. Safe while people work."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -19,12 +20,16 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, dry_run: bool = False, **options: Any) -> None:
         with transaction.atomic():
-            found = recount_budgets()
+            found, wrong = recount_budgets(), recount_claim_flags()
             transaction.set_rollback(dry_run)
-        what = f"{found.bookings:,} service bookings and {found.category_budgets:,} budgets by category"
-        if not any(found):
-            self.stdout.write("Every budget agrees with its claims and invoices.")
-        elif dry_run:
-            self.stdout.write(f"{what} do not agree with their claims and invoices.")
-        else:
-            self.stdout.write(f"Put right: {what}.")
+        budgets = f"{found.bookings:,} service bookings and {found.category_budgets:,} budgets by category"
+        for is_wrong, records, kind, others in (
+            (any(found), budgets, "budget", "claims and invoices"),
+            (wrong, f"{wrong:,} provider invoices", "provider invoice", "claims"),
+        ):
+            if not is_wrong:
+                self.stdout.write(f"Every {kind} agrees with its {others}.")
+            elif dry_run:
+                self.stdout.write(f"{records} do not agree with their {others}.")
+            else:
+                self.stdout.write(f"Put right: {records}.")

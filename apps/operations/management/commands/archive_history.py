@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from apps.odata.errors import plural
-from apps.operations.management.errors import command_errors
+from apps.operations.management.base import OperatorCommand
 from apps.operations.services.history_archives import archive_history
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Writes the entries of the history that are older than --years into a new folder below DIR, reads it"
         " again, and deletes them from the database. `verify` checks the folder at any time."
@@ -28,6 +28,5 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, folder: Path, years: int, **options: Any) -> None:
-        with command_errors():
-            archive = archive_history(folder, years)
+        archive = archive_history(folder, years)
         self.stdout.write(f"{archive.folder}: {plural(archive.rows, 'row')} of the history.")

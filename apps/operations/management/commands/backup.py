@@ -4,14 +4,14 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from apps.odata.errors import plural
-from apps.operations.management.errors import command_errors
+from apps.operations.management.base import OperatorCommand
 from apps.operations.services.backups import create_backup
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Writes a backup of every table and document into a new folder below DIR, while the service goes on."
         " Encrypted when BACKUP_PASSPHRASE or BACKUP_PASSPHRASE_FILE is set."
@@ -24,8 +24,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, folder: Path, keep: int, **options: Any) -> None:
-        with command_errors():
-            backup = create_backup(folder, keep)
+        backup = create_backup(folder, keep)
         manifest = backup.manifest
         rows = sum(table.rows for table in manifest.tables.values())
         self.stdout.write(

@@ -2,22 +2,21 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from apps.odata.errors import plural
-from apps.operations.management.errors import command_errors
+from apps.operations.management.base import OperatorCommand
 from apps.operations.services.upgrades import check_upgrade
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Names what each pending migration locks, writes again or breaks for the version that still runs."
         " Run it with the new code before ./run migrate. Exits with 1 when the service has to stop for it."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with command_errors():
-            pending = check_upgrade()
+        pending = check_upgrade()
         for migration in pending:
             self.stdout.write(f"{migration.name}: {'stop the service' if migration.stops else 'can run now'}")
             for finding in migration.findings:

@@ -4,18 +4,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from apps.core.history import Author, as_author
 from apps.odata.errors import plural
-from apps.operations.management.arguments import add_person_arguments, staff_member
-from apps.operations.management.errors import command_errors
+from apps.operations.management.base import OperatorCommand, add_person_arguments, staff_member
 from apps.operations.personal_records import find_own_client, find_person
 from apps.operations.services.erasure import erase_person
 from apps.operations.services.erasure_plans import check_erasure, plan_erasure
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Erases the records of a participant whose retention is over, and writes a certificate of what was"
         " removed. Claims and invoices keep their amounts and name nobody. Cannot be undone."
@@ -30,20 +29,19 @@ class Command(BaseCommand):
     def handle(
         self, *args: Any, person: str, certificate: Path | None, by: str, own_client: bool, **options: Any
     ) -> None:
-        with command_errors():
-            staff, contact = staff_member(by), find_person(person)
-            client = find_own_client(contact) if own_client else None
-            plan = plan_erasure(contact, client)
-            check_erasure(plan)
-            self.stdout.write("\n".join(plan.summary))
-            if options["dry_run"]:
-                return
-            if certificate is None:
-                raise CommandError("--certificate FILE says where the proof goes.")
-            if not options["yes"]:
-                confirm(contact.last_name)
-            with as_author(Author(staff_id=staff.pk)):
-                erasure = erase_person(contact, client, staff, certificate)
+        staff, contact = staff_member(by), find_person(person)
+        client = find_own_client(contact) if own_client else None
+        plan = plan_erasure(contact, client)
+        check_erasure(plan)
+        self.stdout.write("\n".join(plan.summary))
+        if options["dry_run"]:
+            return
+        if certificate is None:
+            raise CommandError("--certificate FILE says where the proof goes.")
+        if not options["yes"]:
+            confirm(contact.last_name)
+        with as_author(Author(staff_id=staff.pk)):
+            erasure = erase_person(contact, client, staff, certificate)
         self.stdout.write(f"Erased. {certificate}: SHA-256 {erasure.sha256}")
         if erasure.remaining_files:
             raise CommandError(

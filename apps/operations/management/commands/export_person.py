@@ -3,17 +3,16 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from apps.core.history import Author, as_author
 from apps.odata.errors import plural
-from apps.operations.management.arguments import add_person_arguments, staff_member
-from apps.operations.management.errors import command_errors
+from apps.operations.management.base import OperatorCommand, add_person_arguments, staff_member
 from apps.operations.personal_records import find_own_client, find_person
 from apps.operations.services.person_exports import export_person
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Writes everything of a participant into a new ZIP file: records as JSON and as a page to read, the"
         " files of documents, the history. The history of the contact records who exported it."
@@ -24,7 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("file", metavar="FILE.zip", type=Path)
 
     def handle(self, *args: Any, person: str, file: Path, by: str, own_client: bool, **options: Any) -> None:
-        with command_errors(), as_author(Author(staff_id=staff_member(by).pk)):
+        with as_author(Author(staff_id=staff_member(by).pk)):
             contact = find_person(person)
             export = export_person(contact, find_own_client(contact) if own_client else None, file)
         self.stdout.write(

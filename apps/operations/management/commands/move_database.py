@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from apps.odata.errors import plural
-from apps.operations.management.errors import command_errors
+from apps.operations.management.base import OperatorCommand
 from apps.operations.services.moves import move_database
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Copies every record, the history and the logins into an empty database, and compares every table."
         " Stop the service before, and set DATABASE_URL to URL after. Documents stay where they are."
@@ -19,8 +19,7 @@ class Command(BaseCommand):
         parser.add_argument("url", metavar="URL", help="sqlite:///path or postgres://user:password@host/name")
 
     def handle(self, *args: Any, url: str, **options: Any) -> None:
-        with command_errors():
-            contents = move_database(url)
+        contents = move_database(url)
         for name, table in contents.items():
             self.stdout.write(f"{table.sha256}  {table.rows:>10,}  {name}")
         rows = sum(table.rows for table in contents.values())

@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from apps.odata.errors import plural
-from apps.operations.management.errors import command_errors
+from apps.operations.management.base import OperatorCommand
 from apps.operations.services.restores import restore_backup
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Restores a backup into an empty database of either engine, and the documents into their storage."
         " DIR is a backup, or a folder of backups: then the newest. Stop the service before."
@@ -23,8 +23,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, folder: Path, replace: bool, **options: Any) -> None:
-        with command_errors():
-            restore = restore_backup(folder, replace)
+        restore = restore_backup(folder, replace)
         manifest = restore.manifest
         for name, table in manifest.tables.items():
             self.stdout.write(f"{table.sha256}  {table.rows:>10,}  {name}")

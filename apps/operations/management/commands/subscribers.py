@@ -6,10 +6,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from apps.odata.errors import plural
-from apps.operations.management.errors import command_errors
+from apps.operations.management.base import OperatorCommand
 from apps.operations.services.subscribers import (
     SubscriberFile,
     haproxy_backends,
@@ -19,7 +19,7 @@ from apps.operations.services.subscribers import (
 )
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Checks a folder with a file NAME.env for each subscriber (docs/scale.md); with --migrate brings all"
         " their databases up to date, with --haproxy writes the routes of HAProxy."
@@ -38,8 +38,7 @@ class Command(BaseCommand):
     def handle(
         self, *, folder: Path, migrate: bool, parallel: int, haproxy: Path | None, **options: Any
     ) -> None:
-        with command_errors():
-            subscribers = read_subscribers(folder)
+        subscribers = read_subscribers(folder)
         self.stdout.write(f"{plural(len(subscribers), 'subscriber')}: nothing is shared.")
         if haproxy is not None:
             (haproxy / "backends.cfg").write_text(haproxy_backends(subscribers))

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from apps.odata.errors import plural
-from apps.operations.management.errors import command_errors
+from apps.operations.management.base import OperatorCommand
 from apps.operations.services.verification import (
     count_files_without_document,
     verify_backup,
@@ -14,7 +14,7 @@ from apps.operations.services.verification import (
 )
 
 
-class Command(BaseCommand):
+class Command(OperatorCommand):
     help = (
         "Reads every byte of a backup, or without DIR every row and document of this installation, and names"
         " what is damaged or missing. Exits with 1 when anything is."
@@ -24,14 +24,13 @@ class Command(BaseCommand):
         parser.add_argument("folder", metavar="DIR", nargs="?", type=Path)
 
     def handle(self, *args: Any, folder: Path | None, **options: Any) -> None:
-        with command_errors():
-            if folder:
-                backup, faults = verify_backup(folder)
-                name = str(backup)
-            else:
-                name, faults = "The database and its documents", verify_installation()
-                if unused := count_files_without_document():
-                    self.stdout.write(f"{plural(unused, 'file')} without a document: ./run sweep_documents.")
+        if folder:
+            backup, faults = verify_backup(folder)
+            name = str(backup)
+        else:
+            name, faults = "The database and its documents", verify_installation()
+            if unused := count_files_without_document():
+                self.stdout.write(f"{plural(unused, 'file')} without a document: ./run sweep_documents.")
         if faults:
             raise CommandError("\n".join([*faults, f"{name}: {plural(len(faults), 'fault')}."]))
         self.stdout.write(f"{name}: no fault.")

@@ -1,10 +1,23 @@
-"""Arguments that the commands about a person share."""
+"""What the commands of operators share: errors in a sentence, and the arguments about a person."""
 
-from django.core.management.base import CommandParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import Error
 
 from apps.operations.tables import OperationError
 from apps.people.models import Staff
 from apps.people.services import find_staff
+
+
+class OperatorCommand(BaseCommand):
+    """A command whose operator reads a sentence, not a traceback."""
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        try:
+            return super().execute(*args, **options)
+        except (OperationError, Error, OSError) as error:
+            raise CommandError(str(error)) from error
 
 
 def add_person_arguments(parser: CommandParser) -> None:
