@@ -121,7 +121,7 @@ def recipient(invoice: Invoice) -> str:
     street = [getattr(contact, f"{postal}street_address{number}") for number in ("", "2")]
     place = [getattr(contact, postal + name) for name in ("suburb", "city", "state", "post_code")]
     number = contact.scheme_number and f"Scheme number {contact.scheme_number}"
-    return "\n".join(filter(None, [*street, " ".join(filter(None, place)), number]))
+    return "\n".join(filter(None, [*street, " ".join(dict.fromkeys(filter(None, place))), number]))
 
 
 def invoice_details(invoice: Invoice) -> str:

@@ -282,13 +282,24 @@ def test_a_claim_on_paper_has_its_number_and_no_menu_nor_buttons(open_window, sc
     claim = a_claim(contact=scene.mia, provider=scene.harbour)
     page = open_window()
     page.goto(f"/admin/funding/claim/{claim.pk}/change/")
-    parts = ("#nav-sidebar", "header", "#submit-row", ".fu-action-buttons", ".select2-container")
+    parts = (".rs-skip", "#nav-sidebar", "header", "#submit-row", ".fu-action-buttons", ".select2-container")
     page.wait_for_selector(".select2-container")
     assert [part for part in parts if page.locator(part).first.is_visible()] == list(parts)
     assert not page.is_visible("h1.rs-paper-title")
     page.emulate_media(media="print")
     assert [part for part in parts if page.locator(part).first.is_visible()] == []
     assert page.inner_text("h1.rs-paper-title") == str(claim)
+
+
+def test_the_month_end_on_paper_is_as_wide_as_the_paper(open_window, scene):
+    a_claim(contact=scene.mia, provider=scene.harbour)
+    page = open_window(1400)
+    page.goto("/admin/funding/claim/month-end/")
+    page.emulate_media(media="print")
+    left, width = page.evaluate(
+        "(box => [box.left, box.width])(document.querySelector('.rs-wide').getBoundingClientRect())"
+    )
+    assert (left, width) == (0, 1400)
 
 
 def test_chosen_claims_are_approved_from_their_list(open_window, scene):

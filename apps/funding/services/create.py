@@ -29,7 +29,7 @@ from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import load_bill_contexts
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
 from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
-from apps.odata.batched_queries import AnyOf, PreparedQuery, fetch_all, prepared_query
+from apps.odata.batched_queries import AnyOf, PreparedQuery, Statement, fetch_all, prepared_query
 from apps.odata.declaration import service
 from apps.odata.write.drafts import (
     Draft,
@@ -193,6 +193,18 @@ ADVANCE_SEQUENCE = (
     " ON CONFLICT (name) DO UPDATE SET next_number = stored.next_number + %s RETURNING next_number"
 )
 
+
+def sequence_lock(sequence: str) -> Statement | None:
+    """PostgreSQL's lock of a sequence until the transaction ends, taken before the row is.
+
+    Of the transactions that wait for a row each is woken by every change, only to wait for the new version.
+    """
+    if connection.vendor != "postgresql":
+        return None
+    name = f"numbers of {sequence}s"  # imports wait for each other by the name of their set
+    return Statement("SELECT pg_advisory_xact_lock(hashtext(%s))", [name], label="lock sequence")
+
+
 #: How many numbers are looked up at once where callers have used those that come next.
 MAX_LOOKUP = 5_000
 
@@ -235,9 +247,9 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
     step = count
     while len(numbers) < count:
         # The row of the sequence stays locked until the transaction ends.
-        with connection.cursor() as cursor:
-            cursor.execute(ADVANCE_SEQUENCE, [sequence, step, step])
-            first = cursor.fetchone()[0] - step
+        advance = Statement(ADVANCE_SEQUENCE, [sequence, step, step], label="advance sequence")
+        *_, [(following,)] = fetch_all([sequence_lock(sequence), advance])
+        first = following - step
         looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}
         keys = {text: normalised(text) for text in looked_up}
         (rows,) = fetch_all([USED_NUMBERS[model](keys.values())])
@@ -247,8 +259,7 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
     chosen = list(numbers)
     if len(numbers) > count:
         # The sequence goes on with the first number that was looked up and not needed.
-        following = numbers[chosen[count]]
-        NumberSequence.objects.filter(name=sequence).update(next_number=following)
+        NumberSequence.objects.filter(name=sequence).update(next_number=numbers[chosen[count]])
     return chosen[:count]
 
 
