@@ -124,6 +124,13 @@ def test_groups_come_in_the_order_of_their_members_null_first(sales):
          [{"Source": None, "N": 1}]),
         ("groupby((Source),aggregate($count as N))/orderby(N desc)/skip(1)/top(1)",
          [{"Source": "Training", "N": 2}]),
+        ("groupby((Source),aggregate($count as N))/orderby(N desc)"
+         "/concat(aggregate($count as M),skip(0)/top(1))",
+         [{"M": 3}, {"Source": "CallCold", "N": 3}]),
+        ("skip(0)/aggregate($count as N)", [{"N": 6}]),
+        # More digits than a double has, which SQLite computes with.
+        ("filter(Name eq 'b1')/aggregate(UpfrontValueOfSale div 7 with sum as S)/compute(S mul 1000 as T)",
+         [{"S": "142857142.858571", "T": "142857142858.571"}]),
         ("groupby((Source),aggregate($count as N))/concat(aggregate(N with sum as Total),topcount(1,N))",
          [{"Total": 6}, {"Source": "CallCold", "N": 3}]),
         ("filter(Source ne null)/groupby((rollup($all,Source,ChanceOfSales)),aggregate($count as N))",
@@ -297,6 +304,9 @@ def test_sums_are_grouped_by_members_of_other_sets(api, records):
     assert sum(row["N"] for row in body["value"]) == len(claims)
     names = {claim["Contact"]["LastName"] for claim in claims}
     assert {row["Contact"]["LastName"] for row in body["value"]} == names
+    paths = "Contact/Client/BusinessName,Contact/Address/Suburb"
+    body = ok(api.get("claim", {"$apply": f"groupby(({paths}))"}))
+    assert body["@odata.context"].endswith("#Claim(Contact(Address/Suburb,Client(BusinessName)))")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from apps.odata.http.batch.processing import BatchProcessor
 from apps.people.models import Client, Contact
 from tests.api.batches import (
     JSON,
+    Request,
     as_multipart,
     as_object,
     get,
@@ -193,6 +194,18 @@ def test_an_etag_is_referred_to_as_well(api, send):
     requests = [get(address, id="1"), put(address, body, id="2", headers={"If-Match": "$1"})]
     requests.append(put("$2", body | {"FirstName": "Lost"}, id="3", headers={"If-Match": "$1"}))
     assert [answer.status for answer in send(api, *requests)] == [200, 200, 412]
+    requests = [post("staff", body | {"PrimaryEmail": "o@example.org"}, id="1")]
+    requests += [put("$1", body | {"PrimaryEmail": "o@example.org"}, id="2", headers={"If-Match": "$1"})]
+    requests += [get("staff/$count", id="3"), put(address, body, headers={"If-Match": "$3"})]
+    answers = send(api, *requests)
+    assert [answer.status for answer in answers] == [201, 200, 200, 400]
+    assert "without an ETag" in answers[-1].json["error"]["message"]
+
+
+@both
+def test_the_response_to_head_has_no_body(api, send):
+    (answer,) = send(api, Request("HEAD", "client"))
+    assert (answer.status, answer.body) == (200, b"")
 
 
 @both
@@ -239,6 +252,7 @@ def test_what_depends_on_a_request_that_failed_is_not_served(api):
         ({"id": "x" * 129}, "no identifier"),
         ({"if": "$1/$succeeded"}, "not supported"),
         ({"atomicityGroup": "g"}, "no GET"),
+        ({"atomicityGroup": "g", "method": "head"}, "no HEAD"),
         ({"atomicityGroup": "2", "method": "post"}, "given twice"),
         ({"url": None}, "Expected `str`"),
         ({"body": 1, "headers": {"content-type": "text/plain"}}, "must be a string"),
@@ -269,6 +283,25 @@ def test_a_batch_in_json_that_is_none_is_refused_as_a_whole(api, changed, messag
 )
 def test_a_body_that_is_no_batch_is_refused(api, body):
     refused(raw(api, body, JSON), 400, "InvalidBody")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"requests":[],"requests":[]}', "requests is given twice - at `$`."),
+        (
+            '{"requests":[{"id":"7","method":"get","url":"client","url":"claim"}]}',
+            "url is given twice - at `$.requests[0]`.",
+        ),
+        (
+            '{"requests":[{"id":"7","method":"get","url":"client","headers":{"Prefer":"a","Prefer":"b"}}]}',
+            "Prefer is given twice - at `$.requests[0].headers`.",
+        ),
+    ],
+)
+def test_a_member_of_a_batch_is_not_given_twice(api, text, message):
+    error = refused(raw(api, text.encode(), JSON), 400, "InvalidBody")
+    assert error["message"] == f"The batch cannot be read: {message}"
 
 
 HTTP = "Content-Type: application/http\n"

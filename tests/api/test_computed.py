@@ -42,6 +42,18 @@ def test_computed_values_stand_behind_the_members(sales):
         assert row["Made"] == row["CreationDate"]
 
 
+def test_computed_numbers_have_fifteen_digits(sales):
+    found = rows(
+        sales,
+        compute="(ChanceOfSales add 1000000) div 7 as Large,-ChanceOfSales divby 700000 as Small,"
+        "UpfrontValueOfSale sub UpfrontValueOfSale as Zero,ChanceOfSales mul 1e15 as Whole",
+    )
+    assert [row["Large"] for row in found] == ["142864.285714286", "142861.857142857", "142858.571428571"]
+    assert [row["Small"] for row in found] == ["-0.000071428571", "-0.000047142857", "-0.000014285714"]
+    assert [row["Zero"] for row in found] == [0, 0, None]
+    assert [row["Whole"] for row in found] == [50 * 10**15, 33 * 10**15, 10**16]
+
+
 def test_computed_values_are_filtered_ordered_and_selected(sales):
     found = rows(
         sales,

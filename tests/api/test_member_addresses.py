@@ -167,6 +167,8 @@ def test_options_of_lists_are_refused_where_there_is_no_list(api, records):
     ):
         refused(api.get(address, {"$top": 1}), 400, "InvalidQuery")
         refused(api.get(address, {"Total": 1}), 400, "InvalidQuery")
+    for option in ("$select", "$expand"):
+        assert refused(api.get(f"{claim}/Total", {option: "Total"}), 400, "InvalidQuery")["target"] == option
     refused(api.get(f"{claim}/LineItems", {"$filter": "Nothing eq 1"}), 400)
     refused(api.get(f"{claim}/LineItems", {"$search": "x"}), 400, "InvalidQuery")
 

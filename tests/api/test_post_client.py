@@ -25,6 +25,7 @@ def test_the_answer_shows_the_records_as_get_does_expanded_in_the_order_given(ap
     assert body["@odata.context"] == ECHO
     assert [row["BusinessName"] for row in body["value"]] == ["Name 3", "Name 1", "Name 2"]
     assert "Location" not in answer
+    assert "ETag" not in answer
     shown = {row["ClientGuid"]: row for row in ok(api.get("client", {"$expand": "*"}))["value"]}
     assert [shown[row["ClientGuid"]] for row in body["value"]] == body["value"]
     assert body["value"][1]["KeyContact"] == {
@@ -45,7 +46,9 @@ def test_one_record_has_a_location_that_leads_to_it(api):
     answer = api.post("client", {"value": [a_client_body()]})
     guid = ok(answer, 201)["value"][0]["ClientGuid"]
     assert answer["Location"] == f"http://testserver/api/Client({guid})"
-    assert ok(api.follow(answer["Location"]))["ClientGuid"] == guid
+    read = api.follow(answer["Location"])
+    assert ok(read)["ClientGuid"] == guid
+    assert answer["ETag"] == read["ETag"]
 
 
 def test_a_bare_record_is_answered_bare(api):

@@ -225,6 +225,12 @@ def test_a_delete_archives_where_the_status_allows_it(later, address_of, name):
     assert read(later, other)["ArchiveDate"] is None
 
 
+def test_a_patch_with_a_list_of_records_is_refused(later, address_of):
+    body = {"value": [{"DueDate": "2025-09-01"}]}
+    error = refused(later.patch(address_of("Claim"), body, IGNORED), 400, "InvalidBody")
+    assert error["message"] == "The body of a PATCH is one Claim record, without value."
+
+
 # --- conditions, repetitions, scopes, batches -----------------------------------------------------------
 
 

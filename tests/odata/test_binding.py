@@ -85,7 +85,10 @@ def refusal(text):
 )
 def test_only_declared_names_can_be_reached(text, message):
     refused = refusal(text)
-    assert refused.message == f"$filter: {message}"
+    start, said, hint = refused.message.partition(f"$filter: {message}")
+    assert (start, said) == ("", f"$filter: {message}")
+    assert "Secret" not in hint
+    assert hint.startswith(" It has ") == (" has no member " in message and not message.endswith("?"))
     assert (refused.code, refused.target) == ("InvalidFilter", "$filter")
 
 

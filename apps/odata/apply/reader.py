@@ -118,22 +118,23 @@ class TransformedReader:
     @property
     def select_list(self) -> str:
         """The members of the rows, for the context URL."""
-        columns: dict[str, ResultColumn] = {}
+        paths: dict[tuple[str, ...], None] = {}
         for part in self.parts:
             result = self.transformer.with_values(part)
-            columns |= {column.name: column for column in self.shown(result.columns)}
-        return f"({','.join(select_items(self.entity_set.type, columns.values()))})"
+            paths |= dict.fromkeys(column.path for column in self.shown(result.columns))
+        return f"({','.join(select_items(self.entity_set.type, paths))})"
 
 
-def select_items(type_: StructuredType, columns: Iterable[ResultColumn]) -> list[str]:
+def select_items(type_: StructuredType, paths: Iterable[tuple[str, ...]]) -> list[str]:
     """The select list of a context URL: members of related records stand in parentheses."""
     items: list[str] = []
-    nested: dict[str, list[str]] = {}
-    for column in columns:
-        first, *rest = column.path
-        navigation = type_.find_navigation(first)
-        if rest and navigation is not None and not navigation.is_complex:
-            nested.setdefault(first, []).append("/".join(rest))
+    nested: dict[str, tuple[StructuredType, list[tuple[str, ...]]]] = {}
+    for first, *rest in paths:
+        navigation = type_.find_navigation(first) if rest else None
+        if navigation is None:
+            items.append(first)
+        elif navigation.is_complex:
+            items += [f"{first}/{item}" for item in select_items(navigation.type, [tuple(rest)])]
         else:
-            items.append(column.name)
-    return items + [f"{name}({','.join(paths)})" for name, paths in nested.items()]
+            nested.setdefault(first, (navigation.type, []))[1].append(tuple(rest))
+    return items + [f"{name}({','.join(select_items(*inner))})" for name, inner in nested.items()]

@@ -232,11 +232,12 @@ class StructuredType:
         """The complex or navigation property of this name."""
         return self.navigations.get(name) or self.set_navigations.get(name)
 
-    def closest(self, name: str) -> str | None:
-        """The member whose name is most similar to ``name``, for an error message."""
-        names = {known.lower(): known for known in self.members}
-        close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.75)
-        return names[close[0]] if close else None
+    def hint(self, unknown: str, only_navigations: bool = False) -> str:
+        """For the error of an unknown member: the most similar one that can be read, else all of them."""
+        properties = () if only_navigations else self.readable_properties
+        names = {name.lower(): name for name in (*properties, *self.navigations, *self.set_navigations)}
+        close = difflib.get_close_matches(unknown.lower(), names, n=1, cutoff=0.75)
+        return f" Is {names[close[0]]} meant?" if close else f" It has {', '.join(names.values()) or 'none'}."
 
     def walk(self) -> Iterator[StructuredType]:
         """This type and every nested type."""

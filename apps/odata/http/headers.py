@@ -17,22 +17,23 @@ Response = TypeVar("Response", bound=HttpResponseBase)
 
 _SPELLINGS = {"2": V2_0, **{version: version for version in VERSIONS}}
 
-#: The versions of OData that a client may be limited to; a response is one of 4.0, which later clients read.
-_ODATA_VERSIONS = re.compile(r"4\.[0-9]{1,2}")
+#: The versions of OData that a client may be limited to, where a response is one of 4.0, and may send.
+_LATEST_VERSIONS = re.compile(r"[4-9]\.[0-9]{1,2}")
+_SENT_VERSIONS = re.compile(r"4\.[0-9]{1,2}")
 
 
 def check_odata_version(request: HttpRequest) -> None:
     """Refuse a client that reads or sends no version 4 (OData 4.01, Protocol 8.1.5 and 8.2.7)."""
-    for name in ("OData-MaxVersion", "OData-Version"):
+    for name, versions in (("OData-MaxVersion", _LATEST_VERSIONS), ("OData-Version", _SENT_VERSIONS)):
         version = request.META.get(f"HTTP_{name.upper().replace('-', '_')}", "").partition(";")[0].strip()
-        if version and not _ODATA_VERSIONS.fullmatch(version):
+        if version and not versions.fullmatch(version):
             raise BadQuery(f"{name} {version[:20]!r} is not served; 4.0 and 4.01 are.", target=name)
 
 
 def reads_version_401(request: HttpRequest) -> bool:
     """Whether the client names 4.01 or a later version as the latest that it reads."""
     version = request.headers.get("OData-MaxVersion", "").partition(";")[0].strip()
-    return bool(_ODATA_VERSIONS.fullmatch(version)) and version > "4.0"
+    return bool(_LATEST_VERSIONS.fullmatch(version)) and version > "4.0"
 
 
 def requested_version(request: HttpRequest) -> str:

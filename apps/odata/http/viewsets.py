@@ -324,6 +324,9 @@ class ODataViewSet(GenericViewSet, ODataView):
     def respond_value(self, request: Request, address: MemberAddress) -> HttpResponseBase:
         """A property, with ``/$value`` its bare value; 204 where it is null."""
         self.refuse_options_of_lists(request)
+        for name in ("select", "expand"):
+            if getattr(self.query_options, name):
+                raise BadQuery(f"${name} is for records; this address is one value.", target=f"${name}")
         value = read_member(address)
         if value is None:
             raise no_record(address.path)
@@ -360,11 +363,13 @@ class ODataViewSet(GenericViewSet, ODataView):
         location = f"{self.base_url}{self.entity_set.name}({keys[0]})" if len(keys) == 1 else ""
         is_minimal = preferences.result == "minimal"
         applied = preferences.applied(is_write=True, has_body=not is_minimal)
-        headers = {"Location": location, "Preference-Applied": applied}
+        headers: dict[str, str | None] = {"Location": location, "Preference-Applied": applied}
         if is_minimal:
             return respond({**headers, "OData-EntityId": location}, status=204)
         reader = self.reader(self.get_queryset(), EXPAND_ALL)
-        return respond(headers, self.rendered(reader, reader.records(keys), bare=created.bare), 201)
+        records, etags = zip(*reader.records(keys), strict=True)
+        headers["ETag"] = etags[0] if location else None
+        return respond(headers, self.rendered(reader, records, bare=created.bare), 201)
 
     def store(self, request: Request) -> Created:
         """Create the records of the body. Resources whose bodies are not JSON override it."""

@@ -55,6 +55,8 @@ METHODS = (GET, POST, PUT, PATCH, DELETE)
 #: The addresses behind a record, as many as there are members: $metadata lists those.
 MEMBER_ACTIONS = ("member", "member_text", "list_references")
 
+ETAG_HEADER: Json = {"ETag": {"description": "Made of the time of the last change.", "schema": TEXT}}
+
 # --- addresses ----------------------------------------------------------------------------------------
 
 
@@ -135,10 +137,9 @@ def count_response(entity_set: EntitySet) -> Json:
 
 
 def record_response(entity_set: EntitySet) -> Json:
-    etag = {"ETag": {"description": "Made of the time of the last change.", "schema": TEXT}}
     record = {
         "description": f"The {entity_set.name} record.",
-        "headers": etag if entity_set.etag_field else {},
+        "headers": ETAG_HEADER if entity_set.etag_field else {},
         "content": {JSON: {"schema": item_schema(entity_set)}},
     }
     return {"200": record}
@@ -157,7 +158,10 @@ def created_response(entity_set: EntitySet) -> Json:
     page_or_record = {"anyOf": [reference(f"{entity_set.name}Page"), item_schema(entity_set)]}
     created = {
         "description": "The new records, expanded: in the order of the body, or bare as it was.",
-        "headers": {"Location": {"description": "Of one record: its address.", "schema": URI}},
+        "headers": {
+            "Location": {"description": "Of one record: its address.", "schema": URI},
+            **(ETAG_HEADER if entity_set.etag_field else {}),
+        },
         "content": {JSON: {"schema": page_or_record}},
     }
     return {"201": created, "204": {"description": "Stored (Prefer: return=minimal)."}}

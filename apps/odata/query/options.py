@@ -198,9 +198,9 @@ def add_once(options: dict[str, Any], name: str, value: Any, target: str) -> Non
 
 
 def unknown_option(name: str, known: Mapping[str, Any], target: str | None = None) -> BadQuery:
-    """The error that names an unknown option, with the most similar one of ``known``."""
+    """The error that names an unknown option, with the most similar one of ``known``, else all of them."""
     close = difflib.get_close_matches(name[:60].lower().lstrip("$"), known, n=1)
-    hint = f" Is ${close[0]} meant?" if close else ""
+    hint = f" Is ${close[0]} meant?" if close else f" There are {', '.join(f'${each}' for each in known)}."
     return BadQuery(f"There is no option {name[:60]} here.{hint}", target=target or name[:60])
 
 

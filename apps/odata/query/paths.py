@@ -119,10 +119,7 @@ class PathBinder(LiteralBinder):
         return Position(position.scope, navigation.type, prefix, nullable, navigation)
 
     def fail_unknown(self, name: str, type_: StructuredType) -> NoReturn:
-        close = type_.closest(name)
-        is_readable = close in type_.readable_properties or type_.find_navigation(close or "") is not None
-        hint = f" Is {close} meant?" if close and is_readable else ""
-        self.fail(f"{type_.name} has no member {name[:60]}.{hint}")
+        self.fail(f"{type_.name} has no member {name[:60]}.{type_.hint(name[:60])}")
 
     def rows_of(self, path: Path, variable: str) -> tuple[QuerySet[Any], Scope]:
         """The rows of the list at the end of a path, and the scope of its items."""

@@ -12,8 +12,11 @@ from apps.odata.query.ast import ValueKind
 
 #: Fractional digits of a quotient, the same on both engines.
 QUOTIENT_DIGITS = 12
+#: Significant digits of a number without fixed decimal places: the doubles of SQLite have no more.
+COMPUTED_DIGITS = 15
 
 _ENOUGH_DIGITS = decimal.Context(prec=400)
+_COMPUTED_DIGITS = decimal.Context(prec=COMPUTED_DIGITS, rounding=decimal.ROUND_HALF_UP)
 
 
 def read_value(kind: ValueKind, scale: int | None, stored: Any) -> Any:
@@ -51,4 +54,7 @@ def read_decimal(stored: Decimal | float, scale: int | None) -> Decimal:
     number = stored if isinstance(stored, Decimal) else Decimal(str(stored))
     places = QUOTIENT_DIGITS if scale is None else scale
     number = number.quantize(Decimal(1).scaleb(-places), decimal.ROUND_HALF_UP, _ENOUGH_DIGITS)
-    return number if scale is not None else Decimal(format(number, "f").rstrip("0").rstrip("."))
+    if scale is not None:
+        return number
+    text = format(_COMPUTED_DIGITS.plus(number), "f")
+    return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)

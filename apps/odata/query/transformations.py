@@ -82,6 +82,9 @@ class OrderBy:
     top: int | None = None
 
 
+SKIP_NOTHING = OrderBy()
+
+
 @dataclass(frozen=True, slots=True)
 class SumLimit:
     """The first rows in the order of ``term`` whose sum reaches ``limit``, or that percentage of all."""
@@ -158,7 +161,7 @@ class TransformationParser(Parser):
         return tuple(transformations)
 
     def transformation(self) -> Pipeline:
-        """One transformation; none for ``identity``."""
+        """One transformation; none for ``identity`` and ``skip(0)``."""
         self.count_transformations(1)
         token = self.advance()
         name = token.text.lower() if token.kind == "name" else ""
@@ -172,7 +175,7 @@ class TransformationParser(Parser):
         self.expect("(")
         transformation = read()
         self.expect(")")
-        return (transformation,)
+        return () if transformation == SKIP_NOTHING else (transformation,)
 
     def count_transformations(self, number: int) -> None:
         self.number += number

@@ -283,10 +283,11 @@ def find_set_list(projection: Projection) -> str:
 
 
 def unknown_member(type_: StructuredType, name: str, option: str) -> BadQuery:
-    """The error that names a member the type does not have, with the most similar one it has."""
-    close = type_.closest(name)
-    hint = f" Is {close} meant?" if close else ""
-    if option == "$expand" and name in type_.properties:
+    """The error that names a member the type does not have, with those that it has."""
+    is_expand = option == "$expand"
+    hint = type_.hint(name[:60], only_navigations=is_expand)
+    if is_expand and name in type_.properties:
         hint = " It is no part: it is always shown."
-    kind = "part" if option == "$expand" else "member"
-    return BadQuery(f"{type_.name} has no {kind} {name[:60]}.{hint}", target=option)
+    return BadQuery(
+        f"{type_.name} has no {'part' if is_expand else 'member'} {name[:60]}.{hint}", target=option
+    )

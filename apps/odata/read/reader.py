@@ -129,10 +129,10 @@ class JsonReader:
             raise NotFound(f"There is no {self.entity_set.name} with this key.")
         return found[key]
 
-    def records(self, keys: list[Any]) -> list[str]:
-        """The records with these keys, in this order."""
+    def records(self, keys: list[Any]) -> list[tuple[str, str | None]]:
+        """The records with these keys and their ETags, in this order."""
         found = self.read(keys)
-        return [found[key][0] for key in keys if key in found]
+        return [found[key] for key in keys if key in found]
 
     def read(self, keys: list[Any]) -> dict[Any, tuple[str, str | None]]:
         """The records with these keys, and their ETags, where they have any."""

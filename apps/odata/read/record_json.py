@@ -27,7 +27,7 @@ from apps.odata.declaration.schema import (
     fields_on_path,
 )
 from apps.odata.query.ast import ValueKind
-from apps.odata.query.stored_values import QUOTIENT_DIGITS
+from apps.odata.query.stored_values import COMPUTED_DIGITS, QUOTIENT_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,10 @@ class ComputedJson(Func):
         if connection.vendor == "sqlite":
             return f"odata_json(%s,%s,{sql})", [self.kind.name, self.scale, *params]
         if self.kind is ValueKind.DECIMAL and self.scale is None:
-            sql = f"trim_scale(round({sql},{QUOTIENT_DIGITS}))"
+            places = f"{COMPUTED_DIGITS - 1} - COALESCE(floor(log(NULLIF(abs(n), 0))), 0)::int"
+            sql = (
+                f"(SELECT trim_scale(round(n, {places})) FROM (SELECT round({sql},{QUOTIENT_DIGITS}) AS n) v)"
+            )
         return sql, list(params)
 
 

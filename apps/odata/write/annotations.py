@@ -92,7 +92,7 @@ def read_annotations(
 
 
 def explain(name: str, navigation: str, term: str) -> str:
-    if term == "bind":
+    if term == "bind" and navigation:
         return f"{navigation[:60]} is no navigation property that a body can set."
     return f"{name[:60]} is not understood, and would have no effect."
 

@@ -76,7 +76,11 @@ def refuse_body(attribute: str, code: str, target: str, sentence: str) -> None:
 def read_record(entity_set: EntitySet, raw: bytes, kind: BodyKind) -> Body:
     """The one bare record of a PUT or PATCH body; raises as ``read_records`` does."""
     reader = record_reader(entity_set.type, kind)
-    return read_drafts(reader, [parse_body(raw, reader.most_objects)], raw, bare=True)
+    record = parse_body(raw, reader.most_objects)
+    if kind is BodyKind.PARTIAL and isinstance(record.get("value"), list):
+        # As an unknown member it would be ignored, and nothing be changed.
+        raise BadBody(f"The body of a PATCH is one {entity_set.name} record, without value.", target="value")
+    return read_drafts(reader, [record], raw, bare=True)
 
 
 def read_drafts(reader: RecordReader, records: Sequence[Any], raw: bytes, bare: bool) -> Body:

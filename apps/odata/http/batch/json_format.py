@@ -23,6 +23,7 @@ from apps.odata.http.batch.messages import (
     check_number,
 )
 from apps.odata.http.formats import JSONBodyParser
+from apps.odata.write.json_parser import RepeatedNames, parse_body
 
 
 class JSONRequest(msgspec.Struct):
@@ -63,9 +64,25 @@ class JSONBatchParser(JSONBodyParser):
         except RecursionError:
             raise BadBody("The batch nests too deep.") from None
         check_number(len(batch.requests))
+        refuse_repeated_names(raw)
         items = list(batch_items(batch.requests))
         check_items(items)
         return items
+
+
+def refuse_repeated_names(raw: bytes) -> None:
+    """``BadBody`` where the batch, a request or its headers have two members of one name.
+
+    Bodies are left to the views that read them.
+    """
+    batch = parse_body(raw, objects_per_record=len(raw))
+    requests = batch["requests"]
+    places = [f"$.requests[{at}]" for at in range(len(requests))]
+    objects = [("$", batch), *zip(places, requests, strict=True)]
+    objects += [(f"{place}.headers", request.get("headers")) for place, request in objects[1:]]
+    for place, value in objects:
+        if isinstance(value, RepeatedNames):
+            raise BadBody(f"The batch cannot be read: {value.names[0][:60]} is given twice - at `{place}`.")
 
 
 def batch_items(requests: Sequence[JSONRequest]) -> Iterator[BatchItem]:

@@ -13,6 +13,7 @@ from apps.odata.errors import BadBody, TooLarge
 
 #: Identifiers are of characters that a URL shows unescaped (the rule ``request-id`` of OData's grammar).
 _IDENTIFIER = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+_READING_METHODS = ("GET", "HEAD", "OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +107,9 @@ def check_items(items: Sequence[BatchItem]) -> None:
                 add_identifier(request.id, known)
         if isinstance(item, AtomicityGroup):
             add_identifier(item.name, known)
-            if any(request.method == "GET" for request in item.requests):
-                raise BadBody("A change set holds no GET; put it before or after.")
+            for request in item.requests:
+                if request.method in _READING_METHODS:
+                    raise BadBody(f"A change set holds no {request.method}; put it before or after.")
 
 
 def add_identifier(name: str, known: set[str]) -> None:

@@ -190,7 +190,7 @@ def read_response(
         response.status_code,
         response.reason_phrase,
         headers,
-        response.content,
+        b"" if request.method == "HEAD" else response.content,
         response.get("Location", address),
     )
 

@@ -45,7 +45,10 @@ def resolve_url(url: bytes, responses: Responses) -> bytes:
 def resolve_etag(header: str, value: str, responses: Responses) -> str:
     if header not in ("if-match", "if-none-match") or not value.startswith("$"):
         return value
-    return find_response(value[1:], responses).headers.get("ETag", value)
+    etag = find_response(value[1:], responses).headers.get("ETag")
+    if etag is None:
+        raise BadQuery(f"Request {value[1:]} was answered without an ETag that {value} could stand for.")
+    return etag
 
 
 def resolve_body(body: bytes, responses: Responses) -> bytes:
