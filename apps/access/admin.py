@@ -1,7 +1,7 @@
 """API applications in the back office: their rights, their secrets, when they were last used."""
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -32,7 +32,7 @@ class SecretAdmin(RecordAdmin):
 
     menu_group = "Administration"
     # A button of the form, so that it is a POST with its CSRF token.
-    actions_submit_line = ("new_secret",)
+    actions_submit_line: Sequence[str] = ("new_secret",)
     renew_secret: ClassVar[Callable[..., str]]
 
     def secret_rows(self, request: HttpRequest, record: Any) -> list[tuple[str, str]]:
