@@ -6,6 +6,8 @@ import shutil
 from playwright.sync_api import Browser, Playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+#: It has no window around a page, which takes two thirds of a browser's CPU, and no viewer of PDF files.
+HEADLESS_SHELL = "chromium-headless-shell"
 ON_MACOS = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 #: Without these it asks its maker's servers for updates, which closed networks refuse one by one.
 QUIET = (
@@ -18,8 +20,8 @@ QUIET = (
 )
 
 
-def find_chromium() -> str | None:
-    found = next(filter(None, map(shutil.which, NAMES)), None)
+def find_chromium(*preferred: str) -> str | None:
+    found = next(filter(None, map(shutil.which, (*preferred, *NAMES))), None)
     return found or (ON_MACOS if os.path.exists(ON_MACOS) else None)
 
 

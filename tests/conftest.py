@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import functools
 import gc
 import os
 from zoneinfo import ZoneInfo
@@ -19,7 +20,7 @@ from playwright.sync_api import sync_playwright
 from apps.odata import clock
 from tests import races
 from tests.any_day import MOMENT
-from tests.chromium import find_chromium, launch
+from tests.chromium import HEADLESS_SHELL, find_chromium, launch
 from tests.engines import in_ci
 from tests.operations.databases import Databases
 from tests.people.records import an_administrator
@@ -54,7 +55,7 @@ def pytest_collection_finish(session):
 
 
 def depends_on_engine(item):
-    if item.get_closest_marker("browser"):
+    if item.get_closest_marker("browser") or item.get_closest_marker("any_engine"):
         return False
     is_django_test_case = item.cls is not None and issubclass(item.cls, TransactionTestCase)
     fixtures = {"db", "transactional_db", "databases"}.intersection(item.fixturenames)
@@ -166,33 +167,43 @@ def databases(django_db_setup, django_db_blocker, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def browser():
-    """A running Chromium for tests marked `browser`."""
-    program = find_chromium()
-    if program is None:
-        missing = "no Chromium is installed (Debian: apt-get install chromium)"
-        pytest.fail(missing) if in_ci() else pytest.skip(missing)
-    # Playwright's event loop runs in this thread; Django would take our queries for asynchronous ones.
+def playwright():
+    # Its event loop runs in this thread; Django would take our queries for asynchronous ones.
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_playwright() as playwright:
-        opened = launch(playwright, program)
-        yield opened
-        opened.close()
+    with sync_playwright() as started:
+        yield started
     del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
 
 
 @pytest.fixture(scope="session")
-def browser_profile(browser, live_server):
-    """One profile for all tests: styles and scripts come out of its cache after the first page."""
-    context = browser.new_context(base_url=live_server.url)
-    context.set_default_timeout(15_000)
-    context.new_page()  # the pages of tests are tabs beside it, which cost less than windows
-    yield context
-    context.close()
+def browser_profile(playwright, live_server):
+    """browser_profile(program): one for all tests, so that styles and scripts come out of its cache."""
+    with contextlib.ExitStack() as opened:
+
+        @functools.cache
+        def open_profile(program):
+            browser = opened.enter_context(contextlib.closing(launch(playwright, program)))
+            context = opened.enter_context(contextlib.closing(browser.new_context(base_url=live_server.url)))
+            context.set_default_timeout(15_000)
+            context.new_page()  # the pages of tests are tabs beside it, which cost less than windows
+            return context
+
+        yield open_profile
 
 
 @pytest.fixture
-def open_window(browser_profile, live_server):
+def profile(request, browser_profile):
+    """The profile of a running Chromium, for tests marked `browser`."""
+    needs_viewer = request.node.get_closest_marker("pdf_viewer")
+    program = find_chromium() if needs_viewer else find_chromium(HEADLESS_SHELL)
+    if program is None:
+        missing = "no Chromium is installed (Debian: apt-get install chromium)"
+        pytest.fail(missing) if in_ci() else pytest.skip(missing)
+    return browser_profile(program)
+
+
+@pytest.fixture
+def open_window(profile, live_server):
     """open_window(width, user) -> a page, with `user` signed in, and what went wrong on it.
 
     ``page.errors`` are those of scripts and of the console, ``page.dialogs`` what was asked, and
@@ -206,8 +217,8 @@ def open_window(browser_profile, live_server):
             client.force_login(user)
             session = client.cookies[settings.SESSION_COOKIE_NAME]
             cookie = {"name": session.key, "value": session.value, "url": live_server.url}
-            browser_profile.add_cookies([cookie])
-        page = browser_profile.new_page()
+            profile.add_cookies([cookie])
+        page = profile.new_page()
         page.set_viewport_size({"width": width, "height": 844})
         page.errors, page.dialogs, page.elsewhere = [], [], []
         page.on("pageerror", lambda error: page.errors.append(str(error)))
@@ -217,11 +228,11 @@ def open_window(browser_profile, live_server):
         return page
 
     yield opened
-    for page in browser_profile.pages[1:]:
+    for page in profile.pages[1:]:
         if page.url.startswith(live_server.url):
             page.evaluate("localStorage.clear()")
         page.close()
-    browser_profile.clear_cookies()
+    profile.clear_cookies()
 
 
 def note_elsewhere(page, address, home):

@@ -12,6 +12,7 @@ from tests.api.caller import JSON_ANSWER, Caller, an_application, ok, refused
 ENTITY_SETS = get_service().entity_sets
 
 each = pytest.mark.parametrize("entity_set", ENTITY_SETS, ids=lambda entity_set: entity_set.name)
+decided_in_python = pytest.mark.any_engine("addresses, names and scopes are compared in Python")
 #: One entity set for each type of key: addresses are read by the type of the key alone.
 each_type_of_key = pytest.mark.parametrize(
     "entity_set",
@@ -152,6 +153,7 @@ def test_an_unknown_key_is_404(api, records, entity_set):
     refused(api.get(f"{entity_set.path}({unknown})"), 404, "NotFound")
 
 
+@decided_in_python
 @each_type_of_key
 def test_a_text_that_is_no_key_is_400(api, records, entity_set):
     key = records.whole[entity_set.name]
@@ -161,12 +163,14 @@ def test_a_text_that_is_no_key_is_400(api, records, entity_set):
     refused(api.get(f"{entity_set.path}()"), 400)
 
 
+@decided_in_python
 @each
 def test_addresses_below_a_record_that_are_not_offered_are_404(api, records, entity_set):
     for below in share_of(["Nothing", "$ref/x", "$value", "address", "x/y", "%2e%2e/"], entity_set, 2):
         refused(api.get(f"{item(entity_set, records)}/{below}"), 404, "NotFound")
 
 
+@decided_in_python
 @each
 def test_methods_not_offered_are_405_with_those_that_are(api, records, entity_set):
     offered = {"GET", "HEAD", "OPTIONS"}
@@ -186,6 +190,7 @@ def test_methods_not_offered_are_405_with_those_that_are(api, records, entity_se
             assert {word.strip() for word in answer["Allow"].split(",")} == allowed, (method, address)
 
 
+@decided_in_python
 @each
 def test_options_tell_what_is_offered(api, records, entity_set):
     answer = api.call("OPTIONS", item(entity_set, records))
@@ -318,6 +323,7 @@ def queries_with(name):
     yield {f"${name}": "x"}
 
 
+@decided_in_python
 @each
 def test_unknown_names_are_refused_by_name(api, records, entity_set):
     cases = [(name, query) for name in HIDDEN_NAMES for query in queries_with(name)]
@@ -520,6 +526,7 @@ def addresses(entity_set, records):
         yield "PUT", item(entity_set, records), {}
 
 
+@decided_in_python
 @each
 def test_without_credentials_that_hold_every_address_is_401(records, nobody, entity_set):
     invalid = [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Basic eDp5"}]
@@ -530,6 +537,7 @@ def test_without_credentials_that_hold_every_address_is_401(records, nobody, ent
             assert answer["WWW-Authenticate"].startswith('Bearer realm="api", Basic realm="api"')
 
 
+@decided_in_python
 @each
 def test_without_the_scope_every_address_is_403(records, entity_set):
     other = next(one.path for one in ENTITY_SETS if one is not entity_set).lower()

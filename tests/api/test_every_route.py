@@ -3,6 +3,7 @@
 The addresses are those of the URL configuration, so that a page that is added tomorrow is tested tomorrow.
 """
 
+import pytest
 from django.contrib import admin
 from django.test import Client
 from django.urls import URLPattern, get_resolver
@@ -10,6 +11,8 @@ from django.urls.resolvers import RoutePattern
 
 from apps.people.models import Position
 from tests.people.records import a_role, a_staff_member
+
+pytestmark = pytest.mark.any_engine("permissions are compared in Python")
 
 #: Addresses for everybody: a reason each.
 PUBLIC = {

@@ -8,6 +8,8 @@ from apps.odata.declaration.service import get_service
 from tests.api.caller import Caller, ok, refused
 from tests.people.builders import a_client, a_client_body
 
+pytestmark = pytest.mark.any_engine("headers and hosts, no records")
+
 ADDRESSES = ("client", "client/$count", "$metadata", "")
 
 

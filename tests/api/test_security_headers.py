@@ -19,6 +19,8 @@ from tests.api.caller import Caller, an_application
 from tests.api.test_every_route import PUBLIC, addresses, signed_in
 from tests.people.records import a_staff_member, an_administrator
 
+pytestmark = pytest.mark.any_engine("middleware and the server set headers")
+
 ROOT = Path(__file__).resolve().parents[2]
 CONTACT = "mailto:security@example.org"
 YEAR = 365 * 24 * 3600

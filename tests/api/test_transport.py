@@ -9,6 +9,8 @@ from apps.odata.http import compression
 from tests.api.caller import Caller, ok, refused
 from tests.people.builders import a_client_body
 
+pytestmark = pytest.mark.any_engine("what happens to a response once it is made")
+
 # --- compression --------------------------------------------------------------------------------------
 
 

@@ -34,6 +34,7 @@ def begin(window_of, db):
     return begun
 
 
+@pytest.mark.pdf_viewer
 def test_a_claims_officer_enters_a_claim_from_a_document(begin):
     scene = Scene()
     a_category(name="Provider invoices")
@@ -172,6 +173,7 @@ def test_the_work_of_a_leaver_is_handed_over(begin):
         journey.click("summary >> text=More")
         journey.submit(".rs-more >> text=Leaves")
         journey.click(".select2-selection >> nth=0")
+        journey.wait_for(".select2-search__field:focus")
         journey.type("robin")
         journey.wait_for(".select2-results__option--highlighted >> text=Robin Administrator")
         journey.press("Enter")
@@ -182,6 +184,7 @@ def test_the_work_of_a_leaver_is_handed_over(begin):
     assert {str(contact.account_manager), str(claim.staff)} == {"Robin Administrator"}
 
 
+@pytest.mark.pdf_viewer
 def test_a_document_is_found_previewed_and_downloaded(begin):
     a_document(file_name="plan.pdf"), a_document(file_name="invoice.pdf")
     with begin("Find, preview and download a document", "Plan manager", "/admin/") as journey:

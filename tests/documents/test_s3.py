@@ -18,6 +18,8 @@ from apps.operations.services.restores import restore_document
 from tests.api.caller import ok, refused
 from tests.documents.builders import PDF, a_document, a_file, fields
 
+pytestmark = pytest.mark.any_engine("files, which lie in no database")
+
 BUCKET = "records-test"
 LARGE = PDF + b"x" * (9 * 1024 * 1024)
 
