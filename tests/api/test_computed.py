@@ -52,6 +52,11 @@ def test_computed_numbers_have_fifteen_digits(sales):
     assert [row["Small"] for row in found] == ["-0.000071428571", "-0.000047142857", "-0.000014285714"]
     assert [row["Zero"] for row in found] == [0, 0, None]
     assert [row["Whole"] for row in found] == [50 * 10**15, 33 * 10**15, 10**16]
+    # Rounded to 16 digits first, as a double is shown, it would end in 2.
+    an_opportunity(Name="sale d", UpfrontValueOfSale="731.99")
+    power = " mul ".join(["UpfrontValueOfSale"] * 4)
+    (row,) = rows(sales, compute=f"{power} as Power", filter="Name eq 'sale d'")
+    assert row["Power"] == "287091670370.771"
 
 
 def test_computed_values_are_filtered_ordered_and_selected(sales):

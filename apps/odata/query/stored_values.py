@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+import math
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -16,7 +17,6 @@ QUOTIENT_DIGITS = 12
 COMPUTED_DIGITS = 15
 
 _ENOUGH_DIGITS = decimal.Context(prec=400)
-_COMPUTED_DIGITS = decimal.Context(prec=COMPUTED_DIGITS, rounding=decimal.ROUND_HALF_UP)
 
 
 def read_value(kind: ValueKind, scale: int | None, stored: Any) -> Any:
@@ -56,5 +56,7 @@ def read_decimal(stored: Decimal | float, scale: int | None) -> Decimal:
     number = number.quantize(Decimal(1).scaleb(-places), decimal.ROUND_HALF_UP, _ENOUGH_DIGITS)
     if scale is not None:
         return number
-    text = format(_COMPUTED_DIGITS.plus(number), "f")
+    # As a double on both engines: SQLite's was rounded to one, and rounding twice gives other digits.
+    double = float(number)
+    text = format(Decimal(f"{double:.{COMPUTED_DIGITS}g}") if math.isfinite(double) else number, "f")
     return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)

@@ -27,7 +27,7 @@ from apps.odata.declaration.schema import (
     fields_on_path,
 )
 from apps.odata.query.ast import ValueKind
-from apps.odata.query.stored_values import COMPUTED_DIGITS, QUOTIENT_DIGITS
+from apps.odata.query.stored_values import QUOTIENT_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +149,9 @@ class ComputedJson(Func):
         if connection.vendor == "sqlite":
             return f"odata_json(%s,%s,{sql})", [self.kind.name, self.scale, *params]
         if self.kind is ValueKind.DECIMAL and self.scale is None:
-            places = f"{COMPUTED_DIGITS - 1} - COALESCE(floor(log(NULLIF(abs(n), 0))), 0)::int"
-            sql = (
-                f"(SELECT trim_scale(round(n, {places})) FROM (SELECT round({sql},{QUOTIENT_DIGITS}) AS n) v)"
-            )
+            # A double becomes a number of COMPUTED_DIGITS; beyond its range, PostgreSQL would fail.
+            digits = "trim_scale(CASE WHEN abs(n) < 1e300 THEN n::float8::numeric ELSE n END)"
+            sql = f"(SELECT {digits} FROM (SELECT round({sql},{QUOTIENT_DIGITS}) AS n) v)"
         return sql, list(params)
 
 
