@@ -7,6 +7,7 @@ from rest_framework.routers import DefaultRouter
 
 from bench.stock.claims import ClaimViewSet, ClaimWithContactViewSet, NewClaimViewSet, WholeClaimViewSet
 from bench.stock.viewsets import ClientViewSet, NewClientViewSet, StaffViewSet
+from records_site import urls as product
 
 if find_spec("ninja"):
     from bench.others import ninja_api
@@ -25,5 +26,6 @@ router.register("new-claim", NewClaimViewSet, basename="new-claim")
 urlpatterns = [
     *([path("ninja/", ninja_api.api.urls)] if ninja_api else ()),
     path("stock/", include(router.urls)),
-    path("", include("records_site.urls")),
+    # As in the product itself: no level above them, which each request would pass.
+    *product.urlpatterns,
 ]

@@ -1,12 +1,14 @@
 """API applications in the back office: their rights, their secrets, when they were last used."""
 
-from collections.abc import Callable
+import datetime as dt
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
 from django.db.models import Count, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.utils import formats, timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import action, display
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
@@ -30,7 +32,7 @@ class SecretAdmin(RecordAdmin):
 
     menu_group = "Administration"
     # A button of the form, so that it is a POST with its CSRF token.
-    actions_submit_line = ("new_secret",)
+    actions_submit_line: Sequence[str] = ("new_secret",)
     renew_secret: ClassVar[Callable[..., str]]
 
     def secret_rows(self, request: HttpRequest, record: Any) -> list[tuple[str, str]]:
@@ -63,6 +65,10 @@ class SecretAdmin(RecordAdmin):
             secret=obj.one_time_secret,
             list_url=self.page_url("changelist"),
         )
+
+
+#: A program has so long to take its new secret.
+FORMER_SECRET_LIFE = dt.timedelta(days=1)
 
 
 class ApiApplicationForm(RecordForm):
@@ -101,6 +107,7 @@ class ApiApplicationAdmin(SecretAdmin):
     create = staticmethod(create_applications)
     archive = staticmethod(revoke_applications)
     renew_secret = staticmethod(renew_secret)
+    actions_submit_line = ("new_secret", "second_secret")
     list_display = ("name", "scope", "state", "last_used_at", "creation_date")
     search_fields = ("name", "client_id")
     search_help_text = "Name or client id"
@@ -120,7 +127,17 @@ class ApiApplicationAdmin(SecretAdmin):
             f"curl --user '{record.client_id}:{record.one_time_secret}'"
             f" --data grant_type=client_credentials {address}"
         )
-        return [("Client id", record.client_id), ("A token, for an hour", example)]
+        rows = [("Client id", record.client_id), ("A token, for an hour", example)]
+        if record.previous_secret_until is not None:
+            until = formats.date_format(timezone.localtime(record.previous_secret_until), "DATETIME_FORMAT")
+            rows.append(("The former secret is valid until", until))
+        return rows
+
+    @action(
+        description="Save and make a second secret (the former one ends in a day)", permissions=["change"]
+    )
+    def second_secret(self, request: HttpRequest, obj: ApiApplication) -> None:
+        obj.one_time_secret = renew_secret(obj, keep_previous=FORMER_SECRET_LIFE)
 
     @action(description="Revoke", permissions=["change"], icon="block")
     def archive_selected(self, request: HttpRequest, queryset: QuerySet[ApiApplication]) -> None:

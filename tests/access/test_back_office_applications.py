@@ -99,6 +99,19 @@ def test_a_new_secret_ends_the_one_before_it(office):
     assert find_application_by_secret(application.client_id, new) is not None
 
 
+def test_a_second_secret_leaves_the_former_one_a_day(office, at):
+    old = secret_in(add(office))
+    application = ApiApplication.objects.get()
+    button = "access_apiapplication_second_secret"
+    response = office.post(change_page(application), {**form_of(office, application), button: "on"})
+    assert "The former secret is valid until" in response.content.decode()
+    new = secret_in(response)
+    for hours, valid in ((23, [old, new]), (25, [new])):
+        at(hours=hours)
+        found = [find_application_by_secret(application.client_id, secret) for secret in (old, new)]
+        assert [secret for secret, caller in zip((old, new), found, strict=True) if caller] == valid
+
+
 def test_a_new_secret_cannot_be_made_by_a_link(office):
     """A GET carries no CSRF token: another site could make a browser follow it."""
     add(office)

@@ -45,7 +45,7 @@ def try_races(url, trials):
     """Whether all of so many trials of each race ended as they must."""
     environment = {**os.environ, "DATABASE_URL": url, "RACE_ROUNDS": str(trials)}
     tests = [f"{module}::{test}" for module, tests in RACES.items() for test in tests]
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "--reuse-db", *tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "auto", "--reuse-db", *tests]
     return subprocess.run(command, cwd=ROOT, env=environment).returncode == 0
 
 

@@ -64,10 +64,9 @@ def sort_keys(
     binder = Binder(type_, request, target)
     keys: dict[str, SortKey] = {}
     for term in terms:
-        # SQLite knows no column of an outer query in the order of an inner one.
-        if request.outer_types and any(is_of_address(node) for node, _ in walk(term.expression)):
-            binder.fail("$it is the same record for every row; rows are ordered by their own members.")
         operand = binder.operand(term.expression)
+        if request.outer_types and is_of_address(term.expression, binder):
+            continue
         # A constant orders nothing, and PostgreSQL would take a number for the position of a column.
         if not isinstance(operand, KnownValue):
             name = repr(term.expression)
@@ -81,8 +80,14 @@ def sort_keys(
     return (*keys.values(), last)
 
 
-def is_of_address(node: Expression) -> bool:
-    return isinstance(node, Path) and node.segments[0] == "$it"
+def is_of_address(expression: Expression, binder: Binder) -> bool:
+    """Whether the rows of a list have all the same value: one of ``$it``, the record around them."""
+    paths = [node for node, _ in walk(expression) if isinstance(node, Path)]
+    of_address = [path for path in paths if path.segments[0] == "$it"]
+    if of_address and len(of_address) < len(paths):
+        # SQLite knows no column of an outer query in the order of an inner one.
+        binder.fail("$it cannot be compared with the rows of a list here; $filter compares them.")
+    return bool(of_address)
 
 
 @lru_cache(maxsize=1024)
