@@ -318,6 +318,12 @@ def test_what_is_wrong_along_a_navigation_is_said(api, db, query, message):
     assert message in refused(api.get("claim", query), 400)["message"]
 
 
+def test_the_target_of_an_error_is_the_option_inside_the_expanded_part(api, db):
+    query = {"$expand": "Contact($expand=Claims($select=Nothing))"}
+    error = refused(api.get("claim", query), 400)
+    assert error["target"] == "$expand/Contact/$expand/Claims/$select"
+
+
 def test_records_of_other_sets_have_their_own_control_information(api, records):
     media_type = "application/json;odata.metadata=full;IEEE754Compatible=true"
     (claim, *_) = ok(api.get("claim", {"$expand": "Contact($expand=Claims)"}, Accept=media_type))["value"]

@@ -71,7 +71,11 @@ def bind_projection(
     nested_queries: dict[str, NestedQuery] = {}
     shown: list[tuple[NavigationProperty, Projection]] = []
     for navigation, expand_item in expanded_navigations(type_, expand, item):
-        nested = bind_nested_projection(navigation, expand_item.options, request.inside(type_))
+        try:
+            nested = bind_nested_projection(navigation, expand_item.options, request.inside(type_))
+        except BadQuery as error:
+            error.target = f"$expand/{navigation.name}/{error.target}"
+            raise
         if not expand_item.options.only_count:
             navigations.append((navigation.name, nested.selection))
             shown.append((navigation, nested))
