@@ -187,7 +187,7 @@ class SetNavigation(NavigationProperty):
         return self.entity_set.rows_for(caller)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)  # types refer to each other: writing one into a traceback took minutes
 class StructuredType:
     """The type of an object: an entity type when it has a key, else a complex type.
 
@@ -246,7 +246,7 @@ class StructuredType:
             yield from navigation.type.walk()
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)  # types refer to each other: writing one into a traceback took minutes
 class EntitySet:
     """A resource bound to its model: its declaration and its type."""
 
