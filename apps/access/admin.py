@@ -133,9 +133,7 @@ class ApiApplicationAdmin(SecretAdmin):
             rows.append(("The former secret is valid until", until))
         return rows
 
-    @action(
-        description="Save and make a second secret (the former one ends in a day)", permissions=["change"]
-    )
+    @action(description="Save and make a second secret", permissions=["change"])
     def second_secret(self, request: HttpRequest, obj: ApiApplication) -> None:
         obj.one_time_secret = renew_secret(obj, keep_previous=FORMER_SECRET_LIFE)
 
