@@ -55,6 +55,10 @@ def refusal(text):
     return refused.value
 
 
+def without_position(error):
+    return re.sub(r" at position \d+:", ":", error.message, count=1)
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -85,7 +89,7 @@ def refusal(text):
 )
 def test_only_declared_names_can_be_reached(text, message):
     refused = refusal(text)
-    start, said, hint = refused.message.partition(f"$filter: {message}")
+    start, said, hint = without_position(refused).partition(f"$filter: {message}")
     assert (start, said) == ("", f"$filter: {message}")
     assert "Secret" not in hint
     assert hint.startswith(" It has ") == (" has no member " in message and not message.endswith("?"))
@@ -131,14 +135,30 @@ def test_only_declared_names_can_be_reached(text, message):
     ],
 )
 def test_what_does_not_fit_is_reported_before_the_database_is_asked(text, message):
-    assert refusal(text).message.startswith(f"$filter: {message}")
+    assert without_position(refusal(text)).startswith(f"$filter: {message}")
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("Nmae eq 'x'", 1),
+        ("Name eq 'x' and (Urgent eq true or Nmae eq 'y')", 36),
+        ("Name eq 'x' and Start eq 5", 26),
+        ("Status in (Opne,Open)", 12),
+        ("Rank eq 1 and Lines/any(l:l/Quantty eq 1)", 27),
+        ("Lines/$count($filter=Quantty eq 1) eq 2", 22),
+        ("Name eq 'x' and length(Size) eq 1", 24),
+    ],
+)
+def test_faults_name_the_position_that_they_stand_at(text, position):
+    assert refusal(text).message.startswith(f"$filter at position {position}: ")
 
 
 def test_faults_name_the_option_they_stand_in():
     with pytest.raises(BadQuery) as refused:
         bind_filter(parse_expression("Nme eq 1"), JOBS, target="$expand/Lines/$filter")
     assert refused.value.target == "$expand/Lines/$filter"
-    assert refused.value.message.startswith("$expand/Lines/$filter: ")
+    assert refused.value.message.startswith("$expand/Lines/$filter at position 1: ")
 
 
 @pytest.mark.parametrize(
@@ -387,10 +407,10 @@ def test_nulls_are_spoken_of_only_where_there_are_some():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("Nme", "$orderby: Job has no member Nme. Is Name meant?"),
-        ("Secret", "$orderby: Job has no member Secret."),
-        ("Owner", "$orderby: Owner is an object; a value is expected here."),
-        ("Lines", "$orderby: Lines is a list; a value is expected here."),
+        ("Nme", "$orderby at position 1: Job has no member Nme. Is Name meant?"),
+        ("Secret", "$orderby at position 1: Job has no member Secret."),
+        ("Owner", "$orderby at position 1: Owner is an object; a value is expected here."),
+        ("Lines", "$orderby at position 1: Lines is a list; a value is expected here."),
         (
             ",".join(["Code", "Name", *(f"Rank add {at}" for at in range(MAX_SORT_TERMS))]),
             "$orderby takes at most",

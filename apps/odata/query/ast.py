@@ -42,6 +42,10 @@ class EnumLiteral:
 Value: TypeAlias = bool | int | Decimal | str | UUID | dt.date | dt.datetime | dt.time | EnumLiteral | None
 
 
+#: The position of a node that stands in no text.
+NO_POSITION = -1
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """``at`` is the position in the text, counted from 0; it does not matter to equality."""

@@ -47,6 +47,7 @@ class Binder(PathBinder):
 
     def condition(self, node: Expression, exact: bool) -> Any:
         """A boolean in SQL; with ``exact`` it is unknown only where OData says null."""
+        self.at = node.at
         match node:
             case ast.Junction():
                 conditions = [self.condition(operand, exact) for operand in node.operands]
@@ -125,6 +126,7 @@ class Binder(PathBinder):
 
     def word(self, node: Expression, other: Operand | KnownValue) -> Operand | KnownValue:
         """A word as a member of the enumeration ``other``; else as any operand."""
+        self.at = node.at
         if isinstance(node, ast.Path) and isinstance(other, Operand) and other.enum is not None:
             return KnownValue(ValueKind.STRING, node.segments[0])
         return self.operand(node)
@@ -151,9 +153,11 @@ class Binder(PathBinder):
         if not node.options:
             return sql.NEVER()
         options = [self.option(option, operand) for option in node.options]
-        values = [
-            self.convert(option, operand).sql for option in options if option.kind is not ValueKind.NULL
-        ]
+        values = []
+        for option_node, option in zip(node.options, options, strict=True):
+            self.at = option_node.at
+            if option.kind is not ValueKind.NULL:
+                values.append(self.convert(option, operand).sql)
         if not values:
             return sql.IS_NULL(operand.sql)
         condition = sql.in_list(len(values))(operand.sql, *values)
@@ -199,6 +203,7 @@ class Binder(PathBinder):
 
     def operand(self, node: Expression, allow_object: bool = False) -> Operand | KnownValue:
         """A value; with ``allow_object`` a path may lead to an object, whose ``sql`` is null like it."""
+        self.at = node.at
         match node:
             case ast.Literal():
                 return KnownValue(node.kind, node.value)

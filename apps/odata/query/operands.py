@@ -15,7 +15,7 @@ from django.utils import timezone
 from apps.odata.declaration.resource import Caller
 from apps.odata.declaration.schema import StructuralProperty, StructuredType
 from apps.odata.errors import BadQuery
-from apps.odata.query.ast import NUMBERS, EnumLiteral, Literal, ValueKind
+from apps.odata.query.ast import NO_POSITION, NUMBERS, EnumLiteral, Literal, ValueKind
 from apps.odata.query.functions import Constant
 
 KIND_OF_EDM = {
@@ -94,9 +94,12 @@ class LiteralBinder:
         self.target = target
         self.code = "Invalid" + target.rpartition("$")[2].capitalize()
         self.zone = timezone.get_current_timezone()
+        #: Where the expression begins that is bound now.
+        self.at = NO_POSITION
 
     def fail(self, message: str, code: str = "") -> NoReturn:
-        raise BadQuery(f"{self.target}: {message}", target=self.target, code=code or self.code)
+        position = "" if self.at == NO_POSITION else f" at position {self.at + 1}"
+        raise BadQuery(f"{self.target}{position}: {message}", target=self.target, code=code or self.code)
 
     def constant(self, known: KnownValue) -> Operand:
         """A known value in its own type."""

@@ -22,7 +22,7 @@ from apps.odata.declaration.edm import INTEGER_RANGES
 from apps.odata.declaration.schema import EntitySet, StructuralProperty, StructuredType
 from apps.odata.declaration.values import WireValueError, parse_boolean, parse_value
 from apps.odata.errors import BadQuery
-from apps.odata.query.ast import Binary, Call, Expression, In, Literal, Path, ValueKind
+from apps.odata.query.ast import NO_POSITION, Binary, Call, Expression, In, Literal, Path, ValueKind
 from apps.odata.query.binding import bind_filter
 from apps.odata.query.operands import KIND_OF_EDM
 from apps.odata.query.parser import MAX_OPTIONS
@@ -90,16 +90,17 @@ class WireFilter(Filter):
         return qs.filter(bind_filter(self.expression(value), filterset.type, target=target))
 
     def expression(self, value: Any) -> Expression:
-        path = Path(0, tuple(self.field_name.split("/")))
+        path = Path(NO_POSITION, tuple(self.field_name.split("/")))
         operator = self.lookup_expr
         if operator == "isnull":
-            return Binary(0, "eq" if value else "ne", path, Literal(0, ValueKind.NULL, None))
+            null = Literal(NO_POSITION, ValueKind.NULL, None)
+            return Binary(NO_POSITION, "eq" if value else "ne", path, null)
         if operator == "in":
-            return In(0, path, tuple(Literal(0, self.kind, item) for item in value))
-        literal = Literal(0, self.kind, value)
+            return In(NO_POSITION, path, tuple(Literal(NO_POSITION, self.kind, item) for item in value))
+        literal = Literal(NO_POSITION, self.kind, value)
         if operator in TEXTUAL:
-            return Call(0, operator, (path, literal))
-        return Binary(0, operator, path, literal)
+            return Call(NO_POSITION, operator, (path, literal))
+        return Binary(NO_POSITION, operator, path, literal)
 
 
 class PlainFilterSet(FilterSet):
