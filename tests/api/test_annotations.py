@@ -109,6 +109,8 @@ def test_null_binds_nothing(api, db):
         ("@removed", {"reason": "deleted"}, ("UnknownAnnotation", "@removed")),
         ("Client@odata.delta", [], ("UnknownAnnotation", "Client@odata.delta")),
         ("FirstName@odata.nothing", 1, ("UnknownAnnotation", "FirstName@odata.nothing")),
+        ("@odata.type", "#Records.Staff", ("WrongType", "@odata.type")),
+        ("@type", "http://testserver/api/$metadata#Records.Client", ("WrongType", "@type")),
     ],
 )
 def test_what_names_no_record_or_is_not_understood_is_refused(api, client, annotation, value, expected):

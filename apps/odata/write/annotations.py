@@ -91,6 +91,15 @@ def read_annotations(
     return members, invalid
 
 
+def refuse_other_type(type_: StructuredType, value: Mapping[str, Any], prefix: str, refuse: Refuse) -> None:
+    """Refuse a record that says to be one of another entity set."""
+    for name in ("@odata.type", "@type"):
+        type_name = str(value.get(name, "")).rpartition(".")[2]
+        entity_set = get_service().by_path.get(type_name.lower())
+        if entity_set is not None and entity_set.name != type_.name:
+            refuse(name, "WrongType", prefix + name, f"A {type_.name} is stored here, no {entity_set.name}.")
+
+
 def explain(name: str, navigation: str, term: str) -> str:
     if term == "bind" and navigation:
         return f"{navigation[:60]} is no navigation property that a body can set."

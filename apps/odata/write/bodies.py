@@ -20,6 +20,7 @@ from apps.odata.write.annotations import (
     links_of,
     must_be_address,
     read_annotations,
+    refuse_other_type,
 )
 from apps.odata.write.drafts import Draft, join_targets, record_target
 from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
@@ -418,6 +419,8 @@ class RecordReader:
         bound_wrongly: set[str] = set()
         if len(names) < len(value):
             if any("@" in name or name in self.links for name in value.keys() - self.by_name.keys()):
+                if self.type.key is not None:
+                    refuse_other_type(self.type, value, prefix, contents.refuse)
                 value, bound_wrongly = read_annotations(self.links, value, prefix, contents.refuse)
                 names = [*filter(value.__contains__, self.names)]
             unknown = ((name, value[name]) for name in value.keys() - self.by_name.keys())
