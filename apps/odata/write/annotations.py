@@ -97,7 +97,8 @@ def refuse_other_type(type_: StructuredType, value: Mapping[str, Any], prefix: s
         type_name = str(value.get(name, "")).rpartition(".")[2]
         entity_set = get_service().by_path.get(type_name.lower())
         if entity_set is not None and entity_set.name != type_.name:
-            refuse(name, "WrongType", prefix + name, f"A {type_.name} is stored here, no {entity_set.name}.")
+            sentence = f"Records of {type_.name} are stored here, not of {entity_set.name}."
+            refuse(name, "WrongType", prefix + name, sentence)
 
 
 def explain(name: str, navigation: str, term: str) -> str:
