@@ -209,7 +209,7 @@ def test_a_follow_up_of_today_is_done_and_the_next_one_set(begin):
         Opportunity.objects.filter(pk=opportunity.pk).update(**due)
         journey.submit("#nav-sidebar >> text=My follow-ups")
         journey.clicks += 1
-        journey.page.fill(".rs-follow-up [name=next_date]", f"{today + dt.timedelta(days=7):%Y-%m-%d}")
+        journey.page.fill(".rs-follow-up [name=next_date]", f"{today + dt.timedelta(days=7):%d/%m/%Y}")
         journey.submit(".rs-follow-up button")
     opportunity.refresh_from_db()
     assert opportunity.follow_up_date == today + dt.timedelta(days=7)

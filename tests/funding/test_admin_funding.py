@@ -50,9 +50,9 @@ def form_with_prices(page, **changed):
 
 
 def test_prices_are_shown_for_each_zone_on_the_day_of_the_filter(client, ada, entry):
-    assert rows(client, on="2026-06-30") == [("01_011_0107_1_1", "1,616.26", "2,262.7612", None)]
+    assert rows(client, on="30/06/2026") == [("01_011_0107_1_1", "1,616.26", "2,262.7612", None)]
     assert rows(client, on="2026-07-01") == [("01_011_0107_1_1", "1,700.50", "2,262.7612", None)]
-    assert rows(client, on="2025-06-30") == [("01_011_0107_1_1", None, None, None)]
+    assert rows(client, on="30/6/25") == [("01_011_0107_1_1", None, None, None)]
 
 
 @pytest.mark.parametrize("query", [{}, {"on": ""}, {"on": "yesterday"}])
@@ -60,6 +60,11 @@ def test_without_a_day_prices_are_those_of_today(client, ada, entry, at, query):
     at("2026-07-01 00:30")
     client.force_login(ada)
     assert rows(client, **query)[0][1] == "1,700.50"
+
+
+def test_a_text_that_is_no_day_is_named_above_the_prices(client, ada, entry):
+    assert "“yesterday” is not a date" in client.get(ENTRIES, {"on": "yesterday"}).content.decode()
+    assert "is not a date" not in client.get(ENTRIES, {"on": "1/7/2026"}).content.decode()
 
 
 def test_prices_are_found_by_code_and_by_name(client, ada, entry):

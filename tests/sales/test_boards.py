@@ -232,7 +232,7 @@ def test_counts_include_follow_ups_that_are_not_shown(django_assert_num_queries)
 def test_a_follow_up_is_done_and_the_next_one_set(client, ada):
     record = due(an_opportunity(), ada, -3)
     assert str(record) in client.get(FOLLOW_UPS).content.decode()
-    client.post(DONE, {"opportunity": record.pk, "next_date": in_days(7).isoformat()})
+    client.post(DONE, {"opportunity": record.pk, "next_date": f"{in_days(7):%d/%m/%Y}"})
     record.refresh_from_db()
     assert (record.follow_up_date, record.follow_up_staff) == (in_days(7), ada)
     client.post(DONE, {"opportunity": record.pk, "next_date": ""})
@@ -241,7 +241,7 @@ def test_a_follow_up_is_done_and_the_next_one_set(client, ada):
 
 
 @pytest.mark.parametrize(
-    ("day", "message"), [("2020-01-01", "It must be after today."), ("soon", "the next date is not a date")]
+    ("day", "message"), [("1/1/2020", "It must be after today."), ("soon", "“soon” is not a date")]
 )
 def test_an_invalid_next_date_is_refused(client, ada, day, message):
     record = due(an_opportunity(), ada, -3)

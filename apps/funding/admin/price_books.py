@@ -5,12 +5,14 @@ from collections.abc import Callable
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from unfold.admin import TabularInline
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter, TextFilter
+from unfold.contrib.filters.forms import RangeDateForm
 from unfold.decorators import display
+from unfold.utils import parse_date_str
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
@@ -125,11 +127,13 @@ class ProductAdmin(RecordAdmin):
 
 
 class DayForm(forms.Form):
-    """A filter with a day."""
+    """A filter with a day and its calendar."""
+
+    Media = RangeDateForm.Media
 
     def __init__(self, name: str, label: str, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        widget = UnfoldAdminTextInputWidget(attrs={"type": "date"})
+        widget = UnfoldAdminTextInputWidget({"class": "vCustomDateField", "placeholder": "dd/mm/yyyy"})
         self.fields[name] = forms.CharField(label=label, required=False, widget=widget)
 
 
@@ -141,15 +145,15 @@ class DayFilter(TextFilter):
     form_class = DayForm
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        if self.value() and parse_date_str(self.value().strip()) is None:
+            message = f"“{self.value()}” is not a date, so these are the prices of today: write 31/12/2026."
+            messages.warning(request, message, fail_silently=True)
         return queryset  # its columns, not its rows, are of that day
 
 
 def filter_day(request: HttpRequest) -> dt.date:
     """The day of the filter; today for none, and for what is no day."""
-    try:
-        return dt.date.fromisoformat(request.GET.get(DayFilter.parameter_name, ""))
-    except ValueError:
-        return clock.today()
+    return parse_date_str(request.GET.get(DayFilter.parameter_name, "").strip()) or clock.today()
 
 
 def column(title: str, ordering: str | None, value: Callable[[Any], str | None]) -> Any:

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.text import capfirst
+from unfold.widgets import UnfoldAdminDateWidget
 
 from apps.core.admin_base import Page, RecordAdmin
 from apps.odata import clock
@@ -43,7 +44,7 @@ class BoardFilter(forms.Form):
 class FollowUpForm(forms.Form):
     """The date of the next follow-up; without one there is none."""
 
-    next_date = forms.DateField(required=False)
+    next_date = forms.DateField(required=False, widget=UnfoldAdminDateWidget)
 
 
 class PipelineAdmin(RecordAdmin):
@@ -98,7 +99,7 @@ class PipelineAdmin(RecordAdmin):
             listed_keys=[card["id"] for period in periods for card in period.cards],
             all_owners=all_owners,
             today=clock.today(),
-            tomorrow=clock.today() + dt.timedelta(days=1),
+            media=self.media + FollowUpForm().media,
             may_change=self.has_change_permission(request),
         )
 
@@ -111,7 +112,8 @@ class PipelineAdmin(RecordAdmin):
             message = f"{opportunity}: done" + (f", next on {day:%d %b %Y}." if day else ".")
             call_service(request, opportunity, message, lambda: complete_follow_up(opportunity, day))
         else:
-            messages.error(request, f"{opportunity}: the next date is not a date.")
+            text = request.POST.get("next_date", "")
+            messages.error(request, f"{opportunity}: “{text}” is not a date: write 31/12/2026.")
         query = "?owner=all" if request.POST.get("all_owners") else ""
         return redirect(self.page_url("follow_ups") + query)
 
