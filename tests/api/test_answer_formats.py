@@ -146,3 +146,72 @@ def test_metadata_that_the_caller_has_is_not_sent_again(api):
         assert (again.status_code, again.content, again["ETag"]) == (304, b"", answer["ETag"])
     assert api.get("$metadata", If_None_Match='W/"0"').status_code == 200
     assert Caller().get("$metadata", If_None_Match=answer["ETag"]).status_code == 401
+
+
+def types_of(row):
+    """The types that an object names, by its members."""
+    return {name.removesuffix("@odata.type"): type_ for name, type_ in row.items() if "@odata.type" in name}
+
+
+APPLY = (
+    "groupby((FundingStatus,StartDate,Contact/CreationDate),aggregate($count as N,Total with sum as S,"
+    "Total with average as A,FundingStatus with countdistinct as D,StartDate with max as M,"
+    "ClaimNumber with min as F))"
+)
+COMPUTE = "year(M) as Y,time(2020-01-01T10:00:00Z) as T,N gt 1 as B,M as L,FundingStatus as E"
+
+
+def test_rows_name_the_types_of_their_values(api, records):
+    query = {"$apply": APPLY, "$compute": COMPUTE, "$filter": "StartDate ne null", "$top": "1"}
+    minimal = ok(api.get("claim", {**query, "$format": "json;odata.metadata=minimal"}))["value"][0]
+    computed = {
+        **{"N": "#Decimal", "S": "#Decimal", "A": "#Decimal", "D": "#Decimal", "M": "#Date"},
+        **{"Y": "#Int64", "T": "#TimeOfDay", "L": "#Date", "E": "#Records.ClaimStatus"},
+    }
+    assert types_of(minimal) == computed
+    assert types_of(minimal["Contact"]) == {}
+    full = ok(api.get("claim", {**query, **FULL}))["value"][0]
+    declared = {"": "#Records.Claim", "FundingStatus": "#Records.ClaimStatus", "StartDate": "#Date"}
+    assert types_of(full) == declared | computed
+    assert types_of(full["Contact"]) == {"": "#Records.Contact", "CreationDate": "#DateTimeOffset"}
+    assert full["@odata.id"] is full["Contact"]["@odata.id"] is None
+    assert not [name for name in full if name.endswith("Link")]
+    plain = ok(api.get("claim", query))["value"][0]
+    for row in (minimal, full):
+        assert {name: row[name] for name in plain if name != "Contact"} == {
+            name: value for name, value in plain.items() if name != "Contact"
+        }
+
+
+@pytest.mark.parametrize("select", [None, "ClaimNumber,Month,Key"])
+def test_computed_values_name_their_types(api, records, select):
+    query = {
+        "$compute": "month(StartDate) as Month,ClaimGuid as Key,tolower(ClaimNumber) as Text",
+        "$expand": "LineItems($compute=Quantity mul Price as Amount,ClaimType as Kind),"
+        "Contact($compute=CreationDate as Made)",
+        "$filter": f"ClaimGuid eq {records.whole['Claim']}",
+        **({"$select": select} if select else {}),
+    }
+    computed = {"Month": "#Int64", "Key": "#Guid"}
+    (row,) = ok(api.get("claim", {**query, "$format": "json;odata.metadata=minimal"}))["value"]
+    assert types_of(row) == computed
+    assert types_of(row["LineItems"][0]) == {"Amount": "#Decimal", "Kind": "#Records.ClaimType"}
+    assert types_of(row["Contact"]) == {"Made": "#DateTimeOffset"}
+    (row,) = ok(api.get("claim", {**query, **FULL}))["value"]
+    assert computed.items() <= types_of(row).items()
+    assert types_of(row)["ClaimGuid"] == "#Guid"
+    assert types_of(row["LineItems"][0])["Amount"] == "#Decimal"
+    query.pop("$filter")
+    one = ok(api.get(f"claim({row['ClaimGuid']})", {**query, "$format": "json;odata.metadata=minimal"}))
+    assert types_of(one) == computed
+    for level in ("none", ""):
+        answer = api.get("claim", {**query, "$format": f"json;odata.metadata={level}" if level else "json"})
+        assert "@odata.type" not in answer.content.decode()
+
+
+def test_values_without_a_type_of_their_own_are_strings_for_ieee_754(api, records):
+    query = {"$compute": "month(StartDate) as Month,Total mul 2 as Double,length(ClaimNumber) gt 1 as B"}
+    row = ok(api.get("claim", {**query, "$format": TEXT_NUMBERS}))["value"][0]
+    assert isinstance(row["Month"], str)
+    assert isinstance(row["Double"], str)
+    assert row["B"] is True

@@ -254,7 +254,7 @@ class Transformer:
         binder, result = self.binder(rows), rows.result
         operands = [self.known(binder, binder.operand(tree)) for tree in rows.values.values()]
         added = [
-            column_of((name,), f"v{at}", operand)
+            column_of((name,), f"v{at}", operand, is_computed=True)
             for at, (name, operand) in enumerate(zip(rows.values, operands, strict=True))
         ]
         texts, params = self.select_list(operands, [column.sql_name for column in added])
@@ -280,7 +280,8 @@ class Transformer:
             params = (*value_params, *rows.result.params)
         columns, texts_of_columns = [], []
         for at, (path, operand) in enumerate(zip(grouping.paths, keys, strict=True)):
-            columns.append(column_of(path.segments, f"r{at}", operand))
+            is_computed = path.segments[0] not in self.entity_set.type.members
+            columns.append(column_of(path.segments, f"r{at}", operand, is_computed))
             texts_of_columns.append(f'"{names[at]}" AS "r{at}"')
         sources = iter(names[len(keys) :])
         for at, (value, taken) in enumerate(zip(grouping.values, values, strict=True), len(keys)):
@@ -310,22 +311,24 @@ class Transformer:
         self, value: AggregatedValue, operand: Operand | None, source: str, name: str
     ) -> tuple[ResultColumn, str]:
         """The column of an aggregated value and its SQL."""
-        path = (value.name,)
         if operand is None:
-            column = ResultColumn(path, name, ValueKind.INTEGER, nullable=False, is_long=True)
-            return column, f'COUNT(*) AS "{name}"'
-        reference = ColumnReference(source, operand.kind)
+            return self.number_column(value, name), f'COUNT(*) AS "{name}"'
+        reference: Any = ColumnReference(source, operand.kind)
+        if operand.kind is ValueKind.STRING and value.method in ("min", "max"):
+            reference = sql.BY_CODE_POINT(reference)
         text, _ = self.compiled(sql.AGGREGATES[value.method](reference))
-        column = column_of(path, name, replace(operand, nullable=True))
+        column = column_of((value.name,), name, replace(operand, nullable=True), is_computed=True)
         if value.method == "countdistinct":
-            column = ResultColumn(path, name, ValueKind.INTEGER, nullable=False, is_long=True)
+            column = self.number_column(value, name)
         elif value.method == "average":
-            column = replace(column, kind=ValueKind.DECIMAL, scale=None)
+            column = replace(column, kind=ValueKind.DECIMAL, scale=None, prop=None)
         elif value.method == "sum":
-            column = replace(column, is_long=True)
-        elif operand.kind is ValueKind.STRING:
-            text, _ = self.compiled(sql.AGGREGATES[value.method](sql.BY_CODE_POINT(reference)))
+            column = replace(column, prop=None)
         return column, f'{text} AS "{name}"'
+
+    def number_column(self, value: AggregatedValue, name: str) -> ResultColumn:
+        """The column of a number of records: Edm.Decimal, as the standard says."""
+        return ResultColumn((value.name,), name, ValueKind.DECIMAL, nullable=False, scale=0, is_computed=True)
 
     def check_names(self, columns: Sequence[ResultColumn]) -> None:
         """Names of a row are unique, and none is an object that another one is in."""
@@ -367,6 +370,8 @@ class Transformer:
         return ", ".join(texts), tuple(param for _, params in compiled for param in params)
 
 
-def column_of(path: tuple[str, ...], sql_name: str, operand: Operand) -> ResultColumn:
-    kind, enum = operand.kind, operand.enum
-    return ResultColumn(path, sql_name, kind, operand.nullable, operand.scale, enum)
+def column_of(
+    path: tuple[str, ...], sql_name: str, operand: Operand, is_computed: bool = False
+) -> ResultColumn:
+    kind, nullable, scale, prop = operand.kind, operand.nullable, operand.scale, operand.prop
+    return ResultColumn(path, sql_name, kind, nullable, scale, prop, is_computed)

@@ -16,7 +16,7 @@ from apps.odata.clock import set_database_zone
 from apps.odata.declaration.resource import Caller
 from apps.odata.declaration.schema import EntitySet, StructuredType
 from apps.odata.errors import BadQuery
-from apps.odata.query.operands import RequestContext
+from apps.odata.query.operands import Operand, RequestContext
 from apps.odata.query.options import QueryOptions
 from apps.odata.query.transformations import Compute, Filter
 from apps.odata.read.reader import Page
@@ -32,8 +32,6 @@ class TransformedReader:
     """
 
     next_option = "$skip"
-    #: The rows are of no declared type.
-    record_type = None
 
     def __init__(
         self,
@@ -41,11 +39,8 @@ class TransformedReader:
         rows: QuerySet[Any],
         options: QueryOptions,
         caller: Caller,
-        has_text_numbers: bool = False,
-        omits_nulls: bool = False,
     ) -> None:
         self.entity_set, self.options = entity_set, options
-        self.has_text_numbers, self.omits_nulls = has_text_numbers, omits_nulls
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
         self.transformer = Transformer(entity_set, RequestContext(options.aliases, caller), rows.db)
@@ -93,7 +88,21 @@ class TransformedReader:
             cursor.execute(result.sql, result.params)
             for row in cursor.fetchall():
                 stored = [pair for pair in zip(result.columns, row, strict=True) if pair[0] in shown]
-                yield _encode(row_members(stored, self.has_text_numbers, self.omits_nulls))
+                yield _encode(row_members(stored))
+
+    @property
+    def record_type(self) -> StructuredType:
+        return self.entity_set.type
+
+    @property
+    def computed(self) -> dict[str, Operand]:
+        """The members of the rows that are no members of the records, by their paths."""
+        return {column.name: column.operand for column in self.columns() if column.is_computed}
+
+    def columns(self) -> Iterator[ResultColumn]:
+        """The columns that the rows show."""
+        for part in self.parts:
+            yield from self.shown(self.transformer.with_values(part).columns)
 
     def count(self, part: ResultRows) -> int:
         with self.connection.cursor() as cursor:
@@ -118,10 +127,7 @@ class TransformedReader:
     @property
     def select_list(self) -> str:
         """The members of the rows, for the context URL."""
-        paths: dict[tuple[str, ...], None] = {}
-        for part in self.parts:
-            result = self.transformer.with_values(part)
-            paths |= dict.fromkeys(column.path for column in self.shown(result.columns))
+        paths = dict.fromkeys(column.path for column in self.columns())
         return f"({','.join(select_items(self.entity_set.type, paths))})"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -21,8 +21,9 @@ from apps.odata.query.stored_values import read_value
 class ResultColumn:
     """A column of a result; ``path`` is its place in the JSON of a row (``("Address", "Suburb")``).
 
-    ``scale`` are the decimal places of a number; numbers without it have as many as they need.
-    ``is_long``: it may be beyond 32 bits.
+    ``scale`` are the decimal places of a number; numbers without it have as many as they need. ``prop`` is
+    the property of which it has values, if any.
+    ``is_computed``: it is no member of the records.
     """
 
     path: tuple[str, ...]
@@ -30,8 +31,8 @@ class ResultColumn:
     kind: ValueKind
     nullable: bool = True
     scale: int | None = None
-    enum: StructuralProperty | None = None
-    is_long: bool = False
+    prop: StructuralProperty | None = None
+    is_computed: bool = False
 
     @property
     def name(self) -> str:
@@ -40,7 +41,7 @@ class ResultColumn:
     @property
     def operand(self) -> Operand:
         reference = ColumnReference(self.sql_name, self.kind)
-        return Operand(self.kind, reference, self.nullable, self.name, self.enum, self.scale)
+        return Operand(self.kind, reference, self.nullable, self.name, self.prop, self.scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +96,12 @@ class ResultBinder(Binder):
 # --- values ---------------------------------------------------------------------------------------------
 
 
-def row_members(
-    row: Sequence[tuple[ResultColumn, Any]], has_text_numbers: bool, omits_nulls: bool
-) -> dict[str, Any]:
+def row_members(row: Iterable[tuple[ResultColumn, Any]]) -> dict[str, Any]:
     """The members of a row of columns with their stored values, the same from both engines."""
     members: dict[str, Any] = {}
     for column, stored in row:
-        value = read_value(column.kind, column.scale, stored)
-        if value is None and omits_nulls:
-            continue
-        if has_text_numbers and value is not None and (column.is_long or column.kind is ValueKind.DECIMAL):
-            value = str(value)
         inner = members
         for name in column.path[:-1]:
             inner = inner.setdefault(name, {})
-        inner[column.path[-1]] = value
+        inner[column.path[-1]] = read_value(column.kind, column.scale, stored)
     return members

@@ -21,6 +21,7 @@ from apps.odata.declaration.schema import StructuredType
 from apps.odata.errors import BadQuery, NotAcceptable, TooLarge, UnsupportedMediaType
 from apps.odata.http.record_writer import RecordWriter
 from apps.odata.query.media_types import MediaType, preferred_media_type
+from apps.odata.query.operands import Operand
 from apps.odata.read.flattening import cells, columns, formula_safe
 from apps.odata.read.record_json import Selection
 
@@ -94,20 +95,21 @@ def content_length(request: Request) -> int:
 class RenderedRecords:
     """Records of a response, each the text of its JSON; ``bare``: it is one record, without ``value``.
 
-    ``type`` is their type, ``None`` of rows that $apply makes; ``path`` is the address of their collection
-    below ``base_url``. ``links`` are those of a page by their annotation (``@odata.nextLink``), ``removed``
-    the texts of the removed entries of a delta.
+    ``type`` is their type; ``path`` is the address of their collection below ``base_url``. ``links`` are
+    those of a page by their annotation (``@odata.nextLink``), ``removed`` the texts of the removed entries
+    of a delta. ``computed`` are the values in them that have no declaration, by their paths.
     """
 
     base_url: str
     context: str
     records: Sequence[str]
-    type: StructuredType | None
+    type: StructuredType
     path: str
     bare: bool = False
     count: int | None = None
     links: Mapping[str, str] = field(default_factory=dict)
     removed: Sequence[str] = ()
+    computed: Mapping[str, Operand] = field(default_factory=dict)
 
 
 class ODataJSONRenderer(BaseRenderer):
@@ -136,22 +138,22 @@ class ODataJSONRenderer(BaseRenderer):
         requested, records = self.requested, data.records
         view = (renderer_context or {})["view"]
         omits_nulls = view.preferences.omits_nulls
-        is_changed = requested.metadata == "full" or requested.has_text_numbers or omits_nulls
-        if data.type is not None and is_changed:
-            is_full, version = requested.metadata == "full", view.version
-            writer = RecordWriter(data.base_url, version, is_full, requested.has_text_numbers, omits_nulls)
+        metadata, has_text_numbers = requested.metadata, requested.has_text_numbers
+        names_types = metadata == "full" or (metadata == "minimal" and data.computed)
+        if names_types or has_text_numbers or omits_nulls:
+            writer = RecordWriter(
+                data.base_url, view.version, metadata, has_text_numbers, omits_nulls, data.computed
+            )
             records = writer.write(records, data.type, data.path)
         context_url = json.dumps(f"{data.base_url}$metadata#{data.context}")
-        context = "" if requested.metadata == "none" else f'"@odata.context":{context_url}'
+        context = "" if metadata == "none" else f'"@odata.context":{context_url}'
         if data.bare:
             (record,) = records
             comma = "," if context and len(record) > 2 else ""
             return f"{{{context}{comma}".encode() + record[1:].encode()
         start = f"{{{context}{',' if context else ''}"
         if data.count is not None:
-            start += (
-                f'"@odata.count":{json.dumps(str(data.count)) if requested.has_text_numbers else data.count},'
-            )
+            start += f'"@odata.count":{json.dumps(str(data.count)) if has_text_numbers else data.count},'
         links = "".join(f",{json.dumps(name)}:{json.dumps(link)}" for name, link in data.links.items())
         # Record by record: one letter beyond ASCII in a page would make encoding all of it slow.
         body = b",".join([record.encode() for record in (*records, *data.removed)])

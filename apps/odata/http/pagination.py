@@ -47,15 +47,7 @@ class KeysetPagination(BasePagination):
         """The reader of the records, or of the rows that $apply makes of them."""
         view, options = self.view, self.view.query_options
         if options.apply is not None:
-            renderer: Any = view.request.accepted_renderer
-            reader = TransformedReader(
-                view.entity_set,
-                queryset,
-                options,
-                view.request.auth,
-                renderer.requested.has_text_numbers,
-                self.view.preferences.omits_nulls,
-            )
+            reader = TransformedReader(view.entity_set, queryset, options, view.request.auth)
             if reader.records is None:
                 return reader
             queryset = filter_rows(view.entity_set, reader.records, options, view.request.auth)

@@ -4,10 +4,9 @@ Control information of ``odata.metadata=full``, numbers as strings (``IEEE754Com
 without nulls (``omit-values=nulls``). docs/decisions.md has what it costs.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -18,8 +17,8 @@ from apps.odata.declaration.schema import (
     StructuralProperty,
     StructuredType,
 )
-from apps.odata.declaration.service import get_service
-from apps.odata.metadata.csdl import TypeCollector, is_enumeration
+from apps.odata.metadata.csdl import name_of_type, type_of_values
+from apps.odata.query.operands import EDM_OF_KIND, Operand
 
 _decode = msgspec.json.Decoder(float_hook=Decimal).decode
 _encode = msgspec.json.Encoder(decimal_format="number").encode
@@ -34,57 +33,87 @@ class RecordWriter:
     """Writes records of one collection.
 
     ``base_url`` is that of the service, which links in records begin with; ``version`` that of the records.
+    ``computed`` are values without a declaration, by their paths (``LineItems/Amount``); ``metadata`` is the
+    level that the request names: the types of these are in ``minimal``, those of all members in ``full``.
     """
 
     base_url: str
     version: str
-    is_full: bool = False
+    metadata: str = ""
     has_text_numbers: bool = False
     omits_nulls: bool = False
+    computed: Mapping[str, Operand] = field(default_factory=dict)
+
+    @property
+    def is_full(self) -> bool:
+        return self.metadata == "full"
 
     def write(self, records: Sequence[str], type_: StructuredType, path: str) -> list[str]:
         """The records of the collection at ``path`` (``Claim``)."""
         return [_encode(self.members(_decode(record), type_, path)).decode() for record in records]
 
-    def members(self, record: dict[str, Any], type_: StructuredType, path: str) -> dict[str, Any]:
-        """A record or a nested object with its control information first; a reference has nothing else."""
+    def members(
+        self, record: dict[str, Any], type_: StructuredType, path: str, prefix: str = ""
+    ) -> dict[str, Any]:
+        """A record or a nested object with its control information first; a reference has nothing else.
+
+        ``prefix`` is the path from the record to a nested object (``LineItems/``).
+        """
         if "@odata.id" in record:
             return record
         written: dict[str, Any] = {}
+        has_address = False
         if self.is_full:
-            written["@odata.type"] = f"#{collected_types(self.version).type_names[type_]}"
-            if type_.key is not None and type_.key.name in record:
+            written["@odata.type"] = f"#{name_of_type(type_, self.version)}"
+        if self.is_full and type_.key is not None:
+            written["@odata.id"] = None  # of a row that $apply makes of several records
+            has_address = type_.key.name in record
+            if has_address:
                 path = f"{path}({record[type_.key.name]})"
                 written["@odata.id"] = written["@odata.editLink"] = self.base_url + path
         for name, value in record.items():
             navigation = type_.find_navigation(name)
             if navigation is not None:
-                self.add_navigation(written, navigation, value, path)
+                self.add_navigation(written, navigation, value, path, prefix)
             elif value is not None or not self.omits_nulls:
-                self.add_property(written, type_.properties.get(name), name, value)
-        if self.is_full and type_.key is not None:
+                self.add_property(written, type_.properties.get(name), name, value, prefix)
+        if has_address:
             self.add_links(written, type_, path)
         return written
 
     def add_property(
-        self, written: dict[str, Any], prop: StructuralProperty | None, name: str, value: Any
+        self,
+        written: dict[str, Any],
+        prop: StructuralProperty | None,
+        name: str,
+        value: Any,
+        prefix: str,
     ) -> None:
-        if self.is_full and prop is not None and value is not None:
-            type_name = type_name_of(prop, self.version)
-            if type_name not in _PLAIN_TYPES:
-                written[f"{name}@odata.type"] = f"#{type_name.removeprefix('Edm.')}"
-        is_long = prop.edm.name in _LONG_NUMBERS if prop is not None else is_number(value)
+        operand = self.computed.get(prefix + name)
+        type_name = self.type_name(prop, operand)
+        names_type = self.is_full if operand is None else self.metadata in ("minimal", "full")
+        if names_type and type_name not in _PLAIN_TYPES and value is not None:
+            written[f"{name}@odata.type"] = f"#{type_name.removeprefix('Edm.')}"
+        is_long = type_name in _LONG_NUMBERS or name.endswith("@odata.count")
         written[name] = str(value) if self.has_text_numbers and is_long and value is not None else value
 
+    def type_name(self, prop: StructuralProperty | None, operand: Operand | None) -> str:
+        """The type of a member; plain of a link or a count."""
+        if operand is not None and operand.prop is None:
+            return EDM_OF_KIND.get(operand.kind, "Edm.String")
+        prop = prop if operand is None else operand.prop
+        return "Edm.String" if prop is None else type_of_values(prop, self.version)
+
     def add_navigation(
-        self, written: dict[str, Any], navigation: NavigationProperty, value: Any, path: str
+        self, written: dict[str, Any], navigation: NavigationProperty, value: Any, path: str, prefix: str
     ) -> None:
         nested, name = navigation.type, navigation.name
         path = navigation.entity_set.name if isinstance(navigation, SetNavigation) else f"{path}/{name}"
+        prefix = f"{prefix}{name}/"
         if isinstance(value, list):
-            written[name] = [self.members(item, nested, path) for item in value]
+            written[name] = [self.members(item, nested, path, prefix) for item in value]
         elif value is not None:
-            written[name] = self.members(value, nested, path)
+            written[name] = self.members(value, nested, path, prefix)
         elif not self.omits_nulls:
             written[name] = None
 
@@ -95,20 +124,3 @@ class RecordWriter:
                 if isinstance(navigation, SetNavigation):
                     written[f"{name}@odata.associationLink"] = f"{link}/$ref"
                 written[f"{name}@odata.navigationLink"] = link
-
-
-def is_number(value: Any) -> bool:
-    """Whether a member without a declaration (``LineItems@odata.count``) is a number."""
-    return isinstance(value, int | Decimal) and not isinstance(value, bool)
-
-
-def type_name_of(prop: StructuralProperty, version: str) -> str:
-    return collected_types(version).enumeration(prop) if is_enumeration(prop) else prop.edm.name
-
-
-@lru_cache
-def collected_types(version: str) -> TypeCollector:
-    """The names that $metadata has for the types of a version of the service."""
-    collector = TypeCollector(get_service(version))
-    collector.schema()
-    return collector

@@ -55,9 +55,7 @@ from apps.odata.write.dispatch import Created
 #: The options by which a response shows records that were just written.
 EXPAND_ALL = parse_options("$expand=*")
 
-OPTIONS_OF_LISTS = (
-    *("filter", "orderby", "top", "skip", "search", "skiptoken", "deltatoken", "apply", "compute"),
-)
+OPTIONS_OF_LISTS = (*("filter", "orderby", "top", "skip", "search", "skiptoken", "deltatoken", "apply"),)
 _NAMED_KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
 
 
@@ -165,6 +163,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             count,
             links or {},
             removed,
+            reader.computed,
         )
 
     # --- reading --------------------------------------------------------------------------------------
@@ -310,6 +309,8 @@ class ODataViewSet(GenericViewSet, ODataView):
     def respond_object(self, request: Request, address: MemberAddress) -> Response:
         """A complex property; 204 where it is null."""
         self.refuse_options_of_lists(request)
+        if self.query_options.compute:
+            raise BadQuery("$compute is for records; this address is a part of one.", target="$compute")
         projection = bind_projection(address.type, self.query_options, item=True)
         json = read_member(address, projection.selection)
         if json is None:
@@ -324,7 +325,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     def respond_value(self, request: Request, address: MemberAddress) -> HttpResponseBase:
         """A property, with ``/$value`` its bare value; 204 where it is null."""
         self.refuse_options_of_lists(request)
-        for name in ("select", "expand"):
+        for name in ("select", "expand", "compute"):
             if getattr(self.query_options, name):
                 raise BadQuery(f"${name} is for records; this address is one value.", target=f"${name}")
         value = read_member(address)

@@ -25,7 +25,7 @@ from apps.odata.declaration.schema import (
     StructuralProperty,
     StructuredType,
 )
-from apps.odata.declaration.service import Service
+from apps.odata.declaration.service import Service, get_service
 from apps.odata.query.parser import FUNCTIONS
 from apps.odata.query.transformations import TRANSFORMATIONS
 
@@ -263,6 +263,23 @@ class TypeCollector:
                 "Rollup": VocabularyMember(f"{_AGGREGATION}.RollupType", "MultipleHierarchies"),
             },
         }
+
+
+@lru_cache
+def collected_types(version: str) -> TypeCollector:
+    collector = TypeCollector(get_service(version))
+    collector.schema()
+    return collector
+
+
+def name_of_type(type_: StructuredType, version: str) -> str:
+    """The qualified name of an entity type or a complex type."""
+    return collected_types(version).type_names[type_]
+
+
+def type_of_values(prop: StructuralProperty, version: str) -> str:
+    """The qualified name of the primitive type or the enumeration type of a property."""
+    return collected_types(version).enumeration(prop) if is_enumeration(prop) else prop.edm.name
 
 
 def capabilities(entity_set: EntitySet) -> dict[str, Any]:

@@ -274,7 +274,7 @@ OPERATIONS = {
     "retrieve": Operation(
         name="get",
         summary="One {} record",
-        parameters=("select", "expand", "format", *VERSION, "ifNoneMatch"),
+        parameters=("select", "expand", "compute", "format", *VERSION, "ifNoneMatch"),
         has_key=True,
         responses=retrieved_response,
         errors=("400", "401", "403", "404", "406", "429"),

@@ -29,13 +29,18 @@ KIND_OF_EDM = {
     "Edm.Decimal": ValueKind.DECIMAL,
     "Edm.String": ValueKind.STRING,
 }
+#: The types of values that are computed; an integer may be beyond 32 bits.
+EDM_OF_KIND = {kind: name for name, kind in KIND_OF_EDM.items()} | {
+    ValueKind.INTEGER: "Edm.Int64",
+    ValueKind.TIME: "Edm.TimeOfDay",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Operand:
     """A value in SQL.
 
-    ``name`` is its name in errors, ``enum`` the property whose choices are its values, ``scale`` the number
+    ``name`` is its name in errors, ``prop`` the property of which it is a value, if any, ``scale`` the number
     of its decimal places where that is fixed.
     """
 
@@ -43,8 +48,13 @@ class Operand:
     sql: Any
     nullable: bool
     name: str
-    enum: StructuralProperty | None = None
+    prop: StructuralProperty | None = None
     scale: int | None = None
+
+    @property
+    def enum(self) -> StructuralProperty | None:
+        """The property whose choices are its values."""
+        return self.prop if self.kind is ValueKind.ENUM else None
 
 
 @dataclass(frozen=True, slots=True)

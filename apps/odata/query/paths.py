@@ -70,13 +70,13 @@ class PathBinder(LiteralBinder):
                 return self.object(target, position, name)
             self.fail(f"{name} is {'a list' if many else 'an object'}; a value is expected here.")
         kind = KIND_OF_EDM[prop.edm.name]
-        enum = prop if kind is ValueKind.STRING and prop.choices else None
+        is_enum = kind is ValueKind.STRING and prop.choices
         return Operand(
-            kind if enum is None else ValueKind.ENUM,
+            ValueKind.ENUM if is_enum else kind,
             self.column(position.prefix + prop.path, position.scope, self.scopes[-1].level),
             position.nullable or prop.nullable,
             name,
-            enum,
+            prop,
             0 if kind is ValueKind.INTEGER else prop.edm.scale,
         )
 

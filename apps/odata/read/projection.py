@@ -10,10 +10,10 @@ from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, SetNavigation, StructuredType
 from apps.odata.errors import BadQuery
 from apps.odata.query.binding import Binder
-from apps.odata.query.operands import NO_CONTEXT, KnownValue, RequestContext
+from apps.odata.query.operands import NO_CONTEXT, KnownValue, Operand, RequestContext
 from apps.odata.query.options import ExpandItem, NestedOptions
 from apps.odata.query.transformations import expressions_of
-from apps.odata.read.record_json import ComputedJson, Selection, select_all
+from apps.odata.read.record_json import Selection, select_all
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,14 @@ class Projection:
     selection: Selection
     context: tuple[str, ...] = ()
     nested_queries: dict[str, NestedQuery] = field(default_factory=dict)
-    computed: dict[str, ComputedJson] = field(default_factory=dict)
+    computed: dict[str, Operand] = field(default_factory=dict)
+
+    def all_computed(self, path: str = "") -> dict[str, Operand]:
+        """The computed values by their paths (``LineItems/Amount``), those of nested objects included."""
+        values = {path + name: operand for name, operand in self.computed.items()}
+        for name, query in self.nested_queries.items():
+            values |= query.projection.all_computed(f"{path}{name}/")
+        return values
 
     @property
     def select_list(self) -> str:
@@ -92,22 +99,22 @@ def bind_projection(
 
 def bind_computed(
     type_: StructuredType, options: NestedOptions, request: RequestContext
-) -> tuple[dict[str, ComputedJson], NestedOptions]:
+) -> tuple[dict[str, Operand], NestedOptions]:
     """The values of $compute that $select shows, and the options without their names."""
     if not options.compute:
         return {}, options
     binder, select = Binder(type_, request, "$compute"), options.select
-    computed: dict[str, ComputedJson] = {}
+    computed: dict[str, Operand] = {}
     for name, tree in expressions_of(options.compute).items():
         if name in type_.members:
             raise BadQuery(f"$compute: {type_.name} has a member {name}.", target="$compute")
         operand = binder.operand(tree)
         if isinstance(operand, KnownValue):
             operand = binder.constant(operand)
-        computed[name] = ComputedJson(operand.sql, operand.kind, operand.scale)
+        computed[name] = operand
     if select is None:
         return computed, options
-    shown = {name: json for name, json in computed.items() if {(name,), ("*",)} & set(select)}
+    shown = {name: operand for name, operand in computed.items() if {(name,), ("*",)} & set(select)}
     return shown, replace(options, select=tuple(path for path in select if path[0] not in computed))
 
 

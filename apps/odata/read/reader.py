@@ -26,6 +26,7 @@ from apps.odata.query.search import search_condition
 from apps.odata.read.paging import make_token, rows_after_token
 from apps.odata.read.projection import NestedQuery, Projection, bind_projection, find_set_list
 from apps.odata.read.record_json import (
+    ComputedJson,
     NestedJson,
     NestedShape,
     NextLink,
@@ -76,7 +77,7 @@ class JsonReader:
     ``next_option`` is the option that begins the next page. ``item``: the request is for one record.
     ``has_etags``: each record begins with its ``@odata.etag``.
     ``caller`` sent the request; without one, no navigation property leads to another entity set. ``base_url``
-    is what links begin with.
+    is what links begin with. ``computed`` are the computed values in the records, by their paths.
     """
 
     next_option = "$skiptoken"
@@ -100,7 +101,7 @@ class JsonReader:
         if has_etags and entity_set.etag_field:
             selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
             self.projection = replace(self.projection, selection=selection)
-        self.select_list = self.projection.select_list
+        self.select_list, self.computed = self.projection.select_list, self.projection.all_computed()
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
 
@@ -118,7 +119,8 @@ class JsonReader:
     @property
     def has_prepared_statements(self) -> bool:
         """Whether records are read by their key in statements whose text is cached."""
-        if self.connection.vendor != "postgresql" or self.projection.nested_queries:
+        projection = self.projection
+        if self.connection.vendor != "postgresql" or projection.nested_queries or projection.computed:
             return False
         return is_whole_table(self.rows)
 
@@ -268,7 +270,10 @@ def record_json(
     as_text: bool = True,
 ) -> RecordJson:
     """The expression that renders a record with its nested queries and computed values."""
-    lists: dict[str, Any] = dict(projection.computed)
+    lists: dict[str, Any] = {
+        name: ComputedJson(operand.sql, operand.kind, operand.scale)
+        for name, operand in projection.computed.items()
+    }
     request = request.inside(type_)
     for name, nested in projection.nested_queries.items():
         rows = nested_rows(nested, request)
