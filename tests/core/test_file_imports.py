@@ -120,7 +120,7 @@ def test_options_decide_how_rows_are_read(client, ada):
     record = an_import(client, text="Code,First name,Surname,DOB\nP-1,Ida,New,12/25/1990")
     (row,) = page(client, record)["rows"]
     assert row["cells"][3][1] == [
-        (False, "Birthday has no month 25; it is read with the day first, “Month first” turns that.")
+        (False, "Birthday has no month 25; it is read with the day first, “Month before day: 12/31/2026” turns that.")
     ]
     press(client, record, "check", **chosen(record, month_first="1"))
     run_tasks()
@@ -144,7 +144,7 @@ def test_another_sheet_has_other_columns(client, ada):
     answer = client.post(
         f"{IMPORTS}{record.pk}/file/", {"action": "check", **chosen(record, header_row="two")}, follow=True
     )
-    assert "The header row is a number" in answer.content.decode()
+    assert "The row with the headers is a number" in answer.content.decode()
 
 
 BAD_FILES = {
@@ -173,7 +173,7 @@ def test_a_file_that_is_none_is_refused_in_a_sentence(client, ada, content, name
 
 def test_without_a_file_or_a_kind_nothing_is_stored(client, ada):
     answer = client.post(f"{IMPORTS}add/", {"kind": "contact"})
-    assert "Choose what the file has, and the file." in answer.content.decode()
+    assert "Choose what the file contains, and the file." in answer.content.decode()
     assert upload(client, kind="staff").status_code == 200
     assert not FileImport.objects.exists()
 

@@ -28,7 +28,7 @@ UNUSABLE = {
     "an empty file": ("a.csv", b"", "a.csv is empty."),
     "no header": ("a.csv", b"\n\n", "a.csv has no header"),
     "another kind of file": ("a.pdf", b"%PDF", "a.pdf is none of .csv"),
-    "another encoding": ("a.csv", "Name\nZoë".encode("cp1252"), "line 2 is not UTF-8. If it was saved"),
+    "another encoding": ("a.csv", "Name\nZoë".encode("cp1252"), "line 2 is not UTF-8. Save it as"),
     "half a letter at the end": ("a.csv", "Name\nZoë".encode()[:-1], "a.csv, line 2 is not UTF-8."),
     "a NUL": ("a.csv", b"Name\nA\0l", "a.csv, line 2 holds a NUL character"),
     "an open quotation mark": ("a.csv", b'Name,B\n"Al,1\nBo,2\n', "opening quotation mark is never closed"),
@@ -68,9 +68,21 @@ def test_a_byte_order_mark_tells_the_encoding(tmp_path, encoding):
     assert cells_of(path) == [["Name"], ["Zoë 😀"]]
 
 
+def test_what_an_older_excel_saved_is_read_and_named(tmp_path):
+    path = write(tmp_path, "a.csv", "Name\nZoë Ng\nJosé Ruiz\n".encode("cp1252"))
+    assert cells_of(path) == [["Name"], ["Zoë Ng"], ["José Ruiz"]]
+    assert open_table(path).notices() == ["Read as a text of Windows (cp1252), as an older Excel saves it."]
+
+
+def test_damaged_letters_are_not_taken_for_those_of_windows(tmp_path):
+    path = write(tmp_path, "a.csv", "Name\nZoë Ng\n".encode() + b"Jos\xe9 Ruiz\n")
+    with pytest.raises(ImportFileError, match="line 3 is not UTF-8"):
+        cells_of(path)
+
+
 def test_an_encoding_can_be_named(tmp_path):
-    path = write(tmp_path, "a.csv", "Name\nZoë\n".encode("cp1252"))
-    assert cells_of(path, encoding="cp1252") == [["Name"], ["Zoë"]]
+    path = write(tmp_path, "a.csv", "Name\nŁódź\n".encode("cp1250"))
+    assert cells_of(path, encoding="cp1250") == [["Name"], ["Łódź"]]
     with pytest.raises(ImportFileError, match="There is no encoding called klingon"):
         open_table(path, encoding="klingon")
 

@@ -195,7 +195,7 @@ def test_guids_of_another_database_are_reported_with_what_helps(tmp_path):
         model.objects.all().delete()
     result = imported("claim", path, "--ignore-warnings")
     assert result.status == 1
-    assert "leave it empty for a new one, or give --by-name for a file of another database" in result.err
+    assert "leave it empty for a new one; --by-name reads a file of another database" in result.err
     assert not Claim.objects.exists()
 
 

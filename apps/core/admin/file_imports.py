@@ -120,7 +120,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             kind = next((kind for kind in kinds if kind.name == name), None)
             try:
                 if kind is None or file is None:
-                    raise ImportFileError("Choose what the file has, and the file.")
+                    raise ImportFileError("Choose what the file contains, and the file.")
                 record = create_file_import(kind, file.name or "", file.read(), request.user.pk)
                 if not kind.members() or any(column["member"] for column in record.columns):
                     start(record, Status.CHECKING)

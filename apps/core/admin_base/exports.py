@@ -25,7 +25,7 @@ EXPORT = Page("export/<str:file_type>", method="GET")
 #: The titles of the links, and the media types of the files, by their extension.
 FILE_TYPES = {
     "csv": ("Export CSV", "text/csv; charset=utf-8"),
-    "xlsx": ("Export XLSX", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+    "xlsx": ("Export Excel (XLSX)", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
 }
 
 

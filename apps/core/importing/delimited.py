@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, TextIO
+from typing import BinaryIO, ClassVar, TextIO
 
 from apps.core.importing.tables import MAX_ROW, ImportFileError, Table
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+#: What Excel on Windows saves as CSV unless another encoding is chosen.
+WINDOWS = "cp1252"
+ENCODING_TITLES = {WINDOWS: "a text of Windows (cp1252), as an older Excel saves it"}
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -27,7 +30,7 @@ class TextLines:
     """The lines of a text file; ``ImportFileError`` names the line that is too long or no text."""
 
     def __init__(self, path: Path, encoding: str | None) -> None:
-        self.path, self.is_guessed = path, encoding is None
+        self.path = path
         self.encoding = encoding or encoding_of(path)
 
     @contextmanager
@@ -61,8 +64,8 @@ class TextLines:
         with suppress(UnicodeError), self.path.open(encoding=self.encoding, errors="replace") as text:
             number = next((number for number, line in enumerate(text, start=1) if "\ufffd" in line), 1)
         name = self.encoding.upper().replace("-SIG", "")
-        advice = " If it was saved by an older Excel, say --encoding cp1252." if self.is_guessed else ""
-        return f"{self.path.name}, line {number:,} is not {name}.{advice}"
+        advice = "Save it as an XLSX workbook, and import that (--encoding names another encoding)."
+        return f"{self.path.name}, line {number:,} is not {name}. {advice}"
 
 
 class DelimitedTable(Table):
@@ -95,7 +98,7 @@ class DelimitedTable(Table):
         if self.delimiter != ",":
             found.append(f"Read with {DELIMITERS[self.delimiter]} between the cells.")
         if self.lines.encoding not in ("utf-8", "utf-8-sig"):
-            found.append(f"Read as {self.lines.encoding}.")
+            found.append(f"Read as {ENCODING_TITLES.get(self.lines.encoding, self.lines.encoding)}.")
         return found + super().notices()
 
 
@@ -112,16 +115,36 @@ def csv_sentence(error: csv.Error) -> str:
 
 
 def encoding_of(path: Path) -> str:
-    """The encoding that the file's byte order mark names; UTF-16 by its many NULs, else UTF-8."""
+    """The encoding that the file's byte order mark names; UTF-16 by its many NULs, else UTF-8 or Windows."""
     with path.open("rb") as file:
         start = file.read(1024)
-    for mark, name in _MARKS:
-        if start.startswith(mark):
-            return name
-    # Of a text in a Latin script every second byte is NUL in UTF-16; NUL is in no other text.
-    even, odd = start[::2].count(0), start[1::2].count(0)
-    if odd > len(start) // 4 > even:
-        return "utf-16-le"
-    if even > len(start) // 4 > odd:
-        return "utf-16-be"
-    return "utf-8"
+        for mark, name in _MARKS:
+            if start.startswith(mark):
+                return name
+        # Of a text in a Latin script every second byte is NUL in UTF-16; NUL is in no other text.
+        even, odd = start[::2].count(0), start[1::2].count(0)
+        if odd > len(start) // 4 > even:
+            return "utf-16-le"
+        if even > len(start) // 4 > odd:
+            return "utf-16-be"
+        file.seek(0)
+        return WINDOWS if has_windows_letters(file) else "utf-8"
+
+
+def has_windows_letters(file: BinaryIO) -> bool:
+    """Whether there are letters beyond ASCII, and no line with some is UTF-8.
+
+    Where one is, the file is UTF-8 that was damaged; so is one that breaks off within a letter.
+    """
+    found = False
+    while line := file.readline(MAX_ROW + 1):
+        try:
+            line.decode()
+        except UnicodeDecodeError as error:
+            if error.end == len(line):
+                return False
+            found = True
+        else:
+            if not line.isascii():
+                return False
+    return found

@@ -19,7 +19,7 @@ from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.schema import NavigationProperty
 from apps.odata.write.drafts import Draft
 
-NEW_KEY_ADVICE = "leave it empty for a new one, or give --by-name for a file of another database."
+NEW_KEY_ADVICE = "leave it empty for a new one; --by-name reads a file of another database."
 
 
 class FirstRows:

@@ -41,15 +41,14 @@ class ImportQuestion:
 
 
 SHEET = ImportQuestion("sheet", "Sheet", "")
-ENCODING = ImportQuestion("encoding", "Encoding", "")
 #: The options that decide which columns a file has.
-TABLE_OPTIONS = (SHEET, ImportQuestion("header_row", "Header row", ""), ENCODING)
+TABLE_OPTIONS = (SHEET, ImportQuestion("header_row", "Row with the headers", ""))
 RECORD_OPTIONS = (
     ImportQuestion("updates", "Update existing records", True),
     ImportQuestion("ignore_warnings", "Import records with warnings as well"),
-    ImportQuestion("month_first", "Month first"),
-    ImportQuestion("by_name", "File of another database: numbers, names and codes instead of guids"),
-    ImportQuestion("all_or_nothing", "All or nothing"),
+    ImportQuestion("month_first", "Month before day: 12/31/2026"),
+    ImportQuestion("by_name", "From another database: find records by number, name or code"),
+    ImportQuestion("all_or_nothing", "Import nothing if a row has a fault"),
     *TABLE_OPTIONS,
 )
 
@@ -175,10 +174,9 @@ def table_options(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The options that decide which columns a file has; ``ImportFileError`` for a row that is none."""
     header_row = chosen.get("header_row") or None
     if header_row is not None and not (header_row.isascii() and header_row.isdigit() and int(header_row)):
-        raise ImportFileError("The header row is a number: 1 is the first row.")
+        raise ImportFileError("The row with the headers is a number: 1 is the first row.")
     return {
         "sheet": chosen.get("sheet") or None,
-        "encoding": chosen.get("encoding") or None,
         "header_row": header_row and int(header_row),
     }
 

@@ -3,7 +3,7 @@
 from django.db import IntegrityError
 
 from apps.core.importing.file_formats import open_table
-from apps.core.importing.kinds import ENCODING, FILE_KINDS, SHEET, ImportKind, ImportOrder, ImportQuestion
+from apps.core.importing.kinds import FILE_KINDS, SHEET, ImportKind, ImportOrder, ImportQuestion
 from apps.core.importing.report import ImportCounts
 from apps.core.importing.tables import ImportFileError
 from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
@@ -19,7 +19,7 @@ def import_price_guide(order: ImportOrder) -> ImportCounts:
     """All of the guide or nothing: with a fault anywhere, every row is rejected."""
     chosen, ends_missing = order.options, order.options["end_missing"]
     try:
-        table = open_table(order.path, chosen["encoding"] or None, chosen["sheet"] or None)
+        table = open_table(order.path, sheet=chosen["sheet"] or None)
         guide = read_guide(table)
         report = import_guide(guide, price_book_name(chosen["price_book"]), ends_missing, order.dry_run)
     except InvalidGuide as refused:
@@ -39,7 +39,7 @@ FILE_KINDS.append(
         "Price guide of the scheme",
         PriceBook,
         import_price_guide,
-        options=(BOOK, END_MISSING, SHEET, ENCODING),
+        options=(BOOK, END_MISSING, SHEET),
         other_models=(PriceBookEntry, Product),
     )
 )

@@ -69,7 +69,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--match", metavar="FIELD", help="the field by which rows find existing records")
         parser.add_argument("--errors", metavar="FILE", type=Path, help=ERRORS_HELP)
-        parser.add_argument("--encoding", help="of a text file, when it is not UTF-8: cp1252")
+        parser.add_argument("--encoding", help="of a text file, when it is not recognised: mac-roman")
         parser.add_argument("--sheet", help="of a workbook, when it is not the first")
         parser.add_argument(
             "--header-row", metavar="ROW", type=int, help="the row of the header, when it is not recognised"

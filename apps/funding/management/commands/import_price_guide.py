@@ -41,7 +41,7 @@ class Command(BaseCommand):
             help="end items of the price book that are not in this guide, the day before it begins",
         )
         parser.add_argument("--sheet", help="of a workbook, when it is not the first")
-        parser.add_argument("--encoding", help="of a text file, when it is not UTF-8: cp1252")
+        parser.add_argument("--encoding", help="of a text file, when it is not recognised: mac-roman")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
