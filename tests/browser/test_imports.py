@@ -55,7 +55,7 @@ def test_a_spreadsheet_with_a_fault_is_imported_and_undone(page, tmp_path):
         work(page)
         assert page.inner_text(".rs-import-left-out").startswith("Not imported: Nachname.")
         journey.clicks += 1
-        page.select_option("[name=column_1]", label="LastName")
+        page.select_option("[name=column_1]", label="Last name")
         journey.submit("button >> text=Check again")
         work(page)
         assert "3 new" in page.inner_text(".rs-import-counts")

@@ -7,10 +7,12 @@ from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
+from django.utils.text import capfirst
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
 from apps.core.admin_base import DateTimeRangeFilter, Page
+from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.file_imports import Status, create_file_import, kind_of, note_dead_task, set_columns, start
 from apps.core.importing.file_formats import FORMATS
@@ -156,7 +158,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             kind=kind,
             file_import=record,
             guid=str(record.pk),
-            members=members,
+            members={name: code_label(name) for name in members},
             options=[(option, record.options.get(option.name)) for option in kind.options],
             columns=[(column_letters(number), column) for number, column in enumerate(record.columns)],
             rows=[row_cells(row, record) for row in record.issues],
@@ -233,9 +235,20 @@ def count_texts(file_import: FileImport, words: Iterable[str]) -> list[str]:
 
 
 def row_cells(row: dict[str, Any], file_import: FileImport) -> dict[str, Any]:
-    """A row of the preview: each cell with its own issues, and the issues of the whole row."""
+    """A row of the preview: each cell with its own issues, and the issues of the whole row.
+
+    An issue of a cell need not name the member, as the column says which one it is.
+    """
+    members = {number: column["member"] for number, column in enumerate(file_import.columns)}
     cells = [
-        (cell, [(is_warning, text) for column, is_warning, text in row["issues"] if column == number])
+        (
+            cell,
+            [
+                (is_warning, capfirst(text.removeprefix(f"{members.get(number)} ")))
+                for column, is_warning, text in row["issues"]
+                if column == number
+            ],
+        )
         for number, cell in enumerate(row["cells"])
     ]
     of_row = [

@@ -47,7 +47,7 @@ RECORD_OPTIONS = (
     ImportQuestion("updates", "Update existing records", True),
     ImportQuestion("ignore_warnings", "Import records with warnings as well"),
     ImportQuestion("month_first", "Month before day: 12/31/2026"),
-    ImportQuestion("by_name", "From another database: find records by number, name or code"),
+    ImportQuestion("by_name", "From another database: find records by name"),
     ImportQuestion("all_or_nothing", "Import nothing if a row has a fault"),
     *TABLE_OPTIONS,
 )
