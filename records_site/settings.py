@@ -89,10 +89,10 @@ MIDDLEWARE = [
     "records_site.proxy.ForwardedMiddleware",
     "records_site.failures.HttpsMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
-    "apps.odata.http.compression.CompressionMiddleware",
-    "apps.odata.http.cross_origin.CrossOriginMiddleware",
+    "apps.odata.http.middleware.CompressionMiddleware",
+    "apps.odata.http.middleware.CrossOriginMiddleware",
     "apps.core.middleware.SettingsMiddleware",
-    "apps.odata.http.interface_middleware.InterfaceMiddleware",
+    "apps.odata.http.middleware.InterfaceMiddleware",
     # From here on only pages, and requests to the interface without credentials.
     "django.middleware.security.SecurityMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

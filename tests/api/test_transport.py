@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from apps.odata.http import compression
+from apps.odata.http import middleware
 from tests.api.caller import Caller, ok, refused
 from tests.people.builders import a_client_body
 
@@ -48,7 +48,7 @@ def test_a_compressed_stream_holds_no_more_than_a_piece():
             yield f'{{"Number":{number}}}\n'.encode() * 100
         seen.append("end")
 
-    seen, packed = [], compression.compressed(pieces())
+    seen, packed = [], middleware.compressed(pieces())
     next(packed)
     assert not seen
     assert next(packed)

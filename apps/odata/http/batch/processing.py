@@ -35,7 +35,7 @@ from apps.odata.http.batch.messages import (
 )
 from apps.odata.http.batch.references import resolve_references
 from apps.odata.http.exceptions import error_response
-from apps.odata.http.interface_middleware import call_view
+from apps.odata.http.middleware import call_view
 from apps.odata.write.dispatch import is_lost_race
 
 #: Headers that the response to the batch has for all of them.
