@@ -28,6 +28,7 @@ from rest_framework.throttling import BaseThrottle
 from apps.access.callers import ApplicationCaller, Limits, hash_secret
 from apps.access.models import ApiApplication, Usage
 from apps.odata.errors import Forbidden, ODataError, TooManyRequests, plural
+from apps.odata.http.batch.batched_request import BatchedRequest
 
 logger = logging.getLogger(__name__)
 
@@ -66,8 +67,9 @@ class ApplicationThrottle(BaseThrottle):
     """429 above the caller's requests per minute, 403 above its quota, both with Retry-After."""
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        # Without credentials the answer is 401 anyway.
-        if request.auth is not None:
+        # Without credentials the answer is 401 anyway. A request of a batch was counted with it, before a
+        # transaction was open.
+        if request.auth is not None and not isinstance(request._request, BatchedRequest):
             count_request(request.auth)
         return True
 

@@ -4,14 +4,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from django.http import HttpRequest
-from django.http.response import HttpResponseBase
 from django.urls import get_script_prefix
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 
 from apps.odata.errors import BadQuery
@@ -38,16 +35,13 @@ class ODataView(APIView):
     #: ``https://host/api/``, which all links begin with; behind a proxy with its prefix.
     base_url: str
 
-    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        # Not in `initialize_request`, which the description of the interface calls for no host of ours.
-        if isinstance(request, BatchedRequest):
-            self.base_url = request.base_url
-        else:
-            self.base_url = f"{request.scheme}://{request.get_host()}{get_script_prefix()}api/"
-        return super().dispatch(request, *args, **kwargs)
-
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """As DRF's, but the caller is checked first: nobody else learns what is wrong with a request."""
+        sent = request._request
+        if isinstance(sent, BatchedRequest):
+            self.base_url = sent.base_url
+        else:
+            self.base_url = f"{sent.scheme}://{sent.get_host()}{get_script_prefix()}api/"
         self.format_kwarg = None
         self.perform_authentication(request)
         self.check_permissions(request)
@@ -58,15 +52,6 @@ class ODataView(APIView):
         return add_protocol_headers(
             super().finalize_response(request, response, *args, **kwargs), self.version
         )
-
-    @property
-    def default_response_headers(self) -> dict[str, str]:
-        """As DRF's, without its Vary, which all responses of the interface have."""
-        return {"Allow": ", ".join(self.allowed_methods)}
-
-    def get_throttles(self) -> list[BaseThrottle]:
-        """None for a request of a batch, which was counted with it before a transaction was open."""
-        return [] if isinstance(self.request._request, BatchedRequest) else super().get_throttles()
 
     def options(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         return Response(status=204)
