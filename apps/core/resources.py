@@ -1,21 +1,9 @@
-"""What the declarations of all apps share: the dates of a record, who sees records, and short lists."""
-
-from typing import Any
-
-from django.db.models import QuerySet
+"""What the declarations of all apps share: the dates of a record, and short lists."""
 
 from apps.core.models import Lookup
-from apps.odata.declaration.resource import Key, NestedType, ReadOnly, Resource
+from apps.odata.declaration.resource import Key, NestedType, ReadOnly, UnrestrictedResource
 
 RECORD_DATES = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
-
-
-class UnrestrictedResource(Resource):
-    """Records that every caller may see."""
-
-    def visible_to(self, caller: Any) -> QuerySet[Any]:
-        assert self.model is not None
-        return self.model._default_manager.all()
 
 
 class LookupResource(UnrestrictedResource):

@@ -1,6 +1,6 @@
 """The resources of documents, declared in the words of interface.md 2.6 and 4.5."""
 
-from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource, lookup_summary
+from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
 from apps.documents.imports import DocumentImport
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import create_documents, update_documents
@@ -12,6 +12,7 @@ from apps.odata.declaration.resource import (
     ReadOnly,
     RefersTo,
     Required,
+    UnrestrictedResource,
 )
 
 DocumentCategorySummary = lookup_summary("DocumentCategoryBrief", DocumentCategory, "DocumentCategoryGuid")

@@ -1,6 +1,6 @@
 """The resources of funding, declared in the words of interface.md 2.3 to 2.5, and decisions.md 7."""
 
-from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource
+from apps.core.resources import RECORD_DATES, LookupResource
 from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft, ProviderInvoiceDraft
 from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import (
@@ -35,6 +35,7 @@ from apps.odata.declaration.resource import (
     ReadOnly,
     RefersTo,
     Required,
+    UnrestrictedResource,
 )
 
 #: The columns that defaults, rules and warnings read of the records that bills refer to.

@@ -42,7 +42,7 @@ HINTS = {
     # a method has no service
     "odata.E009": "Declare the service of the app that does it, or remove the method.",
     # visible_to is not overridden
-    "odata.E010": "Define visible_to(self, caller); Model.objects.all() is everything.",
+    "odata.E010": "Define visible_to(self, caller), or derive from UnrestrictedResource: that is everything.",
     # two resources have one address; an address is invalid
     "odata.E011": "Addresses are matched without regard to case.",
     "odata.E012": "A path has letters and digits, a letter first; the name differs from it in case only.",

@@ -1,6 +1,6 @@
 """The resources of people, declared in the words of interface.md 2.1, 2.2, 4.1 and 4.2."""
 
-from apps.core.resources import RECORD_DATES, LookupResource, UnrestrictedResource, lookup_summary
+from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
 from apps.odata.declaration.resource import (
     GET,
     PATCH,
@@ -14,6 +14,7 @@ from apps.odata.declaration.resource import (
     ReadOnly,
     RefersTo,
     Required,
+    UnrestrictedResource,
 )
 from apps.people.imports import ClientImport, ContactImport, RoleImport, StaffImport
 from apps.people.models import (

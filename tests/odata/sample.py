@@ -18,7 +18,7 @@ from apps.odata.declaration.resource import (
     Property,
     ReadOnly,
     RefersTo,
-    Resource,
+    UnrestrictedResource,
 )
 from apps.odata.declaration.schema import bind_resource
 
@@ -131,7 +131,7 @@ class LineType(NestedType):
     )
 
 
-class JobResource(Resource):
+class JobResource(UnrestrictedResource):
     model = Job
     path = "job"
     order = ("-created",)

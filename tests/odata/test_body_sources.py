@@ -6,7 +6,7 @@ import json
 import pytest
 from django.utils import timezone
 
-from apps.odata.declaration.resource import Key, Optional, RefersTo, Resource
+from apps.odata.declaration.resource import Key, Optional, RefersTo, UnrestrictedResource
 from apps.odata.declaration.schema import bind_resource
 from apps.odata.metadata.json_schema import body_schema
 from apps.odata.write.bodies import read_records
@@ -14,7 +14,7 @@ from apps.odata.write.drafts import wire_target
 from tests.odata.sample import Job, OwnerType
 
 
-class TaskResource(Resource):
+class TaskResource(UnrestrictedResource):
     """A job whose day is shown, and whose moment is set."""
 
     model = Job
@@ -24,9 +24,6 @@ class TaskResource(Resource):
         Optional("Start", body_source="moment"),
         RefersTo("Owner", OwnerType),
     )
-
-    def visible_to(self, caller):
-        return Job.objects.all()
 
 
 TASKS = bind_resource(TaskResource)

@@ -23,6 +23,7 @@ from apps.odata.declaration.resource import (
     RefersTo,
     Required,
     Resource,
+    UnrestrictedResource,
 )
 from apps.odata.declaration.service import Service, get_service
 from tests.odata import sample
@@ -66,7 +67,7 @@ class LineNote(NestedType):
     fields = (Optional("Note"),)
 
 
-class Good(Resource):
+class Good(UnrestrictedResource):
     """A resource with nothing wrong; the others differ from it in what they test."""
 
     model = Parcel
@@ -75,9 +76,6 @@ class Good(Resource):
     methods = (GET, POST)
     fields = (Key("ParcelGuid"), Required("Name"))
     create = dict
-
-    def visible_to(self, caller):
-        return Parcel.objects.all()
 
 
 def resource(**differences):
@@ -206,12 +204,9 @@ def test_one_resources_mistake_hides_no_others():
 
 
 def test_a_resource_without_a_path_is_reported_once():
-    class Pathless(Resource):
+    class Pathless(UnrestrictedResource):
         model = Parcel
         fields = (Key("ParcelGuid"),)
-
-        def visible_to(self, caller):
-            return Parcel.objects.all()
 
     assert [message.id for message in messages_about(Pathless)] == ["odata.E012"]
 

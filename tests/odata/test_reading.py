@@ -11,14 +11,9 @@ from apps.odata.declaration.schema import bind_resource
 from apps.odata.errors import NotFound
 from apps.odata.query.options import parse_options
 from apps.odata.read.reader import JsonReader, is_whole_table
-from tests.odata.sample import Job, JobResource
+from tests.odata.sample import JOBS, Job, JobResource
 
 pytestmark = pytest.mark.usefixtures("stored_jobs")
-
-
-class AllJobsResource(JobResource):
-    def visible_to(self, caller):
-        return Job.objects.all()
 
 
 class FirstRankResource(JobResource):
@@ -26,10 +21,7 @@ class FirstRankResource(JobResource):
         return Job.objects.filter(rank=1)
 
 
-ALL_JOBS = bind_resource(AllJobsResource)
-
-
-def reader(query="", entity_set=ALL_JOBS, item=False):
+def reader(query="", entity_set=JOBS, item=False):
     rows = entity_set.resource.visible_to(None)
     return JsonReader(entity_set, rows, parse_options(query), item)
 

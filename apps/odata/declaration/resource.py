@@ -219,6 +219,14 @@ class Resource(NestedType):
         raise NotImplementedError(f"{type(self).__name__} does not override visible_to")
 
 
+class UnrestrictedResource(Resource):
+    """Records that every caller may see."""
+
+    def visible_to(self, caller: Any) -> models.QuerySet:
+        assert self.model is not None
+        return self.model._default_manager.all()
+
+
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
