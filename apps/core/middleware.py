@@ -13,7 +13,6 @@ from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
 from apps.core import history
-from apps.core.database.sqlite.base import time_limit
 from apps.core.models import Subscriber
 from apps.core.read_log import log_page
 from apps.odata import clock
@@ -107,7 +106,7 @@ class SettingsMiddleware:
         # Python has codecs of other things than texts, such as base64; Django would take one for a form's.
         if request.encoding and codecs.lookup(request.encoding).name not in TEXT_ENCODINGS:
             return error_response(UnsupportedMediaType("Texts are sent in UTF-8."), request)
-        with time_limit(settings.DATABASE_STATEMENT_SECONDS):
+        with clock.time_limit(settings.DATABASE_STATEMENT_SECONDS):
             clock.activate_zone(Subscriber.current().zone)
             return self.get_response(request)
 

@@ -1,6 +1,7 @@
-"""The time zone of a request, and its one value of the current time."""
+"""The time of a request: its zone, its one value of the current time, and how long it may take."""
 
 import datetime as dt
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -12,6 +13,7 @@ from django.utils import timezone
 _NOW: ContextVar[dt.datetime | None] = ContextVar("odata_now", default=None)
 #: The moment that a caller has set; it stands until the caller's block ends.
 _SET: ContextVar[dt.datetime | None] = ContextVar("odata_set_now", default=None)
+_DEADLINE: ContextVar[float] = ContextVar("odata_deadline", default=float("inf"))
 
 
 def activate_zone(zone: ZoneInfo) -> None:
@@ -42,6 +44,21 @@ def set_to(moment: dt.datetime) -> Iterator[None]:
         yield
     finally:
         _SET.reset(token)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Within the block, statements on SQLite end after so many seconds; 0 is no limit."""
+    token = _DEADLINE.set(time.monotonic() + seconds if seconds else float("inf"))
+    try:
+        yield
+    finally:
+        _DEADLINE.reset(token)
+
+
+def is_time_over() -> bool:
+    """Whether the time of this request is over."""
+    return time.monotonic() > _DEADLINE.get()
 
 
 def today() -> dt.date:
