@@ -19,6 +19,7 @@ from django.utils import timezone
 
 from apps.access.throttling import client_address
 from apps.core.models import Change, Subscriber
+from apps.core.templatetags.browsers import browser_name
 from apps.people import authentication
 from apps.people.models import Staff
 from apps.people.services import disable_logins, enable_logins
@@ -226,14 +227,39 @@ def test_the_use_of_a_session_is_noted_once_a_minute(client, session_of_ada):
     assert UserSession.objects.get().last_seen_at == timezone.now()
 
 
+SAFARI = (
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)"
+    " Version/17.5 Mobile/15E148 Safari/604.1"
+)
+EDGE = (
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0"
+    " Safari/537.36 Edg/126.0.0.0"
+)
+FIREFOX = "Mozilla/5.0 (Android 14; Mobile; rv:127.0) Gecko/127.0 Firefox/127.0"
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "name"),
+    [
+        (SAFARI, "Safari on iPhone"),
+        (EDGE, "Edge on Windows"),
+        (EDGE.partition(" Edg")[0], "Chrome on Windows"),
+        (FIREFOX, "Firefox on Android"),
+        ("curl/8.5.0", "curl/8.5.0"),
+    ],
+)
+def test_a_browser_has_the_name_that_people_know(user_agent, name):
+    assert browser_name(user_agent) == name
+
+
 def test_people_see_their_sessions_and_end_the_others(client):
     person = an_administrator()
-    elsewhere = Client(REMOTE_ADDR=OFFICE, headers={"user-agent": "Telephone"})
+    elsewhere = Client(REMOTE_ADDR=OFFICE, headers={"user-agent": SAFARI})
     for browser in (client, elsewhere):
         sign_in(browser, person.primary_email)
     page = client.get("/admin/account/sessions/").content.decode()
     assert OFFICE in page
-    assert "Telephone" in page
+    assert f'title="{SAFARI}">Safari on iPhone<' in page
     client.post("/admin/account/sessions/")
     assert (is_signed_in(client), is_signed_in(elsewhere)) == (True, False)
 
