@@ -24,6 +24,10 @@ SUMS = {
         "SELECT provider_id, AVG(total) FROM funding_claim WHERE total > 500"
         " GROUP BY provider_id ORDER BY 2 DESC LIMIT 10"
     ),
+    "join(LineItems as Item)/groupby((Item/Product/Code),aggregate(Item/Total with sum as Claimed))": (
+        "SELECT code, SUM(total) FROM funding_claimline"
+        " JOIN funding_product ON guid = product_id GROUP BY code ORDER BY code"
+    ),
 }
 
 

@@ -12,17 +12,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from django.core.exceptions import EmptyResultSet
-from django.db.models import F, QuerySet, Window
+from django.db.models import Exists, F, OuterRef, QuerySet, Window
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import RowNumber
 
+from apps.odata.apply.joins import JoinedItems, RecordBinder, lists_in
 from apps.odata.apply.results import ColumnReference, Result, ResultBinder, ResultColumn
-from apps.odata.declaration.schema import EntitySet
+from apps.odata.declaration.schema import EntitySet, NavigationProperty
 from apps.odata.errors import BadQuery
 from apps.odata.query import ast
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Expression, ValueKind
-from apps.odata.query.binding import Binder, bind_filter
+from apps.odata.query.binding import Binder
 from apps.odata.query.functions import Constant
 from apps.odata.query.operands import KnownValue, Operand, RequestContext
 from apps.odata.query.ordering import sort_keys
@@ -34,6 +35,7 @@ from apps.odata.query.transformations import (
     Concat,
     Filter,
     GroupBy,
+    Join,
     OrderBy,
     Pipeline,
     Search,
@@ -41,6 +43,7 @@ from apps.odata.query.transformations import (
     Transformation,
     expressions_of,
 )
+from apps.odata.read.reader import is_whole_table
 
 _SORTABLE = (*ast.NUMBERS, ValueKind.STRING, ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIME)
 #: The kinds of values that a method takes.
@@ -57,10 +60,15 @@ Values = Mapping[str, Expression]
 
 @dataclass(frozen=True, slots=True)
 class RecordRows:
-    """Records that are not aggregated yet: a queryset, and the computed values by their names."""
+    """Records that are not aggregated yet: a queryset, and the computed values by their names.
+
+    ``joined`` are the items beside them, if any; ``unmatched`` the records without one that outerjoin keeps.
+    """
 
     rows: QuerySet[Any]
     values: Values = field(default_factory=dict)
+    joined: JoinedItems | None = None
+    unmatched: RecordRows | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,15 @@ class ResultRows:
 Rows = RecordRows | ResultRows
 
 
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A SELECT that is aggregated, with what binds its names; ``list_name`` is the list of its items."""
+
+    rows: Rows
+    binder: Binder
+    list_name: str = ""
+
+
 class Transformer:
     """Applies the transformations of one request."""
 
@@ -83,6 +100,8 @@ class Transformer:
         self.request = request
         self.compiler = entity_set.model._base_manager.using(using).all().query.get_compiler(using)
         self.vendor = self.compiler.connection.vendor
+        #: The lists that are joined, by the names of their items.
+        self.joined: dict[str, NavigationProperty] = {}
 
     def apply(self, rows: Rows, transformations: Pipeline) -> list[Rows]:
         """The rows after the transformations; of concat and rollup one item for each sequence."""
@@ -100,8 +119,13 @@ class Transformer:
                 return replace(rows, values=self.computed(rows, transformation))
             case GroupBy():
                 return self.group(rows, transformation)
+            case Join():
+                return self.join(rows, transformation)
         if isinstance(rows, RecordRows):
-            return self.transform_records(rows, transformation)
+            changed = self.transform_records(rows, transformation)
+            if rows.unmatched is not None:
+                changed = replace(changed, unmatched=self.transform_records(rows.unmatched, transformation))
+            return changed
         return self.transform_result(rows, transformation)
 
     def fail(self, reason: str, target: str = "$apply") -> NoReturn:
@@ -111,10 +135,12 @@ class Transformer:
 
     def transform_records(self, rows: RecordRows, transformation: Transformation) -> RecordRows:
         type_, queryset = self.entity_set.type, rows.rows
+        if isinstance(transformation, Filter):
+            tree = substitute(transformation.condition, rows.values)
+            return replace(rows, rows=queryset.filter(self.binder(rows).condition(tree, exact=False)))
+        if rows.joined is not None:
+            self.fail("behind join the rows are filtered, computed, grouped and aggregated first")
         match transformation:
-            case Filter(condition):
-                tree = substitute(condition, rows.values)
-                return replace(rows, rows=queryset.filter(bind_filter(tree, type_, self.request, "$apply")))
             case Search(text):
                 return replace(rows, rows=queryset.filter(search_condition(self.entity_set, text)))
             case OrderBy(terms, skip, top):
@@ -147,18 +173,76 @@ class Transformer:
         # S611: Django compiled the text, and values are parameters of it.
         return RawSQL(*self.up_to_sum(text, tuple(params), '"odata_key"', limit))  # noqa: S611
 
-    def selected_records(self, rows: RecordRows, operands: Sequence[Operand]) -> tuple[str, tuple[Any, ...]]:
-        """A SELECT of values of the records, called c0, c1 …"""
-        columns = {f"odata_c{at}": operand.sql for at, operand in enumerate(operands)}
+    def selected_records(
+        self,
+        rows: RecordRows,
+        operands: Sequence[Operand],
+        names: Sequence[str],
+        is_distinct: bool = False,
+    ) -> tuple[str, tuple[Any, ...]]:
+        """A SELECT of values of the records; ``is_distinct``: of each item of a list once."""
+        columns: dict[str, Any] = dict(zip(names, (operand.sql for operand in operands), strict=True))
+        joined = rows.joined
+        if is_distinct and joined is not None and joined.is_shared:
+            columns["odata_item"] = F(f"{joined.prefix}pk")
+            rows = replace(rows, rows=rows.rows.distinct())
         queryset = rows.rows.order_by().annotate(**columns).values_list(*columns)
-        if not columns:
-            queryset = queryset.values_list("pk")
         try:
             text, params = queryset.query.get_compiler(queryset.db).as_sql()
         except EmptyResultSet:  # a caller who sees no record at all
-            nulls = ",".join(f'NULL AS "{name}"' for name in columns) or "NULL"
-            return f"SELECT {nulls} WHERE 1 = 0", ()
+            nulls = ",".join(f'NULL AS "{name}"' for name in columns)
+            text, params = f"SELECT {nulls} WHERE 1 = 0", ()
+        if len(columns) > len(names):
+            text = f"SELECT {', '.join(names)} FROM ({text}) t"
         return text, tuple(params)
+
+    def join(self, rows: Rows, join: Join) -> RecordRows:
+        """A row for each item of a list; of outerjoin also one for each record without any."""
+        if not isinstance(rows, RecordRows) or rows.joined is not None:
+            self.fail("one join stands before the aggregations")
+        if join.name in self.entity_set.type.members or join.name in rows.values:
+            self.fail(f"the records have a member {join.name}")
+        navigation = self.find_list(join.list)
+        if self.joined.setdefault(join.name, navigation) is not navigation:
+            self.fail(f"{join.name} names items of two lists")
+        return self.items_of(rows, navigation, join.name, join.filters, join.is_outer)
+
+    def find_list(self, path: ast.Path) -> NavigationProperty:
+        """A list of the records; ``Forbidden`` for one of another entity set that the caller may not read."""
+        type_, binder = self.entity_set.type, RecordBinder(self.entity_set.type, self.request)
+        position, segments = binder.start(path)
+        navigation = binder.enter(position, segments[0]).navigation if len(segments) == 1 else None
+        if navigation is None or not navigation.many:
+            parts = {**type_.navigations, **type_.set_navigations}
+            lists = ", ".join(name for name, part in parts.items() if part.many and not part.item_only)
+            self.fail(f"{'/'.join(path.segments)} is no list of {type_.name}; it has {lists or 'none'}")
+        return navigation
+
+    def items_of(
+        self,
+        rows: RecordRows,
+        navigation: NavigationProperty,
+        name: str,
+        filters: Sequence[Filter] = (),
+        is_outer: bool = False,
+    ) -> RecordRows:
+        """The items of a list of the records, beside their records."""
+        items = navigation.item_rows(self.request.caller)
+        joined = JoinedItems(name, navigation.type, f"{items.record_path}__", items.prefix, items.is_shared)
+        found = items.rows.using(rows.rows.db).filter(**{f"{items.record_path}__isnull": False})
+        for condition in filters:
+            of_item = replace(joined, name="", record_prefix=items.prefix)
+            item_binder = RecordBinder(navigation.type, self.request, of_item)
+            found = found.filter(item_binder.condition(condition.condition, exact=False))
+        unmatched = None
+        if is_outer:
+            without = rows.rows.filter(~Exists(found.filter(**{items.record_path: OuterRef("pk")})))
+            unmatched = replace(
+                rows, rows=without, joined=JoinedItems(name, navigation.type, is_missing=True)
+            )
+        if not is_whole_table(rows.rows):
+            found = found.filter(**{f"{items.record_path}__in": rows.rows.order_by().values("pk")})
+        return RecordRows(found, rows.values, joined, unmatched)
 
     # --- results --------------------------------------------------------------------------------------
 
@@ -266,40 +350,91 @@ class Transformer:
     def group(self, rows: Rows, grouping: GroupBy) -> ResultRows:
         for transformation in grouping.prepared:
             rows = self.transform(rows, transformation)
-        binder = self.binder(rows)
-        keys = [self.known(binder, binder.operand(substitute(path, rows.values))) for path in grouping.paths]
-        values = [self.aggregated(binder, rows.values, value) for value in grouping.values]
-        operands = [*keys, *(operand for operand in values if operand is not None)]
-        if isinstance(rows, RecordRows):
-            inner, params = self.selected_records(rows, operands)
-            names = [f"odata_c{at}" for at in range(len(operands))]
-        else:
-            names = [f"c{at}" for at in range(len(operands))]
-            texts, value_params = self.select_list(operands, names)
-            inner = f"SELECT {texts or 'NULL'} FROM ({rows.result.sql}) t"
-            params = (*value_params, *rows.result.params)
+        lists = [self.list_of(rows, value) for value in grouping.values]
+        selects = self.selects(rows, grouping, lists)
+        select_of = {select.list_name: select for select in reversed(selects)}
+        values = [
+            self.aggregated(select_of[name], value)
+            for name, value in zip(lists, grouping.values, strict=True)
+        ]
+        keys = self.keys(selects[0], grouping)
+        names = [f"odata_c{at}" for at in range(len(keys) + len(values))]
+        texts: list[str] = []
+        params: list[Any] = []
+        for select in selects:
+            operands = self.keys(select, grouping)
+            for name, value, operand in zip(lists, grouping.values, values, strict=True):
+                is_own = name == select.list_name
+                operands.append(self.aggregated(select, value) if is_own else null_like(operand))
+            text, text_params = self.select(select, operands, names)
+            texts.append(text)
+            params += text_params
         columns, texts_of_columns = [], []
         for at, (path, operand) in enumerate(zip(grouping.paths, keys, strict=True)):
-            is_computed = path.segments[0] not in self.entity_set.type.members
-            columns.append(column_of(path.segments, f"r{at}", operand, is_computed))
+            columns.append(column_of(path.segments, f"r{at}", operand, self.is_computed(rows, path)))
             texts_of_columns.append(f'"{names[at]}" AS "r{at}"')
-        sources = iter(names[len(keys) :])
-        for at, (value, taken) in enumerate(zip(grouping.values, values, strict=True), len(keys)):
-            column, text = self.aggregate(value, taken, "" if taken is None else next(sources), f"r{at}")
+        for at, (value, operand) in enumerate(zip(grouping.values, values, strict=True), len(keys)):
+            column, text = self.aggregate(value, operand, names[at], f"r{at}")
             columns.append(column)
             texts_of_columns.append(text)
         self.check_names(columns)
         group_by = ",".join(f'"{name}"' for name in names[: len(keys)])
-        text = f"SELECT {', '.join(texts_of_columns)} FROM ({inner}) t"
+        text = f"SELECT {', '.join(texts_of_columns)} FROM ({' UNION ALL '.join(texts)}) t"
         return ResultRows(
             Result(f"{text} GROUP BY {group_by}" if keys else text, tuple(params), tuple(columns))
         )
 
-    def aggregated(self, binder: Binder, values: Values, value: AggregatedValue) -> Operand | None:
-        """The value that a method takes of each row; ``None`` for $count."""
-        if value.expression is None:
-            return None
-        return self.value_for(value.method, binder, substitute(value.expression, values))
+    def selects(self, rows: Rows, grouping: GroupBy, lists: Sequence[str]) -> list[Select]:
+        """What is aggregated together: the rows, and the items of each list that a value is taken of."""
+        selects = []
+        if grouping.paths or not all(lists):
+            selects = [Select(rows, self.binder(rows))]
+        if isinstance(rows, RecordRows):
+            if rows.unmatched is not None:
+                selects.append(Select(rows.unmatched, self.binder(rows.unmatched)))
+            for name in dict.fromkeys(filter(None, lists)):
+                navigation = self.find_list(ast.Path(ast.NO_POSITION, (name,)))
+                items = self.items_of(rows, navigation, name)
+                selects.append(Select(items, self.binder(items), name))
+        return selects
+
+    def list_of(self, rows: Rows, value: AggregatedValue) -> str:
+        """The list whose items a value is taken of, or an empty string."""
+        lists: set[str] = set()
+        if isinstance(rows, RecordRows) and rows.joined is None and value.expression is not None:
+            lists = lists_in(substitute(value.expression, rows.values), self.entity_set.type)
+        if value.method == "count" and value.expression is not None and not lists:
+            self.fail(f"{value.name} counts what is no list of the records")
+        if len(lists) > 1:
+            self.fail(f"{value.name} is taken of several lists, {' and '.join(sorted(lists))}")
+        return lists.pop() if lists else ""
+
+    def keys(self, select: Select, grouping: GroupBy) -> list[Operand]:
+        binder, values = select.binder, select.rows.values
+        return [self.known(binder, binder.operand(substitute(path, values))) for path in grouping.paths]
+
+    def is_computed(self, rows: Rows, path: ast.Path) -> bool:
+        if isinstance(rows, RecordRows):
+            return path.segments[0] in rows.values
+        column = rows.result.by_name.get("/".join(path.segments))
+        return column is None or column.is_computed
+
+    def select(
+        self, select: Select, operands: Sequence[Operand], names: Sequence[str]
+    ) -> tuple[str, tuple[Any, ...]]:
+        """A SELECT of values of the rows by these names."""
+        rows = select.rows
+        if isinstance(rows, RecordRows):
+            return self.selected_records(rows, operands, names, is_distinct=bool(select.list_name))
+        texts, params = self.select_list(operands, names)
+        return f"SELECT {texts} FROM ({rows.result.sql}) t", (*params, *rows.result.params)
+
+    def aggregated(self, select: Select, value: AggregatedValue) -> Operand:
+        """The value that a method takes of each row; of a number any that is not null."""
+        if value.method == "count":
+            return Operand(ValueKind.INTEGER, Constant(ValueKind.INTEGER, 1), False, "$count")
+        assert value.expression is not None
+        return self.value_for(value.method, select.binder, substitute(value.expression, select.rows.values))
 
     def value_for(self, method: str, binder: Binder, expression: Expression) -> Operand:
         operand = self.known(binder, binder.operand(expression))
@@ -308,27 +443,21 @@ class Transformer:
         return operand
 
     def aggregate(
-        self, value: AggregatedValue, operand: Operand | None, source: str, name: str
+        self, value: AggregatedValue, operand: Operand, source: str, name: str
     ) -> tuple[ResultColumn, str]:
         """The column of an aggregated value and its SQL."""
-        if operand is None:
-            return self.number_column(value, name), f'COUNT(*) AS "{name}"'
         reference: Any = ColumnReference(source, operand.kind)
         if operand.kind is ValueKind.STRING and value.method in ("min", "max"):
             reference = sql.BY_CODE_POINT(reference)
         text, _ = self.compiled(sql.AGGREGATES[value.method](reference))
         column = column_of((value.name,), name, replace(operand, nullable=True), is_computed=True)
-        if value.method == "countdistinct":
-            column = self.number_column(value, name)
+        if value.method in ("count", "countdistinct"):  # Edm.Decimal, as the standard says
+            column = replace(column, kind=ValueKind.DECIMAL, nullable=False, scale=0, prop=None)
         elif value.method == "average":
             column = replace(column, kind=ValueKind.DECIMAL, scale=None, prop=None)
         elif value.method == "sum":
             column = replace(column, prop=None)
         return column, f'{text} AS "{name}"'
-
-    def number_column(self, value: AggregatedValue, name: str) -> ResultColumn:
-        """The column of a number of records: Edm.Decimal, as the standard says."""
-        return ResultColumn((value.name,), name, ValueKind.DECIMAL, nullable=False, scale=0, is_computed=True)
 
     def check_names(self, columns: Sequence[ResultColumn]) -> None:
         """Names of a row are unique, and none is an object that another one is in."""
@@ -353,7 +482,7 @@ class Transformer:
     def binder(self, rows: Rows) -> Binder:
         type_ = self.entity_set.type
         if isinstance(rows, RecordRows):
-            return Binder(type_, self.request, "$apply")
+            return RecordBinder(type_, self.request, rows.joined)
         return ResultBinder(rows.result, type_, self.request, "$apply")
 
     def known(self, binder: Binder, operand: Operand | KnownValue) -> Operand:
@@ -368,6 +497,10 @@ class Transformer:
         compiled = [self.compiled(operand.sql) for operand in operands]
         texts = [f'{text} AS "{name}"' for (text, _), name in zip(compiled, names, strict=True)]
         return ", ".join(texts), tuple(param for _, params in compiled for param in params)
+
+
+def null_like(operand: Operand) -> Operand:
+    return replace(operand, sql=Constant(operand.kind, None))
 
 
 def column_of(

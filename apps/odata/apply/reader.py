@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from apps.odata.apply.pipeline import RecordRows, ResultRows, Transformer
 from apps.odata.apply.results import Result, ResultColumn, row_members
 from apps.odata.clock import set_database_zone
 from apps.odata.declaration.resource import Caller
-from apps.odata.declaration.schema import EntitySet, StructuredType
+from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuredType
 from apps.odata.errors import BadQuery
 from apps.odata.query.operands import Operand, RequestContext
 from apps.odata.query.options import QueryOptions
@@ -47,8 +48,9 @@ class TransformedReader:
         parts = self.transformer.apply(RecordRows(rows), options.apply or ())
         self.records = None
         if len(parts) == 1 and isinstance(parts[0], RecordRows):
-            if parts[0].values:
-                self.transformer.fail("compute needs an aggregation behind it")
+            for name, is_used in (("compute", parts[0].values), ("join", parts[0].joined)):
+                if is_used:
+                    self.transformer.fail(f"{name} needs an aggregation behind it")
             self.records = parts[0].rows
             return
         if not all(isinstance(part, ResultRows) for part in parts):
@@ -95,9 +97,10 @@ class TransformedReader:
         return self.entity_set.type
 
     @property
-    def computed(self) -> dict[str, Operand]:
+    def computed(self) -> dict[str, Operand | NavigationProperty]:
         """The members of the rows that are no members of the records, by their paths."""
-        return {column.name: column.operand for column in self.columns() if column.is_computed}
+        values = {column.name: column.operand for column in self.columns() if column.is_computed}
+        return {**values, **self.transformer.joined}
 
     def columns(self) -> Iterator[ResultColumn]:
         """The columns that the rows show."""
@@ -128,15 +131,19 @@ class TransformedReader:
     def select_list(self) -> str:
         """The members of the rows, for the context URL."""
         paths = dict.fromkeys(column.path for column in self.columns())
-        return f"({','.join(select_items(self.entity_set.type, paths))})"
+        return f"({','.join(select_items(self.entity_set.type, paths, self.transformer.joined))})"
 
 
-def select_items(type_: StructuredType, paths: Iterable[tuple[str, ...]]) -> list[str]:
+def select_items(
+    type_: StructuredType,
+    paths: Iterable[tuple[str, ...]],
+    joined: Mapping[str, NavigationProperty] = MappingProxyType({}),
+) -> list[str]:
     """The select list of a context URL: members of related records stand in parentheses."""
     items: list[str] = []
     nested: dict[str, tuple[StructuredType, list[tuple[str, ...]]]] = {}
     for first, *rest in paths:
-        navigation = type_.find_navigation(first) if rest else None
+        navigation = joined.get(first) or type_.find_navigation(first) if rest else None
         if navigation is None:
             items.append(first)
         elif navigation.is_complex:

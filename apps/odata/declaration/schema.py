@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.exceptions import FieldDoesNotExist
 from django.db import models
@@ -116,6 +116,20 @@ class StructuralProperty:
         return dict(enum.__numbers__) if enum is not None and issubclass(enum, Numbered) else {}
 
 
+class ItemRows(NamedTuple):
+    """The rows that link the items of a list to their records, mostly the items themselves.
+
+    ``record_path`` is the ORM path from a row to the record, whose ``record_key`` it holds; ``prefix`` that
+    from a row to its item. ``is_shared``: an item may be in several lists.
+    """
+
+    rows: models.QuerySet[Any]
+    record_path: str
+    record_key: str
+    prefix: str = ""
+    is_shared: bool = False
+
+
 @dataclass(frozen=True, eq=False)
 class NavigationProperty:
     """A declared navigation property and the type of its objects.
@@ -162,6 +176,21 @@ class NavigationProperty:
         """The records among which the related ones are."""
         return self.type.model._base_manager.all()
 
+    def item_rows(self, caller: Caller | None) -> ItemRows:
+        """The rows of a list."""
+        relation, owner = self.relation, "".join(f"{step.name}__" for step in self.steps[:-1])
+        if not relation.many_to_many:
+            back = relation.field
+            return ItemRows(back.model._base_manager.all(), back.name, owner + back.target_field.name)
+        forward = relation.field if relation.auto_created else relation
+        owner_field, item_field = forward.m2m_field_name(), forward.m2m_reverse_field_name()
+        if relation.auto_created:
+            owner_field, item_field = item_field, owner_field
+        through = forward.remote_field.through
+        key = through._meta.get_field(owner_field).target_field.name
+        rows = through._base_manager.all()
+        return ItemRows(rows, owner_field, owner + key, f"{item_field}__", is_shared=True)
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SetNavigation(NavigationProperty):
@@ -185,6 +214,9 @@ class SetNavigation(NavigationProperty):
     def rows_for(self, caller: Caller | None) -> models.QuerySet[Any]:
         """The records that the caller may see; ``Forbidden`` for one who may not read their entity set."""
         return self.entity_set.rows_for(caller)
+
+    def item_rows(self, caller: Caller | None) -> ItemRows:
+        return ItemRows(self.rows_for(caller), self.owner_path, "pk")
 
 
 @dataclass(eq=False, repr=False)  # types refer to each other: writing one into a traceback took minutes

@@ -17,7 +17,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from apps.odata.declaration.schema import StructuredType
+from apps.odata.declaration.schema import NavigationProperty, StructuredType
 from apps.odata.errors import BadQuery, NotAcceptable, TooLarge, UnsupportedMediaType
 from apps.odata.http.record_writer import RecordWriter
 from apps.odata.query.media_types import MediaType, preferred_media_type
@@ -97,7 +97,7 @@ class RenderedRecords:
 
     ``type`` is their type; ``path`` is the address of their collection below ``base_url``. ``links`` are
     those of a page by their annotation (``@odata.nextLink``), ``removed`` the texts of the removed entries
-    of a delta. ``computed`` are the values in them that have no declaration, by their paths.
+    of a delta. ``computed`` are the values and objects in them that have no declaration, by their paths.
     """
 
     base_url: str
@@ -109,7 +109,7 @@ class RenderedRecords:
     count: int | None = None
     links: Mapping[str, str] = field(default_factory=dict)
     removed: Sequence[str] = ()
-    computed: Mapping[str, Operand] = field(default_factory=dict)
+    computed: Mapping[str, Operand | NavigationProperty] = field(default_factory=dict)
 
 
 class ODataJSONRenderer(BaseRenderer):

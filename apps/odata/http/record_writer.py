@@ -33,8 +33,9 @@ class RecordWriter:
     """Writes records of one collection.
 
     ``base_url`` is that of the service, which links in records begin with; ``version`` that of the records.
-    ``computed`` are values without a declaration, by their paths (``LineItems/Amount``); ``metadata`` is the
-    level that the request names: the types of these are in ``minimal``, those of all members in ``full``.
+    ``computed`` are values and objects without a declaration, by their paths (``LineItems/Amount``);
+    ``metadata`` is the level that the request names: the types of these values are in ``minimal``, those of
+    all members in ``full``.
     """
 
     base_url: str
@@ -42,7 +43,7 @@ class RecordWriter:
     metadata: str = ""
     has_text_numbers: bool = False
     omits_nulls: bool = False
-    computed: Mapping[str, Operand] = field(default_factory=dict)
+    computed: Mapping[str, Operand | NavigationProperty] = field(default_factory=dict)
 
     @property
     def is_full(self) -> bool:
@@ -66,17 +67,21 @@ class RecordWriter:
         if self.is_full:
             written["@odata.type"] = f"#{name_of_type(type_, self.version)}"
         if self.is_full and type_.key is not None:
-            written["@odata.id"] = None  # of a row that $apply makes of several records
-            has_address = type_.key.name in record
+            # A row that $apply makes of several records has no address, nor has a part of it.
+            has_address = bool(path) and type_.key.name in record
+            path = f"{path}({record[type_.key.name]})" if has_address else ""
+            written["@odata.id"] = self.base_url + path if has_address else None
             if has_address:
-                path = f"{path}({record[type_.key.name]})"
-                written["@odata.id"] = written["@odata.editLink"] = self.base_url + path
+                written["@odata.editLink"] = self.base_url + path
         for name, value in record.items():
+            computed = self.computed.get(prefix + name)
             navigation = type_.find_navigation(name)
+            if isinstance(computed, NavigationProperty):
+                navigation, computed = computed, None
             if navigation is not None:
-                self.add_navigation(written, navigation, value, path, prefix)
+                self.add_navigation(written, navigation, name, value, path, prefix)
             elif value is not None or not self.omits_nulls:
-                self.add_property(written, type_.properties.get(name), name, value, prefix)
+                self.add_property(written, type_.properties.get(name), computed, name, value)
         if has_address:
             self.add_links(written, type_, path)
         return written
@@ -85,11 +90,10 @@ class RecordWriter:
         self,
         written: dict[str, Any],
         prop: StructuralProperty | None,
+        operand: Operand | None,
         name: str,
         value: Any,
-        prefix: str,
     ) -> None:
-        operand = self.computed.get(prefix + name)
         type_name = self.type_name(prop, operand)
         names_type = self.is_full if operand is None else self.metadata in ("minimal", "full")
         if names_type and type_name not in _PLAIN_TYPES and value is not None:
@@ -105,11 +109,18 @@ class RecordWriter:
         return "Edm.String" if prop is None else type_of_values(prop, self.version)
 
     def add_navigation(
-        self, written: dict[str, Any], navigation: NavigationProperty, value: Any, path: str, prefix: str
+        self,
+        written: dict[str, Any],
+        navigation: NavigationProperty,
+        name: str,
+        value: Any,
+        path: str,
+        prefix: str,
     ) -> None:
-        nested, name = navigation.type, navigation.name
-        path = navigation.entity_set.name if isinstance(navigation, SetNavigation) else f"{path}/{name}"
-        prefix = f"{prefix}{name}/"
+        nested, prefix = navigation.type, f"{prefix}{name}/"
+        path = f"{path}/{name}" if path else ""
+        if isinstance(navigation, SetNavigation):
+            path = navigation.entity_set.name
         if isinstance(value, list):
             written[name] = [self.members(item, nested, path, prefix) for item in value]
         elif value is not None:

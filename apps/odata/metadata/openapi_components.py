@@ -79,7 +79,12 @@ def make_parameters(version: str) -> dict[str, Json]:
         ("skip", "Leave out so many records first.", COUNT),
         ("count", "Add the number of records found in all.", YES_OR_NO),
         ("search", "Words and quoted phrases with AND, OR, NOT and parentheses, in any case.", TEXT),
-        ("apply", "Sums and groups, such as groupby((FundingStatus),aggregate($count as Number)).", TEXT),
+        (
+            "apply",
+            "Sums and groups, such as groupby((FundingStatus),aggregate($count as Number));"
+            " join(LineItems as Item)/… has a row for each item of a list.",
+            TEXT,
+        ),
         (
             "compute",
             "Values computed of each record or row of $apply, such as Total div 2 as Half.",

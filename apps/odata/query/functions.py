@@ -280,6 +280,7 @@ AGGREGATES = {
     ),
     "min": Template("MIN({0})", kind=ValueKind.DECIMAL),
     "max": Template("MAX({0})", kind=ValueKind.DECIMAL),
+    "count": Template("COUNT({0})", kind=ValueKind.INTEGER),
     "countdistinct": Template("COUNT(DISTINCT {0})", kind=ValueKind.INTEGER),
 }
 NEGATIVE = {

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from django.db.models import F, OuterRef, QuerySet
+from django.db.models import F, OuterRef, QuerySet, Value
 
 from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, SetNavigation, StructuredType
@@ -17,13 +17,14 @@ class Scope:
     """The record that names refer to: the filtered record, or the range variable of an any or all.
 
     ``prefix`` is the ORM path from the rows of the queryset to the record, ``level`` the number of subqueries
-    around it.
+    around it. ``is_missing``: there is no such record, and its values are null.
     """
 
     variable: str
     type: StructuredType
     prefix: str
     level: int
+    is_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +72,14 @@ class PathBinder(LiteralBinder):
             self.fail(f"{name} is {'a list' if many else 'an object'}; a value is expected here.")
         kind = KIND_OF_EDM[prop.edm.name]
         is_enum = kind is ValueKind.STRING and prop.choices
-        return Operand(
-            ValueKind.ENUM if is_enum else kind,
-            self.column(position.prefix + prop.path, position.scope, self.scopes[-1].level),
-            position.nullable or prop.nullable,
-            name,
-            prop,
-            0 if kind is ValueKind.INTEGER else prop.edm.scale,
-        )
+        if is_enum:
+            kind = ValueKind.ENUM
+        is_missing, scale = position.scope.is_missing, 0 if kind is ValueKind.INTEGER else prop.edm.scale
+        value = self.column(position.prefix + prop.path, position.scope, self.scopes[-1].level)
+        if is_missing:  # null of its type, which PostgreSQL's functions ask for
+            value = sql.Constant(kind, None)
+        nullable = position.nullable or prop.nullable or is_missing
+        return Operand(kind, value, nullable, name, prop, scale)
 
     def object(self, target: Position, owner: Position, name: str) -> Operand:
         """An object, which can only be compared with null: a reference by its key, columns by all of them."""
@@ -97,13 +98,12 @@ class PathBinder(LiteralBinder):
         for scope in reversed(self.scopes):
             if scope.variable == path.segments[0]:
                 return Position(scope, scope.type, scope.prefix), path.segments[1:]
-        return Position(self.record, self.root, ""), path.segments
+        return Position(self.record, self.root, self.record.prefix), path.segments
 
     def enter(self, position: Position, name: str) -> Position:
         """The object or list behind the next segment; ``Forbidden`` in a set that the caller may not read."""
         if position.navigation is not None and position.navigation.many:
-            list_name = position.navigation.name
-            self.fail(f"{list_name} is a list; {list_name}/any(item:item/{name} …) looks into it.")
+            self.fail_inside_list(position.navigation.name, name)
         navigation = position.type.find_navigation(name)
         if navigation is None:
             if name in position.type.readable_properties:
@@ -118,6 +118,9 @@ class PathBinder(LiteralBinder):
         nullable = position.nullable or (not navigation.many and any(step.null for step in navigation.steps))
         return Position(position.scope, navigation.type, prefix, nullable, navigation)
 
+    def fail_inside_list(self, list_name: str, name: str) -> NoReturn:
+        self.fail(f"{list_name} is a list; {list_name}/any(item:item/{name} …) looks into it.")
+
     def fail_unknown(self, name: str, type_: StructuredType) -> NoReturn:
         self.fail(f"{type_.name} has no member {name[:60]}.{type_.hint(name[:60])}")
 
@@ -129,33 +132,15 @@ class PathBinder(LiteralBinder):
         navigation = self.enter(position, segments[-1]).navigation if segments else None
         if navigation is None or not navigation.many:
             self.fail(f"{'/'.join(path.segments)} is no list.")
-        relation, level = navigation.relation, self.scopes[-1].level + 1
-        if isinstance(navigation, SetNavigation):
-            owner = self.column(
-                f"{position.prefix}{position.type.model._meta.pk.name}", position.scope, level
-            )
-            rows = navigation.entity_set.rows_for(self.request.caller).filter(
-                **{navigation.owner_path: owner}
-            )
-            return rows, Scope(variable, navigation.type, "", level)
-        owner = position.prefix + "".join(f"{step.name}__" for step in navigation.steps[:-1])
-        if not relation.many_to_many:
-            back = relation.field
-            outer = self.column(f"{owner}{back.target_field.name}", position.scope, level)
-            rows = back.model._base_manager.filter(**{back.attname: outer})
-            return rows, Scope(variable, navigation.type, "", level)
-        forward = relation.field if relation.auto_created else relation
-        owner_field, item_field = forward.m2m_field_name(), forward.m2m_reverse_field_name()
-        if relation.auto_created:
-            owner_field, item_field = item_field, owner_field
-        through = forward.remote_field.through
-        key = through._meta.get_field(owner_field).target_field.name
-        outer = self.column(f"{owner}{key}", position.scope, level)
-        rows = through._base_manager.filter(**{owner_field: outer})
-        return rows, Scope(variable, navigation.type, f"{item_field}__", level)
+        items, level = navigation.item_rows(self.request.caller), self.scopes[-1].level + 1
+        owner = self.column(position.prefix + items.record_key, position.scope, level)
+        rows = items.rows.filter(**{items.record_path: owner})
+        return rows, Scope(variable, navigation.type, items.prefix, level)
 
     def column(self, path: str, scope: Scope, level: int) -> Any:
         """A column of the record of ``scope``, in a subquery that is ``level`` subqueries deep."""
+        if scope.is_missing:
+            return Value(None)
         reference: Any = path
         for _ in range(level - scope.level):
             reference = OuterRef(reference)

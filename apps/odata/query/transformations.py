@@ -22,7 +22,8 @@ MAX_ITEMS = 32
 #: The transformations that are offered.
 TRANSFORMATIONS = (
     *("aggregate", "bottomcount", "bottompercent", "bottomsum", "compute", "concat", "filter", "groupby"),
-    *("identity", "orderby", "search", "skip", "top", "topcount", "toppercent", "topsum"),
+    *("identity", "join", "orderby", "outerjoin", "search", "skip", "top", "topcount", "toppercent"),
+    "topsum",
 )
 METHODS = ("sum", "min", "max", "average", "countdistinct")
 
@@ -53,7 +54,7 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class AggregatedValue:
-    """``Total with sum as Amount``; without an expression it is ``$count as Number``."""
+    """``Total with sum as Amount``, ``LineItems/$count as Number``, or ``$count as Number`` without one."""
 
     expression: ast.Expression | None
     method: str
@@ -71,6 +72,20 @@ class GroupBy:
     paths: tuple[ast.Path, ...]
     values: tuple[AggregatedValue, ...] = ()
     prepared: tuple[Filter | Search | Compute, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """``join(LineItems as Item,filter(Total gt 5))``: each record beside each item that the filters leave.
+
+    ``is_outer``: a record without one stands beside null.
+    """
+
+    list: ast.Path
+    name: str
+    at: int
+    filters: tuple[Filter, ...] = ()
+    is_outer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +116,7 @@ class Concat:
     pipelines: tuple[Pipeline, ...]
 
 
-Transformation: TypeAlias = Filter | Search | Compute | GroupBy | OrderBy | SumLimit | Concat
+Transformation: TypeAlias = Filter | Search | Compute | GroupBy | Join | OrderBy | SumLimit | Concat
 Pipeline: TypeAlias = tuple[Transformation, ...]
 
 Item = TypeVar("Item")
@@ -193,7 +208,9 @@ class TransformationParser(Parser):
             "concat": self.concat,
             "filter": lambda: Filter(self.any_expression()),
             "groupby": self.groupby,
+            "join": self.join,
             "orderby": lambda: OrderBy(self.items(self.any_sort_term)),
+            "outerjoin": lambda: self.join(is_outer=True),
             "search": self.search,
             "skip": lambda: OrderBy(skip=self.whole_number()),
             "top": lambda: OrderBy(top=self.whole_number()),
@@ -269,18 +286,37 @@ class TransformationParser(Parser):
         return [paths[:length] for length in range(len(paths), -1 if has_total else 0, -1)]
 
     def grouping_path(self) -> ast.Path:
+        return self.member_path("groupby takes names of members")
+
+    def member_path(self, reason: str) -> ast.Path:
+        """A name or a path; ``reason`` is the error of anything else."""
         at = self.token.at
         path = self.primary()
         if not isinstance(path, ast.Path):
-            self.fail("groupby takes names of members", at)
+            self.fail(reason, at)
         self.expressions.append(path)
         return path
+
+    def join(self, is_outer: bool = False) -> Join:
+        path = self.member_path("join takes the name of a list")
+        name, at = self.alias()
+        filters: list[Filter] = []
+        if self.accept(","):
+            start = self.token.at
+            for transformation in self.pipeline():
+                if not isinstance(transformation, Filter):
+                    self.fail("inside join only filter stands", start)
+                filters.append(transformation)
+        return Join(path, name, at, tuple(filters), is_outer)
 
     def aggregated_value(self) -> AggregatedValue:
         if self.token.kind == "dollar" and self.token.text.lower() == "$count":
             self.advance()
             return AggregatedValue(None, "count", *self.alias())
         expression = self.any_expression()
+        is_word = self.token.kind == "name" and self.token.text.lower() == "as"
+        if is_word and isinstance(expression, ast.Count) and expression.condition is None:
+            return AggregatedValue(expression.path, "count", *self.alias())
         if not self.accept_word("with"):
             self.fail(f"with and one of {', '.join(METHODS)} is expected before {self.token_name()}")
         token = self.advance()
