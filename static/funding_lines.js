@@ -563,7 +563,7 @@
         else field.focus();
     }
 
-    /** The browser's viewer of PDF files takes the cursor once it has loaded; whoever clicks on it has the mouse above. */
+    /** The browser's message about a PDF that it cannot read takes the cursor; whoever clicks on it has the mouse above. */
     function keepCursor() {
         let focused = null;
         document.addEventListener("focusin", (event) => { if (!event.target.matches("iframe")) focused = event.target; });

@@ -7,6 +7,7 @@ import pytest
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.odata import clock
 from tests.browser.journeys import look_up
+from tests.documents.builders import PDF
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_price, a_price_book, a_product, a_provider_invoice, an_entry
 from tests.people.records import a_client, a_contact
@@ -108,6 +109,17 @@ def test_claims_are_entered_by_keyboard_one_provider_invoice_after_the_other(ope
     assert (claim.total, claim.provider_invoice) == (Decimal("205.09"), first)
     assert [line.product for line in claim.line_items.all()] == [scene.care.product, scene.walk.product]
     assert (page.errors, page.elsewhere, page.dialogs) == ([], [], [])
+
+
+@pytest.mark.pdf_viewer
+def test_the_browsers_message_about_a_broken_file_leaves_the_cursor_in_the_form(open_window, scene):
+    page = open_window()
+    page.goto("/admin/funding/claim/add/")
+    page.evaluate("addEventListener('blur', () => setTimeout(() => document.body.append('Taken'), 50))")
+    page.set_input_files("[data-form-file] input", {"name": "INV-9.pdf", "mimeType": "", "buffer": PDF})
+    page.wait_for_function("document.activeElement.matches('.select2-selection')")
+    page.wait_for_selector("body >> text=Taken")
+    assert page.evaluate("document.activeElement.matches('.select2-selection')")
 
 
 def test_warnings_are_read_and_confirmed_by_keyboard(open_window, scene):
