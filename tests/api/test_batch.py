@@ -177,6 +177,94 @@ def test_a_record_is_referred_to_by_the_identifier_of_its_request(api, send):
 
 
 @both
+@pytest.mark.parametrize(
+    "address",
+    ["$1", "%241", "/api/$1", "/api/%241", "http://testserver/api/$1", "HTTP://testserver/API/%241"],
+)
+def test_a_reference_stands_in_each_form_of_an_address(api, send, address):
+    _, created, whole, code, unknown = send(
+        api,
+        get("client/$count"),
+        post("client", a_client_body(), id="1"),
+        get(f"{address}?$select=BusinessName"),
+        get(f"{address}/BusinessName/$value"),
+        get(address.replace("1", "9")),
+        Prefer="continue-on-error",
+    )
+    assert whole.json["BusinessName"] == created.json["BusinessName"] == code.body.decode().strip('"')
+    assert (unknown.status, unknown.json["error"]["message"]) == (
+        400,
+        "$9 refers to no earlier request of the batch.",
+    )
+
+
+@both
+def test_a_query_refers_to_keys_and_values_of_earlier_responses(api, send):
+    a_client(), a_client(BusinessName="it's $1")
+    body = a_client_body(Address={"Suburb": "O'Connor", "State": "ACT", "Country": "Australia"})
+    made = [post("client", {"value": [body]}, id="1", group="c")]
+    made += [post("contact", a_contact_body(Client={"ClientGuid": "$1/ClientGuid"}), id="p.2", group="c")]
+    urls = [
+        "client?$filter=ClientGuid eq $1",
+        "contact?$filter=Client/ClientGuid%20eq%20%241/ClientGuid",
+        "client?$filter=Address/Suburb eq $1/Address/Suburb and CreationDate ge $1/CreationDate",
+        "client?$filter=ArchiveDate eq $1/ArchiveDate and BusinessName eq $1/BusinessName",
+        "contact?$apply=filter(ContactGuid eq $p.2)/aggregate($count as N)",
+        "client?$expand=Contacts($filter=ContactGuid eq $p.2)&$filter=ClientGuid eq $1",
+        "client(@k)?@k=$1",
+        "$entity?$id=$1",
+        "client?$filter=BusinessName eq 'it''s $1'",
+        "client/$count?$filter=IsSelf eq $1/IsSelf",
+    ]
+    created, _, *answers = send(api, *made, *(get(url.replace(" ", "%20")) for url in urls))
+    assert [answer.status for answer in answers] == [200] * len(urls), [answer.body for answer in answers]
+    key = created.json["value"][0]["ClientGuid"]
+    clients = [answers[at].json["value"] for at in (0, 2, 3, 5)]
+    assert {row["ClientGuid"] for rows in clients for row in rows} == {key}
+    assert all(len(rows) == 1 for rows in clients)
+    assert len(answers[1].json["value"]) == len(answers[5].json["value"][0]["Contacts"]) == 1
+    assert answers[4].json["value"] == [{"N": 1}]
+    assert answers[6].json["ClientGuid"] == answers[7].json["ClientGuid"] == key
+    assert [row["BusinessName"] for row in answers[8].json["value"]] == ["it's $1"]
+    assert answers[9].body.strip(b'"') == b"3"
+
+
+@both
+@pytest.mark.parametrize(
+    ("url", "status", "message"),
+    [
+        ("client?$filter=ClientGuid eq $9", 400, "$9 refers to no earlier request of the batch."),
+        ("client?$filter=BusinessName eq $1/Nothing", 400, "The response to request 1 has no value Nothing."),
+        ("client?$filter=BusinessName eq $1/Address", 400, "The response to request 1 has no value Address."),
+        ("client?$filter=BusinessName eq $2/value", 400, "The response to request 2 has no value value."),
+        ("client?$filter=ClientGuid eq $2", 400, "http://testserver/api/client has no key."),
+        ("client?$filter=ClientGuid eq $3", 424, "Request 3 failed, which $3 refers to."),
+        ("client?$filter=BusinessName eq $4/BusinessName", 400, "The response to request 4 has no value"),
+        (
+            "client?$filter=ClientGuid eq $it",
+            400,
+            "$filter cannot be read at position 15: a name is expected after '$it'",
+        ),
+        ("$entity?$id=$9", 400, "$9 refers to no earlier request of the batch."),
+        ("client?$search=$9&BusinessName=$9", 200, ""),
+    ],
+)
+def test_values_that_no_earlier_response_has_are_refused(api, send, url, status, message):
+    body = a_client_body(Address={"Suburb": "Ryde", "State": "NSW", "Country": "Australia"})
+    *_, answer = send(
+        api,
+        post("client", body, id="1"),
+        get("client", id="2"),
+        post("client", INVALID, id="3"),
+        post("client", a_client_body(), id="4", headers={"Prefer": "return=minimal"}),
+        get(url.replace(" ", "%20")),
+        Prefer="continue-on-error",
+    )
+    assert answer.status == status, answer.body
+    assert not message or answer.json["error"]["message"].startswith(message)
+
+
+@both
 def test_only_a_guid_is_a_reference(api, send):
     body = a_client_body(ExternalReference="$1", WebAddress='x": "$1"')
     send(api, post("contact", a_contact_body(), id="1", group="c"), post("client", body, id="2", group="c"))

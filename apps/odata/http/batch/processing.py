@@ -33,7 +33,7 @@ from apps.odata.http.batch.messages import (
     IndividualRequest,
     IndividualResponse,
 )
-from apps.odata.http.batch.references import resolve_references
+from apps.odata.http.batch.references import resolve_query, resolve_reference, resolve_references
 from apps.odata.http.exceptions import error_response
 from apps.odata.http.middleware import call_view
 from apps.odata.write.dispatch import is_lost_race
@@ -123,6 +123,9 @@ class BatchProcessor:
         if request.headers.get("authorization", authorization) != authorization:
             raise BadQuery("A batch has one Authorization header, its own.", target="Authorization")
         path, query = split_url(request.url, self.batch, self.root)
+        if url := resolve_reference(path, self.responses):
+            path, _ = split_url(url, self.batch, self.root)
+        query = resolve_query(query, self.responses)
         clock.reset_now()
         response = respond_for(self.batch, self.current_caller(), request, path, query)
         if response.streaming:  # not closed: Django would end the request, and the connection to the database

@@ -1,19 +1,53 @@
-"""References to earlier requests of a batch: ``$1/LineItems`` as a URL, ``$1`` in a body or as an ETag."""
+"""References of a batch: ``$1/LineItems`` as a URL, ``$1`` in a query, a body, or as an ETag."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
+from decimal import Decimal
+from functools import lru_cache, partial
+from typing import Any
+from urllib.parse import quote, unquote_to_bytes
 
 from apps.odata.declaration.service import get_service
 from apps.odata.errors import BadQuery, FailedDependency
 from apps.odata.http.batch.messages import IndividualRequest, IndividualResponse
+from apps.odata.query.options import decode
 
 Responses = Mapping[str, IndividualResponse]
 
 #: The first segments of addresses that every service has, whatever identifiers its requests have.
 _SYSTEM_RESOURCES = frozenset({"batch", "crossjoin", "all", "entity", "root", "id", "metadata"})
-_FIRST_SEGMENT = re.compile(rb"\$([^/?#]+)")
+_FIRST_SEGMENT = re.compile(rb"[^/]+")
+#: The words of expressions and of nested options that begin with a dollar sign.
+_SYSTEM_WORDS = frozenset(
+    {
+        *(
+            "it",
+            "this",
+            "root",
+            "all",
+            "each",
+            "count",
+            "ref",
+            "value",
+            "apply",
+            "compute",
+            "expand",
+            "filter",
+        ),
+        *("levels", "orderby", "search", "select", "skip", "top"),
+    }
+)
+#: The query options that may hold references, besides aliases; others hold texts to look for, and numbers.
+_OPTIONS = frozenset({"filter", "orderby", "apply", "compute", "expand", "id"})
+#: A reference in an expression, with the path of a value behind it; strings are skipped.
+_IN_EXPRESSION = re.compile(r"'(?:[^']|'')*'|\$(?P<id>[A-Za-z0-9._~-]+)(?P<path>(?:/\w+)*)")
+#: Strings of JSON that are literals without quotation marks in an expression: guids, dates and times.
+_BARE_LITERAL = re.compile(
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+    r"|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?"
+)
 #: A string of a JSON text; a name has its colon behind it.
 _STRING = re.compile(rb'"((?:[^"\\]++|\\.)*+)"(\s*+:)?+', re.DOTALL)
 _KEY = re.compile(r"\(([^()/]+)\)\Z")
@@ -22,24 +56,72 @@ _ADDRESS_MEMBERS = ("@odata.bind", "@bind", "@odata.id", "@id")
 
 
 def resolve_references(request: IndividualRequest, responses: Responses) -> IndividualRequest:
-    """The request with its references replaced.
+    """The request with the references in its headers and its body replaced.
 
     ``BadQuery`` for a reference to no earlier request, ``FailedDependency`` for one to a request that failed.
     """
     return replace(
         request,
-        url=resolve_url(request.url, responses),
         headers={name: resolve_etag(name, value, responses) for name, value in request.headers.items()},
         body=resolve_body(request.body, responses) if b'"$' in request.body else request.body,
     )
 
 
-def resolve_url(url: bytes, responses: Responses) -> bytes:
-    match = _FIRST_SEGMENT.match(url)
-    name = match[1].decode("latin-1") if match else ""
-    if match is None or name.lower() in _SYSTEM_RESOURCES:
-        return url
-    return entity_url(name, responses).encode() + url[match.end() :]
+def resolve_reference(path: bytes, responses: Responses) -> bytes:
+    """The URL of a path below the service whose first segment is a reference; empty when it is none."""
+    match = _FIRST_SEGMENT.match(path)
+    segment = unquote_to_bytes(match[0]).decode("latin-1") if match else ""
+    if match is None or not segment.startswith("$") or segment[1:].lower() in _SYSTEM_RESOURCES:
+        return b""
+    return entity_url(segment[1:], responses).encode() + path[match.end() :]
+
+
+def resolve_query(query: bytes, responses: Responses) -> bytes:
+    """The query string with keys and values of earlier responses instead of ``$1`` and ``$1/ClientGuid``."""
+    pieces = []
+    for piece in query.split(b"&"):
+        name, equals, value = piece.partition(b"=")
+        option = decode(name).lower().removeprefix("$")
+        if (b"$" in value or b"%24" in value) and (option in _OPTIONS or option.startswith("@")):
+            text = decode(value)
+            if option == "id" and text.startswith("$"):
+                resolved = entity_url(text[1:], responses)
+            else:
+                resolved = _IN_EXPRESSION.sub(partial(resolve_expression, responses=responses), text)
+            piece = name + equals + quote(resolved, safe="").encode()
+        pieces.append(piece)
+    return b"&".join(pieces)
+
+
+def resolve_expression(match: re.Match[str], responses: Responses) -> str:
+    name, path = match["id"], match["path"]
+    is_reference = name is not None and name not in _SYSTEM_WORDS and (name in responses or name.isdecimal())
+    return literal(value_of(name, path, responses)) if is_reference else match[0]
+
+
+def literal(value: Any) -> str:
+    """A value of a JSON body as OData's expressions write it."""
+    if isinstance(value, str) and not _BARE_LITERAL.fullmatch(value):
+        return "'" + value.replace("'", "''") + "'"
+    return value if isinstance(value, str) else json.dumps(value, default=str).strip('"')
+
+
+def value_of(identifier: str, path: str, responses: Responses) -> Any:
+    """The value at a path in the response to a request; the key of its record without a path."""
+    response = find_response(identifier, responses)
+    if not path:
+        return key_of(entity_url(identifier, responses))
+    try:
+        value = json.loads(response.body, parse_float=Decimal)
+        if response.entity_url and isinstance(value.get("value"), list):  # one record that was sent in a list
+            (value,) = value["value"]
+        for name in path.strip("/").split("/"):
+            value = value[name]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        value = {}
+    if isinstance(value, dict | list):
+        raise BadQuery(f"The response to request {identifier} has no value {path.strip('/')[:60]}.")
+    return value
 
 
 def resolve_etag(header: str, value: str, responses: Responses) -> str:
@@ -62,9 +144,12 @@ def resolve_body(body: bytes, responses: Responses) -> bytes:
         name = match[1].decode("latin-1")
         if not name.startswith("$") or not (member.endswith(_ADDRESS_MEMBERS) or member in guid_members()):
             continue
-        address = entity_url(name[1:], responses)
-        value = address if member.endswith(_ADDRESS_MEMBERS) else key_of(address)
-        pieces += [body[end : match.start()], b'"', value.encode(), b'"']
+        identifier, slash, path = name[1:].partition("/")
+        if member.endswith(_ADDRESS_MEMBERS):
+            value = entity_url(name[1:], responses)
+        else:
+            value = value_of(identifier, slash + path, responses)
+        pieces += [body[end : match.start()], json.dumps(value, default=str).encode()]
         end = match.end()
     return b"".join([*pieces, body[end:]])
 
