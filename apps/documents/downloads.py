@@ -15,7 +15,7 @@ from apps.core.read_log import log_download
 from apps.documents.models import Document
 from apps.documents.storage import document_storage, storage_error
 from apps.odata.errors import ODataError
-from apps.odata.etags import matches_etag
+from apps.odata.http.headers import matches_etag
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 _NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]|%")

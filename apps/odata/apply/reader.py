@@ -93,10 +93,6 @@ class TransformedReader:
                 yield _encode(row_members(stored))
 
     @property
-    def record_type(self) -> StructuredType:
-        return self.entity_set.type
-
-    @property
     def computed(self) -> dict[str, Operand | NavigationProperty]:
         """The members of the rows that are no members of the records, by their paths."""
         values = {column.name: column.operand for column in self.columns() if column.is_computed}

@@ -37,7 +37,7 @@ class DeltaReader:
     def __init__(self, current: JsonReader, dependencies: Sequence[Dependency], token: DeltaToken) -> None:
         self.current, self.dependencies, self.token = current, dependencies, token
         self.model = current.entity_set.model
-        self.record_type, self.computed = current.record_type, current.computed
+        self.computed = current.computed
         self.select_list = f"{current.select_list}/$delta"
 
     def page(self, size: int) -> DeltaPage:

@@ -1,4 +1,4 @@
-"""Headers of requests and responses: versions, preferences, caching."""
+"""Headers of requests and responses: versions, preferences, ETags, caching."""
 
 import re
 from contextlib import suppress
@@ -122,6 +122,14 @@ def read_preferences(request: HttpRequest) -> Preferences:
 
 
 _PAGE_SIZE = re.compile("[0-9]{1,9}")
+
+
+def matches_etag(header: str, etag: str) -> bool:
+    """Whether an If-Match or If-None-Match header names ``etag``; compared weakly, as OData does."""
+    if header.strip() == "*":
+        return True
+    opaque = etag.removeprefix("W/")
+    return any(item.strip().removeprefix("W/") == opaque for item in header.split(","))
 
 
 def add_protocol_headers(response: Response, version: str = V2_0) -> Response:

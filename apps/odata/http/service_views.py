@@ -10,8 +10,8 @@ from rest_framework.response import Response
 
 from apps.odata.declaration.service import get_service
 from apps.odata.errors import NotFound
-from apps.odata.etags import matches_etag
 from apps.odata.http.formats import CSDLJSONRenderer, CSDLXMLRenderer, MetadataNegotiation
+from apps.odata.http.headers import matches_etag
 from apps.odata.http.views import ODataView
 from apps.odata.metadata.csdl import csdl_json, csdl_xml
 from apps.odata.query.options import parameters

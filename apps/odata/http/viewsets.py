@@ -31,7 +31,6 @@ from apps.odata.errors import (
     PreconditionFailed,
     PreconditionRequired,
 )
-from apps.odata.etags import make_etag, matches_etag
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
     CSVRenderer,
@@ -40,11 +39,12 @@ from apps.odata.http.formats import (
     ODataJSONRenderer,
     RenderedRecords,
 )
-from apps.odata.http.headers import requested_version
+from apps.odata.http.headers import matches_etag, requested_version
 from apps.odata.http.pagination import KeysetPagination, PageReader
 from apps.odata.http.read_log import read_log
 from apps.odata.http.views import ODataView
 from apps.odata.query.options import QueryOptions, parse_options
+from apps.odata.query.stored_values import make_etag
 from apps.odata.read.addresses import MemberAddress, follow, read_member
 from apps.odata.read.projection import bind_projection
 from apps.odata.read.reader import JsonReader
@@ -157,7 +157,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             self.base_url,
             context,
             records,
-            reader.record_type,
+            self.entity_set.type,
             self.context,
             bare,
             count,

@@ -2,15 +2,12 @@
 
 import datetime as dt
 import decimal
-import json
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from apps.odata.etags import make_etag
-from apps.odata.query.ast import ValueKind
-from apps.odata.query.stored_values import QUOTIENT_DIGITS, read_datetime, read_value
+from apps.odata.query.stored_values import QUOTIENT_DIGITS, datetime_json, stored_etag, value_json
 
 #: A length that no text reaches.
 MAX_TEXT_LENGTH = 2**30
@@ -27,25 +24,7 @@ def register_functions(sender: Any, connection: Any, **_: Any) -> None:
     driver.create_window_function("odata_sum", 1, DecimalSum)
     driver.create_function("odata_datetime", 1, datetime_json, deterministic=False)
     driver.create_function("odata_json", 3, value_json, deterministic=False)
-    driver.create_function("odata_etag", 1, etag_json, deterministic=True)
-
-
-def datetime_json(stored: str | None) -> str | None:
-    """A stored UTC time as the JSON of an Edm.DateTimeOffset in the current zone."""
-    return None if stored is None else f'"{read_datetime(stored)}"'
-
-
-def value_json(kind: str, scale: int | None, stored: Any) -> str | None:
-    """The JSON of a computed value."""
-    value = read_value(ValueKind[kind], scale, stored)
-    return format(value, "f") if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
-
-
-def etag_json(stored: str | None) -> str | None:
-    """The ETag of a stored UTC time as JSON."""
-    if stored is None:
-        return None
-    return json.dumps(make_etag(dt.datetime.fromisoformat(stored).replace(tzinfo=dt.UTC)))
+    driver.create_function("odata_etag", 1, stored_etag, deterministic=True)
 
 
 def part_in_zone(part: str, stored: str | None, zone: str) -> int | str | None:

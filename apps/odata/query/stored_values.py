@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+import json
 import math
 from decimal import Decimal
 from typing import Any
@@ -17,6 +18,8 @@ QUOTIENT_DIGITS = 12
 COMPUTED_DIGITS = 15
 
 _ENOUGH_DIGITS = decimal.Context(prec=400)
+_EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+_MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def read_value(kind: ValueKind, scale: int | None, stored: Any) -> Any:
@@ -60,3 +63,27 @@ def read_decimal(stored: Decimal | float, scale: int | None) -> Decimal:
     double = float(number)
     text = format(Decimal(f"{double:.{COMPUTED_DIGITS}g}") if math.isfinite(double) else number, "f")
     return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def make_etag(modified: dt.datetime) -> str:
+    """A weak ETag of the time of the last change, in microseconds; PostgreSQL makes the same one in SQL."""
+    return f'W/"{(modified - _EPOCH) // _MICROSECOND:x}"'
+
+
+# --- functions of SQLite: what PostgreSQL renders in SQL ------------------------------------------------
+
+
+def datetime_json(stored: str | None) -> str | None:
+    """A stored UTC time as the JSON of an Edm.DateTimeOffset in the current zone."""
+    return None if stored is None else f'"{read_datetime(stored)}"'
+
+
+def value_json(kind: str, scale: int | None, stored: Any) -> str | None:
+    """The JSON of a computed value."""
+    value = read_value(ValueKind[kind], scale, stored)
+    return format(value, "f") if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)
+
+
+def stored_etag(stored: str) -> str:
+    """The ETag of a stored UTC time."""
+    return make_etag(dt.datetime.fromisoformat(stored).replace(tzinfo=dt.UTC))

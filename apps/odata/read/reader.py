@@ -11,12 +11,11 @@ from urllib.parse import quote
 from django.db import connections, models
 from django.db.models import Func, OuterRef, QuerySet
 
-from apps.odata.batched_queries import AnyOf, array_of_guids, by_name
-from apps.odata.clock import set_database_zone
+from apps.odata import clock
+from apps.odata.batched_queries import AnyOf, PreparedQuery, fetch_all, prepared_query
 from apps.odata.declaration.resource import Caller
 from apps.odata.declaration.schema import EntitySet, SetNavigation, StructuredType
 from apps.odata.errors import BadQuery, NotFound
-from apps.odata.etags import make_etag
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import bind_filter
 from apps.odata.query.operands import RequestContext
@@ -27,16 +26,13 @@ from apps.odata.read.paging import make_token, rows_after_token
 from apps.odata.read.projection import NestedQuery, Projection, bind_projection, find_set_list
 from apps.odata.read.record_json import (
     ComputedJson,
+    Etag,
     NestedJson,
     NestedShape,
     NextLink,
-    PostgreSQLDialect,
     RecordJson,
     ReferenceJson,
     Selection,
-    quote_name,
-    record_sql,
-    with_today,
     without_absent_links,
 )
 
@@ -103,11 +99,7 @@ class JsonReader:
             self.projection = replace(self.projection, selection=selection)
         self.select_list, self.computed = self.projection.select_list, self.projection.all_computed()
         self.connection = connections[rows.db]
-        set_database_zone(self.connection)
-
-    @property
-    def record_type(self) -> StructuredType:
-        return self.entity_set.type
+        clock.set_database_zone(self.connection)
 
     @property
     def json(self) -> RecordJson | ReferenceJson:
@@ -115,14 +107,6 @@ class JsonReader:
         if self.options.only_references:
             return reference_json(self.entity_set, self.request, as_text=True)
         return record_json(self.entity_set.type, self.projection, self.request)
-
-    @property
-    def has_prepared_statements(self) -> bool:
-        """Whether records are read by their key in statements whose text is cached."""
-        projection = self.projection
-        if self.connection.vendor != "postgresql" or projection.nested_queries or projection.computed:
-            return False
-        return is_whole_table(self.rows)
 
     def record(self, key: Any) -> tuple[str, str | None]:
         """One record and its ETag; ``NotFound`` when it is none of the rows."""
@@ -138,18 +122,13 @@ class JsonReader:
 
     def read(self, keys: list[Any]) -> dict[Any, tuple[str, str | None]]:
         """The records with these keys, and their ETags, where they have any."""
-        if self.has_prepared_statements:
-            statement = statement_of_records(self.entity_set, self.projection.selection)
-            with self.connection.cursor() as cursor:
-                sql = by_name(self.connection, f"read {self.entity_set.name}", with_today(statement))
-                cursor.execute(sql, [array_of_guids(keys)])
-                rows = cursor.fetchall()
+        projection, etag = self.projection, Etag(self.entity_set.etag_field)
+        has_own_text = projection.nested_queries or projection.computed or self.options.only_references
+        if not has_own_text and is_whole_table(self.rows):
+            query = query_by_key(self.entity_set, projection.selection, clock.today())
+            (rows,) = fetch_all([query(keys)])
         else:
-            field = self.entity_set.etag_field
-            modified = models.F(field) if field else models.Value(None, output_field=models.DateTimeField())
-            found = self.rows.filter(AnyOf("pk", keys)).order_by()
-            stored = found.values_list("pk", self.json, modified)
-            rows = [(key, json, make_etag(moment)) for key, json, moment in stored]
+            rows = list(self.rows.filter(AnyOf("pk", keys)).order_by().values_list("pk", self.json, etag))
         if self.has_set_lists:
             rows = [(key, without_absent_links(json), etag) for key, json, etag in rows]
         return {key: (json, etag) for key, json, etag in rows}
@@ -216,7 +195,7 @@ def slice_rows(rows: QuerySet[Any], skip: int | None, top: int | None) -> QueryS
     return rows[start : None if top is None else start + top]
 
 
-# --- statements of single records ---------------------------------------------------------------------
+# --- records by their key -----------------------------------------------------------------------------
 
 
 def is_whole_table(rows: QuerySet[Any]) -> bool:
@@ -226,19 +205,15 @@ def is_whole_table(rows: QuerySet[Any]) -> bool:
 
 
 @lru_cache(maxsize=512)
-def statement_of_records(entity_set: EntitySet, selection: Selection) -> str:
-    """PostgreSQL's SELECT of (key, JSON, ETag) by an array of keys.
+def query_by_key(entity_set: EntitySet, selection: Selection, today: dt.date) -> PreparedQuery:
+    """(key, JSON, ETag) of the records with some keys; in the JSON some values depend on the day."""
 
-    Compiling it takes longer than its execution.
-    """
-    model: Any = entity_set.model._meta
-    table = quote_name(model.db_table)
-    key = f"{table}.{quote_name(model.pk.column)}"
-    json = record_sql("postgresql", entity_set.type, table, selection, as_text=True)
-    column = model.get_field(entity_set.etag_field).column if entity_set.etag_field else None
-    etag = PostgreSQLDialect().etag(f"{table}.{quote_name(column)}") if column else "NULL"
-    type_ = model.pk.db_type(connections["default"]).split()[0]
-    return f"SELECT {key}, {json}, {etag} FROM {table} WHERE {key} = ANY(%s::{type_}[])"
+    @prepared_query
+    def records(keys: Any) -> QuerySet[Any, Any]:
+        rows = entity_set.model._base_manager.filter(AnyOf("pk", keys)).order_by()
+        return rows.values_list("pk", RecordJson(entity_set.type, selection), Etag(entity_set.etag_field))
+
+    return records
 
 
 # --- sort values --------------------------------------------------------------------------------------

@@ -169,6 +169,21 @@ class ReferenceJson(Func):
         return dialect.as_text(text) if self.as_text else text, [self.before, *params, ")"]
 
 
+class Etag(Func):
+    """The ETag of each record, made of its ``field`` by the database; null without one."""
+
+    def __init__(self, field: str | None) -> None:
+        modified = models.F(field) if field else models.Value(None)
+        super().__init__(modified, output_field=models.TextField())
+
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+        modified = self.get_source_expressions()[0]
+        if isinstance(modified, models.Value):
+            return "NULL", []
+        column, params = compiler.compile(modified)
+        return DIALECTS[connection.vendor].etag(column), params
+
+
 class NextLink(Func):
     """The link to the rest of a list of another entity set; null when ``rest`` has no row.
 
@@ -304,7 +319,7 @@ class PostgreSQLDialect:
         pairs = []
         if selection.etag_field:
             steps = fields_on_path(type_.model, selection.etag_field, type_.name)
-            pairs.append(("@odata.etag", self.etag(column_sql(steps, alias, depth))))
+            pairs.append(("@odata.etag", self.text(self.etag(column_sql(steps, alias, depth)))))
         pairs += [
             (name, self.value(prop, column_sql(prop.steps, alias, depth)))
             for name, prop in selection.properties_of(type_)
@@ -369,8 +384,12 @@ class PostgreSQLDialect:
     def reference(self, link: str) -> str:
         return f"json_build_object('@odata.id',{link})"
 
+    def text(self, text: str) -> str:
+        """The JSON of a text that is not null."""
+        return text
+
     def etag(self, column: str) -> str:
-        """The ETag of a time, as ``odata.etags`` makes it."""
+        """The ETag of a time, as ``stored_values.make_etag`` makes it."""
         return f"'W/\"'||to_hex((extract(epoch from {column})*1000000)::bigint)||'\"'"
 
     def record(self, members: list[tuple[str, str]], source: str = "") -> str:
@@ -424,6 +443,9 @@ class SQLiteDialect(PostgreSQLDialect):
 
     def reference(self, link: str) -> str:
         return f"'{{\"@odata.id\":'||{link}||'}}'"
+
+    def text(self, text: str) -> str:
+        return f"json_quote({text})"
 
     def etag(self, column: str) -> str:
         return f"odata_etag({column})"
