@@ -36,48 +36,51 @@ class KeysetPagination(BasePagination):
     """
 
     def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[str]:
-        self.view = view
-        self.reader = self.reader_of(queryset)
-        self.tracking = None if isinstance(self.reader, TransformedReader) else self.start_tracking()
-        default = settings.API_PAGE_SIZE if view.query_options.top is None else settings.API_TOP_PAGE_SIZE
-        self.page = self.reader.page(self.view.preferences.max_page_size or default)
+        self.view, options, preferences = view, view.query_options, view.preferences
+        self.reader: PageReader
+        self.tracking: DeltaToken | None = None
+        if options.apply is None:
+            self.reader = view.reader(queryset, options)
+        else:
+            self.reader = self.transformed_reader(queryset)
+        is_tracked = options.deltatoken is not None or preferences.tracks_changes
+        if is_tracked and isinstance(self.reader, JsonReader):
+            self.start_tracking(self.reader)
+        default = settings.API_PAGE_SIZE if options.top is None else settings.API_TOP_PAGE_SIZE
+        self.page = self.reader.page(preferences.max_page_size or default)
         return self.page.records
 
-    def reader_of(self, queryset: QuerySet[Any]) -> PageReader:
-        """The reader of the records, or of the rows that $apply makes of them."""
+    def transformed_reader(self, queryset: QuerySet[Any]) -> JsonReader | TransformedReader:
+        """The reader of the rows that $apply makes of the records, or of the records that it chooses."""
         view, options = self.view, self.view.query_options
-        if options.apply is not None:
-            reader = TransformedReader(view.entity_set, queryset, options, view.request.auth)
-            if reader.records is None:
-                return reader
-            queryset = filter_rows(view.entity_set, reader.records, options, view.request.auth)
-        current: JsonReader = view.reader(queryset, options)
+        reader = TransformedReader(view.entity_set, queryset, options, view.request.auth)
+        if reader.records is None:
+            return reader
+        chosen = filter_rows(view.entity_set, reader.records, options, view.request.auth)
+        current: JsonReader = view.reader(chosen, options)
         return current
 
     # --- changes ----------------------------------------------------------------------------------------
 
-    def start_tracking(self) -> DeltaToken | None:
-        """The token of the page when changes of its query are tracked; a delta gets its own reader.
+    def start_tracking(self, reader: JsonReader) -> None:
+        """Set the token of the page, whose changes are tracked; a delta gets its own reader.
 
         A preference that cannot be met is not applied, as OData says; a token that no longer fits is refused.
         """
         text, view = self.view.query_options.deltatoken, self.view
-        if text is None and not self.view.preferences.tracks_changes:
-            return None
         digest = query_digest(view.address, self.options_of_query("count"))
         token = None if text is None else read_token(text, digest)
-        assert isinstance(self.reader, JsonReader)
         try:
             if view.action == "member":
                 raise UntrackableError("Changes are tracked of whole entity sets.")
-            dependencies = find_dependencies(view.entity_set, self.reader.projection, view.query_options)
+            dependencies = find_dependencies(view.entity_set, reader.projection, view.query_options)
         except UntrackableError as error:
             if token is None:
-                return None
+                return
             raise BadQuery(str(error), target="$deltatoken") from None
         if token is not None and token.since is not None:
-            self.reader = DeltaReader(self.reader, dependencies, token)
-        return token or DeltaToken(digest, until=get_change_log().moment())
+            self.reader = DeltaReader(reader, dependencies, token)
+        self.tracking = token or DeltaToken(digest, until=get_change_log().moment())
 
     def removed_entry(self, key: Any, is_deleted: bool) -> str:
         """The JSON of a record that is not, or no longer, in the collection (JSON Format 15.4)."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, cast
 
 from django.conf import settings
+from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
 from apps.odata.declaration.schema import EntitySet
@@ -29,5 +30,4 @@ class ReadLog(Protocol):
         """The same records, which are taken note of while they are read."""
 
 
-def read_log() -> ReadLog:
-    return cast("ReadLog", import_string(settings.ODATA_READ_LOG))
+read_log = cast("ReadLog", SimpleLazyObject(lambda: import_string(settings.ODATA_READ_LOG)))

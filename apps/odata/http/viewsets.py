@@ -188,7 +188,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         if self.query_options.shows_undeclared and renderer.format == "csv":
             raise BadQuery("What $compute and $ref make is served in JSON.", target="$format")
         reader = self.reader(rows, self.query_options)
-        stream = read_log().log_stream(
+        stream = read_log.log_stream(
             self.entity_set, reader.stream(), self.query_string, has_others=self.expands_others
         )
         response = StreamingHttpResponse(
@@ -205,7 +205,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         return any(item.name != "*" for item in self.query_options.expand)
 
     def log_records(self, records: Sequence[str], is_list: bool = False) -> None:
-        read_log().log_records(
+        read_log.log_records(
             self.entity_set, records, self.query_string, is_list=is_list, has_others=self.expands_others
         )
 
@@ -276,7 +276,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             self.choose_references(address.path)
         response = self.respond_member(request, address)
         if address.ending != "$count":
-            read_log().log_key(owner, record_key, self.query_string)
+            read_log.log_key(owner, record_key, self.query_string)
         return response
 
     def respond_member(self, request: Request, address: MemberAddress) -> HttpResponseBase:

@@ -133,7 +133,7 @@ class LiteralBinder:
         elif kinds == (ValueKind.DATETIME, ValueKind.DATE):
             kind, value = ValueKind.DATE, self.to_local(self.to_utc(value)).date()
         elif {*kinds} <= {*NUMBERS}:
-            return self.constant(KnownValue(known.kind, within_scale(value, other.scale)))
+            kind, value = known.kind, within_scale(value, other.scale)
         elif known.kind is other.kind:
             return self.constant(known)
         else:

@@ -67,8 +67,10 @@ def bind_projection(
     ``BadQuery`` names a member that does not exist, or that only one record shows; ``Forbidden`` an entity
     set that the caller may not read.
     """
-    computed, options = bind_computed(type_, options, request)
-    if options.select is None and not computed and options.expand in ((), EXPAND_ALL):
+    computed: dict[str, Operand] = {}
+    if options.compute:
+        computed, options = bind_computed(type_, options, request)
+    elif options.select is None and options.expand in ((), EXPAND_ALL):
         return expand_all(type_, item) if options.expand else default_projection(type_)
     names = None if options.select is None else selected_names(type_, options.select)
     expand = options.expand
@@ -101,8 +103,6 @@ def bind_computed(
     type_: StructuredType, options: NestedOptions, request: RequestContext
 ) -> tuple[dict[str, Operand], NestedOptions]:
     """The values of $compute that $select shows, and the options without their names."""
-    if not options.compute:
-        return {}, options
     binder, select = Binder(type_, request, "$compute"), options.select
     computed: dict[str, Operand] = {}
     for name, tree in expressions_of(options.compute).items():
@@ -184,9 +184,11 @@ def bind_nested_projection(
     if options.expand:
         return bind_projection(navigation.type, options, item=True, request=request)
     if options.select is None or ("*",) in options.select:
+        selection = select_all(navigation.type, item=True)
+        if not options.compute:
+            return Projection(selection)
         computed, _ = bind_computed(navigation.type, options, request)
-        context = ("*", *computed) if computed else ()
-        return Projection(select_all(navigation.type, item=True), context, computed=computed)
+        return Projection(selection, ("*", *computed) if computed else (), computed=computed)
     nested = tuple(
         ExpandItem(name)
         for name, inner in navigation.type.navigations.items()
