@@ -142,11 +142,9 @@ class ResourcePermission(BasePermission):
         entity_set = getattr(view, "entity_set", None)
         if entity_set is None:
             return True
-        if request.method in SAFE_METHODS or getattr(view, "action", None) == "query":
-            right, allowed = READ, caller.may_read(entity_set)
-        else:
-            right, allowed = WRITE, caller.may_write(entity_set)
-        if not allowed:
+        is_read = request.method in SAFE_METHODS or getattr(view, "action", None) == "query"
+        right = READ if is_read else WRITE
+        if not caller.may(right, entity_set):
             raise Forbidden(caller.refusal(right, entity_set.name))
         return True
 

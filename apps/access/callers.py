@@ -86,12 +86,6 @@ def offered_scopes() -> list[str]:
     return found
 
 
-def grants(scopes: Iterable[Collection[str]], path: str, right: str) -> bool:
-    """Whether each of the sets gives ``right`` (``read`` or ``write``) on the resource at ``path``."""
-    narrow = f"{path.lower()}.{right}"
-    return all(right in granted or narrow in granted for granted in scopes)
-
-
 def missing_scopes(granted: Collection[str], requested: Iterable[str]) -> list[str]:
     """The requested scopes that those granted do not cover; `read` may be narrowed to `claim.read`."""
     return sorted(s for s in requested if s not in granted and s.rpartition(".")[2] not in granted)
@@ -150,11 +144,11 @@ class ApplicationCaller:
             settings.API_REQUESTS_PER_DAY if day is None else day,
         )
 
-    def may_read(self, entity_set: EntitySet) -> bool:
-        return grants(self.scopes, entity_set.path, READ)
-
-    def may_write(self, entity_set: EntitySet) -> bool:
-        return self.has_token and grants(self.scopes, entity_set.path, WRITE)
+    def may(self, right: str, entity_set: EntitySet) -> bool:
+        if right == WRITE and not self.has_token:
+            return False
+        narrow = f"{entity_set.path.lower()}.{right}"
+        return all(right in granted or narrow in granted for granted in self.scopes)
 
     def refusal(self, right: str, name: str) -> str:
         """The sentence of a refusal to ``read`` or ``write`` the entity set of that name."""
@@ -184,13 +178,10 @@ class StaffCaller:
     def limits(self) -> Limits:
         return Limits(settings.API_REQUESTS_PER_MINUTE, settings.API_REQUESTS_PER_DAY)
 
-    def may_read(self, entity_set: EntitySet) -> bool:
+    def may(self, right: str, entity_set: EntitySet) -> bool:
         model: Any = entity_set.model
         app, name = model._meta.label_lower.split(".")
-        return bool(self.staff.has_perm(f"{app}.view_{name}"))
-
-    def may_write(self, entity_set: EntitySet) -> bool:
-        return False
+        return right == READ and bool(self.staff.has_perm(f"{app}.view_{name}"))
 
     def refusal(self, right: str, name: str) -> str:
         return f"{self.name} may not {right} {name}."

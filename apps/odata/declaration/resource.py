@@ -153,10 +153,11 @@ def Contains(name: str, nested_type: type[NestedType], source: str = "", **optio
 class Caller(Protocol):
     """Who sends a request; the app of the callers says what they may read."""
 
-    def may_read(self, entity_set: Any) -> bool: ...
+    def may(self, right: str, entity_set: Any) -> bool:
+        """Whether the caller may ``read`` or ``write`` the records of the entity set."""
 
     def refusal(self, right: str, name: str) -> str:
-        """The sentence of a refusal to ``read`` the entity set of that name."""
+        """The sentence of a refusal to ``read`` or ``write`` the entity set of that name."""
 
 
 class NestedType:

@@ -296,7 +296,7 @@ class EntitySet:
 
     def rows_for(self, caller: Caller | None) -> models.QuerySet[Any]:
         """The records that a caller may see; ``Forbidden`` for one who may not read this entity set."""
-        if caller is None or not caller.may_read(self):
+        if caller is None or not caller.may("read", self):
             raise Forbidden(caller.refusal("read", self.name) if caller else f"{self.name} is not readable.")
         return self.resource.visible_to(caller)
 
