@@ -19,7 +19,7 @@ from urllib.parse import quote
 from django.db import transaction
 from django.db.models import QuerySet
 
-from apps.access.callers import ApplicationCaller, SecretDraft, split_scope
+from apps.access.callers import READ, ApplicationCaller, SecretDraft, split_scope
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, post
 from apps.core import history, saving
@@ -72,7 +72,7 @@ def entity_set_is_readable(draft: Draft) -> Iterator[Issue]:
     entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
     if entity_set is None:
         yield Issue("Unknown", "entity_set", f"There is no entity set {draft.entity_set}.")
-    elif application is not None and not caller_of(application).may_read(entity_set):
+    elif application is not None and not caller_of(application).may(READ, entity_set):
         yield Issue("NotAllowed", "entity_set", f"{application} has no scope to read {draft.entity_set}.")
 
 
@@ -80,7 +80,7 @@ def filter_can_be_followed(draft: Draft) -> Iterator[Issue]:
     entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
     if not draft.filter or entity_set is None or application is None:
         return
-    if not caller_of(application).may_read(entity_set):
+    if not caller_of(application).may(READ, entity_set):
         return
     try:
         delta_reader(entity_set, draft.filter, caller_of(application), DeltaToken(""))
@@ -140,11 +140,11 @@ def caller_of(application: ApiApplication) -> ApplicationCaller:
 
 def send_changes() -> None:
     """Make messages of what changed, and send those that are due. Workers call it every few seconds."""
-    clock.activate_zone(Subscriber.current().zone)
+    clock.activate_zone(Subscriber.current().time_zone)
     for webhook in Webhook.objects.select_related("application"):
         entity_set, caller = entity_set_named(webhook.entity_set), caller_of(webhook.application)
         is_stopped = webhook.is_archived or webhook.application.is_archived
-        if is_stopped or entity_set is None or not caller.may_read(entity_set):
+        if is_stopped or entity_set is None or not caller.may(READ, entity_set):
             store_position(webhook, "")  # of changes until it goes on nothing is sent, later either
             continue
         make_messages(webhook, entity_set, caller)

@@ -107,7 +107,7 @@ class SettingsMiddleware:
         if request.encoding and codecs.lookup(request.encoding).name not in TEXT_ENCODINGS:
             return error_response(UnsupportedMediaType("Texts are sent in UTF-8."), request)
         with clock.time_limit(settings.DATABASE_STATEMENT_SECONDS):
-            clock.activate_zone(Subscriber.current().zone)
+            clock.activate_zone(Subscriber.current().time_zone)
             return self.get_response(request)
 
 

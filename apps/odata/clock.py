@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.utils import timezone
 
@@ -16,8 +15,8 @@ _SET: ContextVar[dt.datetime | None] = ContextVar("odata_set_now", default=None)
 _DEADLINE: ContextVar[float] = ContextVar("odata_deadline", default=float("inf"))
 
 
-def activate_zone(zone: ZoneInfo) -> None:
-    """Use ``zone`` for every time of this request, and read the clock again at the next ``now()``."""
+def activate_zone(zone: str) -> None:
+    """Use the zone of that name for every time of this request, and read the clock anew at ``now()``."""
     timezone.activate(zone)
     _NOW.set(None)
 
