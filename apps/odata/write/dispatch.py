@@ -178,25 +178,24 @@ def run_service(
     Raises its issues, the ``issues`` found before and the faults of the body as one error in wire names. The
     service is called even where there are some, so that the answer has all of them.
     """
-    faults = body.faults + details_of(entity_set, body, issues)
-    has_lost_race = False
+    found = list(issues)
+    is_valid = not (body.faults or found)
     try:
         result = service(body.drafts)
-        if not faults:
+        if is_valid:
             return result
     except WarningsPresent as warned:
-        if not faults:
+        if is_valid:
             warnings = tuple(detail for _, detail in details_of(entity_set, body, warned.issues))
             message = (
                 f"Nothing was stored: {plural(len(warnings), 'warning')}. ignoreWarnings=true stores it."
             )
             raise UnconfirmedWarnings(message, details=warnings) from None
     except ValidationFailed as failed:
-        faults += details_of(entity_set, body, failed.issues)
-        has_lost_race = any(issue.lost_race for _, issue in failed.issues)
-    faults.sort(key=lambda fault: fault[0])
+        found += failed.issues
+    faults = sorted(body.faults + details_of(entity_set, body, found), key=lambda fault: fault[0])
     details = tuple(detail for _, detail in faults)
-    if has_lost_race:
+    if any(issue.lost_race for _, issue in found):
         raise Conflict("Another writer was first.", details=details)
     raise InvalidRecords.from_details(details, len({number for number, _ in faults}))
 
