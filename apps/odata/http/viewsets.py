@@ -368,7 +368,8 @@ class ODataViewSet(GenericViewSet, ODataView):
         if is_minimal:
             return respond({**headers, "OData-EntityId": location}, status=204)
         reader = self.reader(self.get_queryset(), EXPAND_ALL)
-        records, etags = zip(*reader.records(keys), strict=True)
+        found = reader.read(keys)
+        records, etags = zip(*(found[key] for key in keys), strict=True)
         headers["ETag"] = etags[0] if location else None
         return respond(headers, self.rendered(reader, records, bare=created.bare), 201)
 

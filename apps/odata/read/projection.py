@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import NavigationProperty, SetNavigation, StructuredType
+from apps.odata.declaration.schema import EntitySet, NavigationProperty, SetNavigation, StructuredType
 from apps.odata.errors import BadQuery
 from apps.odata.query.binding import Binder
 from apps.odata.query.operands import NO_CONTEXT, KnownValue, Operand, RequestContext
@@ -23,20 +23,16 @@ class Projection:
     ``context`` are the items of the select list in the context URL, none when the record has all its
     properties and nothing is expanded. ``nested_queries`` are the lists, by name, that have filter, order or
     paging options of their own, and the objects with such a list inside. ``computed`` are the values of
-    $compute.
+    $compute, ``all_computed`` with those of nested objects, by their paths (``LineItems/Amount``).
+    ``references``: of records of this entity set nothing but their addresses.
     """
 
     selection: Selection
     context: tuple[str, ...] = ()
     nested_queries: dict[str, NestedQuery] = field(default_factory=dict)
     computed: dict[str, Operand] = field(default_factory=dict)
-
-    def all_computed(self, path: str = "") -> dict[str, Operand]:
-        """The computed values by their paths (``LineItems/Amount``), those of nested objects included."""
-        values = {path + name: operand for name, operand in self.computed.items()}
-        for name, query in self.nested_queries.items():
-            values |= query.projection.all_computed(f"{path}{name}/")
-        return values
+    all_computed: dict[str, Operand] = field(default_factory=dict)
+    references: EntitySet | None = None
 
     @property
     def select_list(self) -> str:
@@ -78,6 +74,7 @@ def bind_projection(
         expand += selected_objects(type_, options)
     navigations: list[tuple[str, Selection]] = []
     nested_queries: dict[str, NestedQuery] = {}
+    all_computed = computed.copy()
     shown: list[tuple[NavigationProperty, Projection]] = []
     for navigation, expand_item in expanded_navigations(type_, expand, item):
         try:
@@ -94,9 +91,11 @@ def bind_projection(
             query = NestedQuery(navigation, expand_item.options, nested, expand_item.text)
             check_nested_query(query)
             nested_queries[navigation.name] = query
+            of_nested = nested.all_computed.items()
+            all_computed |= {f"{navigation.name}/{path}": operand for path, operand in of_nested}
     selection = Selection(names, tuple(navigations))
     context = context_items(type_, names, shown, options.select or (), tuple(computed))
-    return Projection(selection, context, nested_queries, computed)
+    return Projection(selection, context, nested_queries, computed, all_computed)
 
 
 def bind_computed(
@@ -179,7 +178,7 @@ def bind_nested_projection(
     if isinstance(navigation, SetNavigation):
         navigation.entity_set.rows_for(request.caller)
         if options.only_references:
-            return Projection(Selection())
+            return Projection(Selection(), references=navigation.entity_set)
         return bind_projection(navigation.type, options, item=False, request=request)
     if options.expand:
         return bind_projection(navigation.type, options, item=True, request=request)
@@ -188,7 +187,8 @@ def bind_nested_projection(
         if not options.compute:
             return Projection(selection)
         computed, _ = bind_computed(navigation.type, options, request)
-        return Projection(selection, ("*", *computed) if computed else (), computed=computed)
+        context = ("*", *computed) if computed else ()
+        return Projection(selection, context, computed=computed, all_computed=computed)
     nested = tuple(
         ExpandItem(name)
         for name, inner in navigation.type.navigations.items()

@@ -92,21 +92,17 @@ class JsonReader:
         self.rows = rows
         self.options = options
         self.request = RequestContext(options.aliases, caller, base_url)
-        self.projection = bind_projection(entity_set.type, options, item, self.request)
+        if options.only_references:
+            self.projection = Projection(Selection(), references=entity_set)
+        else:
+            self.projection = bind_projection(entity_set.type, options, item, self.request)
         self.has_set_lists = bool(self.projection.nested_queries and find_set_list(self.projection))
         if has_etags and entity_set.etag_field:
             selection = replace(self.projection.selection, etag_field=entity_set.etag_field)
             self.projection = replace(self.projection, selection=selection)
-        self.select_list, self.computed = self.projection.select_list, self.projection.all_computed()
+        self.select_list, self.computed = self.projection.select_list, self.projection.all_computed
         self.connection = connections[rows.db]
         clock.set_database_zone(self.connection)
-
-    @property
-    def json(self) -> RecordJson | ReferenceJson:
-        """The expression that renders a record."""
-        if self.options.only_references:
-            return reference_json(self.entity_set, self.request, as_text=True)
-        return record_json(self.entity_set.type, self.projection, self.request)
 
     def record(self, key: Any) -> tuple[str, str | None]:
         """One record and its ETag; ``NotFound`` when it is none of the rows."""
@@ -115,23 +111,20 @@ class JsonReader:
             raise NotFound(f"There is no {self.entity_set.name} with this key.")
         return found[key]
 
-    def records(self, keys: list[Any]) -> list[tuple[str, str | None]]:
-        """The records with these keys and their ETags, in this order."""
-        found = self.read(keys)
-        return [found[key] for key in keys if key in found]
-
     def read(self, keys: list[Any]) -> dict[Any, tuple[str, str | None]]:
         """The records with these keys, and their ETags, where they have any."""
-        projection, etag = self.projection, Etag(self.entity_set.etag_field)
-        has_own_text = projection.nested_queries or projection.computed or self.options.only_references
-        if not has_own_text and is_whole_table(self.rows):
+        projection, rows = self.projection, self.rows
+        has_own_text = projection.nested_queries or projection.computed or projection.references
+        if not has_own_text and is_whole_table(rows):
             query = query_by_key(self.entity_set, projection.selection, clock.today())
-            (rows,) = fetch_all([query(keys)])
+            (found,) = fetch_all([query(keys)])
         else:
-            rows = list(self.rows.filter(AnyOf("pk", keys)).order_by().values_list("pk", self.json, etag))
+            json = record_json(self.entity_set.type, projection, self.request)
+            etag = Etag(self.entity_set.etag_field)
+            found = list(rows.filter(AnyOf("pk", keys)).order_by().values_list("pk", json, etag))
         if self.has_set_lists:
-            rows = [(key, without_absent_links(json), etag) for key, json, etag in rows]
-        return {key: (json, etag) for key, json, etag in rows}
+            found = [(key, without_absent_links(json), etag) for key, json, etag in found]
+        return {key: (json, etag) for key, json, etag in found}
 
     def count(self) -> int:
         return self.rows.order_by().count()
@@ -170,7 +163,8 @@ class JsonReader:
         else:
             rows = rows.order_by(*order)[:limit]
         columns = (sort_column(key, self.connection.vendor) for key in keys)
-        return list(rows.values_list(self.json, *columns))
+        json = record_json(self.entity_set.type, self.projection, self.request)
+        return list(rows.values_list(json, *columns))
 
     def with_keys_of(self, rows: QuerySet[Any]) -> QuerySet[Any]:
         """The rows by their keys, so that the database selects keys first and renders records afterwards."""
@@ -186,7 +180,8 @@ class JsonReader:
         rows = self.rows.order_by(*order)
         if options.skip or options.top is not None:
             rows = self.with_keys_of(slice_rows(rows, options.skip, options.top)).order_by(*order)
-        records: Iterator[str] = rows.values_list(self.json, flat=True).iterator(chunk_size=CHUNK)
+        json = record_json(self.entity_set.type, self.projection, self.request)
+        records: Iterator[str] = rows.values_list(json, flat=True).iterator(chunk_size=CHUNK)
         return map(without_absent_links, records) if self.has_set_lists else records
 
 
@@ -243,8 +238,11 @@ def record_json(
     projection: Projection,
     request: RequestContext,
     as_text: bool = True,
-) -> RecordJson:
-    """The expression that renders a record with its nested queries and computed values."""
+) -> RecordJson | ReferenceJson:
+    """The expression that renders a record with its nested queries and computed values, or its address."""
+    if projection.references is not None:
+        before = f"{request.base_url}{projection.references.name}("
+        return ReferenceJson(projection.references.key, before, as_text)
     lists: dict[str, Any] = {
         name: ComputedJson(operand.sql, operand.kind, operand.scale)
         for name, operand in projection.computed.items()
@@ -289,18 +287,8 @@ def ordered_nested_rows(rows: QuerySet[Any], nested: NestedQuery, request: Reque
 
 def with_json(rows: QuerySet[Any], nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
     """The JSON of each row in the column ``json``."""
-    navigation = nested.navigation
-    json: Any
-    if nested.options.only_references:
-        assert isinstance(navigation, SetNavigation)
-        json = reference_json(navigation.entity_set, request)
-    else:
-        json = record_json(navigation.type, nested.projection, request, as_text=False)
+    json: Any = record_json(nested.navigation.type, nested.projection, request, as_text=False)
     return rows.annotate(json=json).values("json")
-
-
-def reference_json(entity_set: EntitySet, request: RequestContext, as_text: bool = False) -> ReferenceJson:
-    return ReferenceJson(entity_set.key, f"{request.base_url}{entity_set.name}(", as_text)
 
 
 def next_link(
