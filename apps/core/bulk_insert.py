@@ -84,7 +84,7 @@ class WriteBatch:
         """Add that a boolean column becomes true in the records with these guids."""
         if not keys:
             return
-        key = model._meta.pk
+        key, quote_name = model._meta.pk, connection.ops.quote_name
         assert key is not None
         values, guids = "SELECT value FROM json_each(%s)", json.dumps([guid.hex for guid in keys])
         if connection.vendor == "postgresql":
@@ -133,7 +133,7 @@ def find_columns(model: type[models.Model], columns: tuple[str, ...]) -> Written
             makers[name] = default_maker(field)
     written = tuple(fields[name] for name in (*columns, *makers))
     table, places = model._meta.db_table, ", ".join(["%s"] * len(written))
-    statement = f"INSERT INTO {quote_name(table)} ({column_list(written)}) VALUES ({places})"  # noqa: S608  our own names
+    statement = f"INSERT INTO {connection.ops.quote_name(table)} ({column_list(written)}) VALUES ({places})"  # noqa: S608  our own names
     return WrittenColumns(table, written, tuple(makers.values()), statement)
 
 
@@ -170,7 +170,8 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
             execute_together(cursor, waiting)
             waiting = []
             # Unlike execute, copy would let the driver's own errors through, and callers catch Django's.
-            statement = f"COPY {quote_name(columns.table)} ({column_list(columns.fields)}) FROM STDIN"
+            table = connection.ops.quote_name(columns.table)
+            statement = f"COPY {table} ({column_list(columns.fields)}) FROM STDIN"
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in chain(first, rows):
                     copy.write_row(row)
@@ -242,9 +243,5 @@ def plain(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def quote_name(name: str) -> str:
-    return connection.ops.quote_name(name)
-
-
 def column_list(fields: Sequence[models.Field]) -> str:
-    return ", ".join(quote_name(str(field.column)) for field in fields)
+    return ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)

@@ -14,7 +14,7 @@ from django.db import connection, models, transaction
 from psycopg.types.json import Jsonb
 
 from apps.core import history
-from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain, quote_name
+from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain
 from apps.core.models import normalised
 from apps.core.notices import notify_assigned
 from apps.odata import clock
@@ -310,7 +310,7 @@ def new_keys(model: type[models.Model], number: int) -> list[Any]:
         if connection.vendor == "postgresql":
             cursor.execute(
                 "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)",
-                [quote_name(table), key.column, number],
+                [connection.ops.quote_name(table), key.column, number],
             )
             return [value for (value,) in cursor.fetchall()]
         # SQLite has one writer at a time, and a number is used once even when its record is deleted.
@@ -440,7 +440,9 @@ def update(model: type[models.Model], columns: Sequence[str], records: Sequence[
         [field.get_db_prep_save(field.pre_save(record, False), connection) for record in records]
         for field in [*fields, key]
     ]
-    table, *names = map(quote_name, [model._meta.db_table, *(str(field.column) for field in [*fields, key])])
+    table, *names = map(
+        connection.ops.quote_name, [model._meta.db_table, *(str(field.column) for field in [*fields, key])]
+    )
     with connection.cursor() as cursor:
         if connection.vendor != "postgresql":
             assignments = ", ".join(f"{name} = %s" for name in names[:-1])

@@ -194,16 +194,9 @@ ADVANCE_SEQUENCE = (
 )
 
 
-def sequence_lock(sequence: str) -> Statement | None:
-    """PostgreSQL's lock of a sequence until the transaction ends, taken before the row is.
-
-    Of the transactions that wait for a row each is woken by every change, only to wait for the new version.
-    """
-    if connection.vendor != "postgresql":
-        return None
-    name = f"numbers of {sequence}s"  # imports wait for each other by the name of their set
-    return Statement("SELECT pg_advisory_xact_lock(hashtext(%s))", [name], label="lock sequence")
-
+#: PostgreSQL's lock of a sequence until the transaction ends, taken before its row is: of the transactions
+#: that wait for a row each is woken by every change, only to wait for the new version.
+LOCK_SEQUENCE = "SELECT pg_advisory_xact_lock(hashtext(%s))"
 
 #: How many numbers are looked up at once where callers have used those that come next.
 MAX_LOOKUP = 5_000
@@ -244,11 +237,14 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
     sequence, settings = str(model._meta.model_name), Subscriber.current()
     prefix, digits = (getattr(settings, f"{sequence}_number_{part}") for part in ("prefix", "digits"))
     numbers: dict[str, int] = {}
-    step = count
+    step, lock = count, None
+    if connection.vendor == "postgresql":
+        name = f"numbers of {sequence}s"  # imports wait for each other by the name of their set
+        lock = Statement(LOCK_SEQUENCE, [name], label="lock sequence")
     while len(numbers) < count:
         # The row of the sequence stays locked until the transaction ends.
         advance = Statement(ADVANCE_SEQUENCE, [sequence, step, step], label="advance sequence")
-        *_, [(following,)] = fetch_all([sequence_lock(sequence), advance])
+        _, [(following,)] = fetch_all([lock, advance])
         first = following - step
         looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}
         keys = {text: normalised(text) for text in looked_up}

@@ -15,7 +15,7 @@ from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryPar
 from apps.odata.http.service_views import MetadataView, ServiceDocumentView, UnknownAddressView
 from apps.odata.http.viewsets import ODataViewSet
 
-_WORD = re.compile(r"\w*")
+_WORD_END = re.compile(r"\W")
 
 
 class CaselessPattern(RegexPattern):
@@ -42,7 +42,7 @@ class ServiceResolver(URLResolver):
         if match is None:
             raise Resolver404({"path": path})
         address: str = match[0]
-        for route in (*self.resources.get(first_word(address).lower(), ()), *self.others):
+        for route in (*self.resources.get(path_of(address), ()), *self.others):
             if found := route.resolve(address):
                 return found
         raise Resolver404({"path": path})
@@ -58,14 +58,9 @@ def regex_of(pattern: Any) -> str:
     return str(pattern.pattern.regex.pattern)
 
 
-def path_of(pattern: Any) -> str:
-    """``client``: what the routes of a resource begin with."""
-    return first_word(regex_of(pattern).removeprefix("^"))
-
-
-def first_word(text: str) -> str:
-    match = _WORD.match(text)
-    return match[0] if match else ""
+def path_of(address: str) -> str:
+    """The path of a resource (``client``), which its addresses begin with."""
+    return _WORD_END.split(address, maxsplit=1)[0].lower()
 
 
 class ODataRouter(SimpleRouter):
@@ -167,7 +162,8 @@ def service_urls(prefix: str, router: ODataRouter) -> list[URLPattern | URLResol
         address(r"^\$entity/?$", EntityView, "entity"),
         address(r"", UnknownAddressView),
     ]
-    resources = {path.lower(): list(routes) for path, routes in groupby(router.get_urls(), key=path_of)}
+    routes = groupby(router.get_urls(), key=lambda route: path_of(regex_of(route).removeprefix("^")))
+    resources = {path: list(routes_of_path) for path, routes_of_path in routes}
     return [
         ServiceResolver(prefix, resources, others),
         address(rf"^{re.escape(prefix.rstrip('/'))}$", ServiceDocumentView),
