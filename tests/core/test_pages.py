@@ -9,7 +9,7 @@ from django.test import Client, RequestFactory
 from apps.core import views
 from apps.core.admin_base.pages import PageAdmin
 from apps.core.models import Subscriber
-from tests.people.records import a_role, a_staff_member
+from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
 
 ROUTES = ("/", "/livez", "/readyz", "/admin/login/", "/admin/", "/nothing-here", "/static/start.css")
 
@@ -134,3 +134,24 @@ def test_an_unforeseen_error_in_the_back_office_is_answered_by_the_page_without_
     assert "An error occurred" in page
     assert "give this request id" in page
     assert "text of the error" not in page
+
+
+@pytest.mark.django_db
+def test_the_header_names_the_list_and_the_page_or_the_record(client):
+    client.force_login(an_administrator())
+    contact = a_contact(first_name="Mia", last_name="Nguyen")
+
+    def header(address):
+        title = re.search(r'<h1 class="rs-title">(.*?)</h1>', client.get(address).content.decode())[1]
+        return re.sub(r"<span[^>]*>chevron_right</span>", " > ", title)
+
+    contacts = '<a href="/admin/people/contact/">Participants and contacts</a>'
+    record = f'<a href="/admin/people/contact/{contact.pk}/overview/">Mia Nguyen</a>'
+    assert header("/admin/people/contact/") == "<span>Participants and contacts</span>"
+    assert header(f"/admin/people/contact/{contact.pk}/change/") == f"{contacts} > {record}"
+    assert header("/admin/people/contact/add/") == f"{contacts} > <span>Add contact</span>"
+    month_end = header("/admin/funding/claim/month-end/")
+    assert month_end == '<a href="/admin/funding/claim/">Claims</a> > <span>Month end</span>'
+    filtered = header(f"/admin/people/contact/{contact.pk}/change/?_changelist_filters=q%3Dmia")
+    assert 'href="/admin/people/contact/?q=mia"' in filtered
+    assert header("/admin/") == "<span>Home</span>"

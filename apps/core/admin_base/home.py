@@ -12,7 +12,6 @@ from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.text import capfirst
 
 from apps.core import history_display
 from apps.core.admin_base.charts import BarChart
@@ -109,7 +108,7 @@ def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
             if not listed["admin_url"]:
                 continue
             yield {
-                "title": getattr(page, "menu_title", None) or capfirst(str(listed["name"])),
+                "title": page.list_title,
                 "link": listed["admin_url"],
                 "add_link": listed["add_url"],
                 "icon": getattr(page, "icon", "description"),

@@ -14,6 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
 from apps.core.admin_base.filters import CappedPaginator, filter_media
@@ -63,6 +64,8 @@ class PageAdmin(ModelAdmin):
 
     #: What the list is for: shown while it has no records.
     purpose: ClassVar[str] = ""
+    #: What the list is called, where the records' own plural does not say it.
+    menu_title: ClassVar[str | None] = None
     #: Pages beside the list: ``def queues_page(self, request)``.
     list_pages: ClassVar[Sequence[Page]] = ()
     #: Pages beside the list that a base class adds to those.
@@ -88,6 +91,11 @@ class PageAdmin(ModelAdmin):
     ) -> HttpResponse:
         media = self.media + filter_media(self.get_list_filter(request))
         return super().changelist_view(request, {"media": media, **(extra_context or {})})
+
+    @property
+    def list_title(self) -> str:
+        """What the menu and the header call the list."""
+        return self.menu_title or capfirst(str(self.opts.verbose_name_plural))
 
     def is_list(self, request: HttpRequest) -> bool:
         """Whether the list is shown, which may need more of its records than other pages."""

@@ -52,8 +52,6 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     #: The menu's heading, the place under it (headings follow their first entry), and a Material symbol.
     menu_group: ClassVar[str] = "Records"
     menu_order: ClassVar[int] = 500
-    #: The entry in the menu, where it differs from the model's plural.
-    menu_title: ClassVar[str | None] = None
     icon: ClassVar[str] = "description"
 
     list_filter: ClassVar[Any] = (ArchivedFilter,)
