@@ -119,6 +119,13 @@ def running(
         guard.wait()
 
 
+def load_dump(url: str, dump: Path) -> None:
+    """Bring what pg_dump has written into an empty database."""
+    psql = [find_programs(usual_places()) / "psql", "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1"]
+    command = [*psql, f"--dbname={url}", f"--file={dump}"]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=plain_environment())
+
+
 def version(programs: Path) -> int:
     """The major version of the server in a folder of programs."""
     shown = subprocess.run([programs / "postgres", "--version"], capture_output=True, text=True)

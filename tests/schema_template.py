@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 from django.apps import apps
@@ -62,11 +63,13 @@ class PostgresTemplate:
 
     def load(self, file):
         self.execute(f'CREATE DATABASE "{self.name}"')
-        self.run("psql", self.name, "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1", f"--file={file}")
+        postgres.load_dump(self.url(self.name), file)
         connection.settings_dict["TEST"]["TEMPLATE"] = self.name
 
     def store(self, file):
-        self.run("pg_dump", connection.settings_dict["NAME"], f"--file={file}")
+        database = self.url(connection.settings_dict["NAME"])
+        command = [self.programs / "pg_dump", f"--dbname={database}", f"--file={file}"]
+        subprocess.run(command, check=True, env=postgres.plain_environment())
 
     def delete(self):
         self.execute(f'DROP DATABASE "{self.name}"')
@@ -76,15 +79,14 @@ class PostgresTemplate:
         with psycopg.connect(**server, dbname="postgres", autocommit=True) as maintenance:
             maintenance.execute(sql)
 
-    def run(self, program, database, *options):
-        server = (f"--host={self.parameters['host']}", f"--username={self.parameters['user']}")
-        command = [self.programs / program, *server, f"--dbname={database}", *options]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=postgres.plain_environment())
+    def url(self, database):
+        host = quote(self.parameters["host"], safe="")
+        return f"postgres://{self.parameters['user']}@/{database}?host={host}"
 
 
 @contextlib.contextmanager
 def schema_template(root):
-    """Load the stored template; the value stores a new one once the database of the tests is made.
+    """Load the stored template; the value is a function that stores a new one, and returns its file.
 
     One worker makes it while the others wait. It lies where ``--cache-clear`` deletes it.
     """
@@ -99,12 +101,13 @@ def schema_template(root):
             template.load(file)
 
         def store():
-            if not is_stored:
+            if not file.exists():
                 for outdated in folder.glob(f"{connection.vendor}-*"):
                     outdated.unlink()
                 template.store(file.with_suffix(".new"))
                 file.with_suffix(".new").rename(file)
             lock.close()
+            return file
 
         yield store
     if is_stored:

@@ -58,9 +58,12 @@ GROUP BY 1
 STORED_RESPONSES = "SELECT key FROM access_idempotencykey WHERE status = 201"
 STORED_FILES = "SELECT name, storage_key, sha256 FROM documents_document"
 
-MAKE_STAFF_AND_CATEGORY = """
+#: What the writers need: credentials, and the keys of a member of staff and of a category.
+MAKE_RECORDS = """
+from django.core.management import call_command
 from tests.documents.builders import a_category
 from tests.people.builders import a_staff_member
+call_command("create_api_application", "Faults", json=True)
 print(a_staff_member().pk, a_category().pk)
 """
 
@@ -134,11 +137,11 @@ class Deployment:
         resources.callback(self.server.stop)
         wait_for(self.server.answers, LONGEST_SECONDS)
         environment = variables(folder, DATABASE_URL=url)
-        created = manage(environment, "create_api_application", "Faults", "--json")
-        self.application = json.loads(created).values()
+        made = manage(environment, "shell", "--no-imports", "--command", MAKE_RECORDS)
+        application, keys = made.splitlines()
+        self.application = json.loads(application).values()
+        self.staff, self.category = keys.split()
         self.authorize()
-        made = manage(environment, "shell", "--no-imports", "--command", MAKE_STAFF_AND_CATEGORY)
-        self.staff, self.category = made.split()
 
     def authorize(self):
         self.authorization = f"Bearer {self.server.token(self.application)}"
@@ -356,7 +359,11 @@ def manage(environment, *words):
 
 
 @contextlib.contextmanager
-def deployment(folder, seed, settings=SETTINGS):
+def deployment(folder, seed, settings=SETTINGS, dump=None):
+    """A deployment on a new server, whose database has the schema of a dump, or what the migrations make."""
     with postgres.throwaway_server(settings=settings) as url, contextlib.ExitStack() as resources:
-        manage(variables(folder, DATABASE_URL=url), "migrate", "--verbosity=0")
+        if dump:
+            postgres.load_dump(url, dump)
+        else:
+            manage(variables(folder, DATABASE_URL=url), "migrate", "--verbosity=0")
         yield Deployment(url, folder, seed, resources)

@@ -97,8 +97,9 @@ class Service:
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory):
+def service(tmp_path_factory, schema_dump):
     with postgres.throwaway_server() as url:
+        postgres.load_dump(url, schema_dump)
         service = Service(url, tmp_path_factory.mktemp("var"))
         yield service
         service.process.kill()

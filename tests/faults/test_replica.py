@@ -18,12 +18,11 @@ TRIALS = 20
 
 
 @pytest.fixture(scope="module")
-def replicated():
-    with (
-        postgres.throwaway_server(settings=postgres.REPLICATED) as primary,
-        postgres.throwaway_replica(primary) as replica,
-    ):
-        yield primary, replica
+def replicated(schema_dump):
+    with postgres.throwaway_server(settings=postgres.REPLICATED) as primary:
+        postgres.load_dump(primary, schema_dump)
+        with postgres.throwaway_replica(primary) as replica:
+            yield primary, replica
 
 
 @pytest.fixture(scope="module")

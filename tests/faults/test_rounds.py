@@ -21,8 +21,8 @@ FAULTS = (
 )
 
 
-def test_faults_lose_double_and_halve_nothing_and_the_check_would_tell(tmp_path):
-    with rounds.deployment(tmp_path, seed=1) as running:
+def test_faults_lose_double_and_halve_nothing_and_the_check_would_tell(tmp_path, schema_dump):
+    with rounds.deployment(tmp_path, seed=1, dump=schema_dump) as running:
         report = rounds.run_rounds(running, len(FAULTS), FAULTS)
         assert report.is_clean, report
         assert report.statuses["201"] > len(report.recoveries)

@@ -1,7 +1,7 @@
 """A process of the service for tests of faults: threads of its own, and a database that tests may stop.
 
-``python -m tests.faults.web_process PORT`` migrates the database, prints the secrets of an API application
-and of an administrator, a line of JSON each, and serves until it is killed.
+``python -m tests.faults.web_process PORT`` prints the secrets of an API application and of an administrator, a
+line of JSON each, and serves until it is killed. The database is a migrated one.
 """
 
 import sys
@@ -24,7 +24,6 @@ class QuietHandler(WSGIRequestHandler):
 
 if __name__ == "__main__":
     port = int(sys.argv[1])
-    call_command("migrate", verbosity=0)
     call_command("create_api_application", "Fault tests", json=True)
     call_command("create_staff_login", "ada@example.org", json=True)
     sys.stdout.flush()
