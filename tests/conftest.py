@@ -101,7 +101,7 @@ def django_db_setup(django_db_setup, django_db_blocker, store_schema):
 
 @pytest.fixture(scope="session")
 def schema_dump(django_db_setup, store_schema):
-    """What pg_dump has written of a migrated database, for other servers of a test: to migrate takes 6 s of CPU."""
+    """A migrated database as pg_dump writes it, for servers of a test: to migrate takes 6 s of CPU."""
     return store_schema()
 
 

@@ -121,8 +121,8 @@ def running(
 
 def load_dump(url: str, dump: Path) -> None:
     """Bring what pg_dump has written into an empty database."""
-    psql = [find_programs(usual_places()) / "psql", "--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1"]
-    command = [*psql, f"--dbname={url}", f"--file={dump}"]
+    command: list[str | Path] = [find_programs(usual_places()) / "psql", f"--dbname={url}", f"--file={dump}"]
+    command += ["--quiet", "--no-psqlrc", "--set=ON_ERROR_STOP=1"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=plain_environment())
 
 

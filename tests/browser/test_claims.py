@@ -262,34 +262,6 @@ def test_a_hundred_lines_can_be_worked_on(open_window, scene):
     assert text_of(page, "sum") == "7,075.05"
 
 
-def test_no_page_of_funding_scrolls_sideways_on_a_telephone_or_a_desktop(open_window, scene):
-    claim = a_claim(contact=scene.mia, provider=scene.harbour, start_date=scene.day, end_date=scene.day)
-    approved = a_claim(
-        contact=scene.mia, provider=scene.harbour, start_date=scene.day, end_date=scene.day,
-        funding_status="Approved",
-    )  # fmt: skip
-    provider_invoice = scene.provider_invoice("INV-1")
-    page = open_window()
-    for address in (
-        "claim/",
-        "claim/?status=OnHold",
-        f"claim/add/?provider_invoice={provider_invoice.pk}",
-        f"claim/{claim.pk}/change/",
-        f"claim/{approved.pk}/change/",
-        f"claim/{claim.pk}/do/hold/",
-        "invoice/add/",
-        "providerinvoice/",
-        f"providerinvoice/{provider_invoice.pk}/change/",
-    ):
-        page.set_viewport_size({"width": 390, "height": 844})
-        page.goto(f"/admin/funding/{address}")
-        for width in (390, 1280):
-            page.set_viewport_size({"width": width, "height": 844})
-            wider = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
-            assert wider <= 0, (address, width)
-    assert (page.errors, page.elsewhere) == ([], [])
-
-
 def test_a_claim_on_paper_has_its_number_and_no_menu_nor_buttons(open_window, scene):
     claim = a_claim(contact=scene.mia, provider=scene.harbour)
     page = open_window()

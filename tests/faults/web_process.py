@@ -1,7 +1,7 @@
 """A process of the service for tests of faults: threads of its own, and a database that tests may stop.
 
-``python -m tests.faults.web_process PORT`` prints the secrets of an API application and of an administrator, a
-line of JSON each, and serves until it is killed. The database is a migrated one.
+``python -m tests.faults.web_process PORT`` prints the secrets of an API application and of an administrator,
+a line of JSON each, and serves until it is killed. The database is a migrated one.
 """
 
 import sys
