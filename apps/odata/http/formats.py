@@ -262,11 +262,12 @@ class ODataContentNegotiation(BaseContentNegotiation):
         is_read = action in getattr(view, "negotiated_actions", ())
         if not is_read and action not in ("create", "update"):
             return renderer, str(renderer.media_type)
+        by_format = {str(each.format): each for each in renderers}
         requested = view.query_options.format
         if requested is None and accept:
-            requested = preferred_media_type(accept, tuple(str(each.format) for each in renderers), is_read)
+            requested = preferred_media_type(accept, tuple(by_format), is_read)
         if requested is not None and is_read:
-            renderer = next(each for each in renderers if each.format == requested.format)
+            renderer = by_format[requested.format]
         if requested is not None and isinstance(renderer, ODataJSONRenderer):
             renderer.choose(requested)
         return renderer, str(renderer.media_type)

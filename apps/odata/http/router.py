@@ -73,8 +73,19 @@ class ODataRouter(SimpleRouter):
     #: Whether the text of a key is valid is decided by ``ODataViewSet.read_key``.
     key_patterns = (r"/(?P<key>[^/()$]+)", r"\((?P<key>[^/()]*)\)")
 
+    #: The addresses that most requests have come first.
     routes = [
         Route(r"^{prefix}/?$", {"get": "list", "post": "create"}, "{basename}-list", False, {}),
+        *(
+            Route(
+                rf"^{{prefix}}{key}/?$",
+                {"get": "retrieve", "put": "update", "patch": "partial_update", "delete": "destroy"},
+                "{basename}-detail",
+                True,
+                {},
+            )
+            for key in key_patterns
+        ),
         Route(
             r"^{prefix}/\$count/?$",
             {"get": "count"},
@@ -95,13 +106,6 @@ class ODataRouter(SimpleRouter):
             for key in key_patterns
             for route in (
                 DynamicRoute(rf"^{{prefix}}{key}/{{url_path}}/?$", "{basename}-{url_name}", True, {}),
-                Route(
-                    rf"^{{prefix}}{key}/?$",
-                    {"get": "retrieve", "put": "update", "patch": "partial_update", "delete": "destroy"},
-                    "{basename}-detail",
-                    True,
-                    {},
-                ),
                 Route(
                     rf"^{{prefix}}{key}/(?P<members>.+/\$(?:count|value))/?$",
                     {"get": "member_text"},
