@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.browser.test_back_office import overflow
+from tests.browser.test_accessibility import overflow
 from tests.people.records import PASSWORD
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
