@@ -422,7 +422,6 @@ API_IDEMPOTENCY_SECONDS = env.int("API_IDEMPOTENCY_SECONDS", 24 * 3600)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "apps.access.authentication.BatchAuthentication",
         "apps.access.authentication.BearerAuthentication",
         "apps.access.authentication.BasicAuthentication",
         "apps.access.authentication.StaffSessionAuthentication",

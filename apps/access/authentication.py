@@ -10,6 +10,7 @@ import re
 import uuid
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from rest_framework.authentication import BaseAuthentication
@@ -20,6 +21,7 @@ from apps.access.callers import (
     READ,
     WRITE,
     ApplicationCaller,
+    Limits,
     StaffCaller,
     hash_secret,
     secret_matches,
@@ -30,7 +32,6 @@ from apps.core import history
 from apps.odata import clock
 from apps.odata.batched_queries import by_name
 from apps.odata.errors import Forbidden, Unauthenticated
-from apps.odata.http.batch.batched_request import BatchedRequest
 
 #: The schemes that are accepted, named with every 401 (RFC 9110, 11.6.1).
 CHALLENGES = 'Bearer realm="api", Basic realm="api", charset="UTF-8"'
@@ -86,14 +87,6 @@ class BearerAuthentication(ApiAuthentication):
     def authenticate(self, request: Request) -> tuple[Any, ApplicationCaller] | None:
         token = authorization(request, "bearer")
         return None if token is None else self.accept(request, find_application_by_token(token))
-
-
-class BatchAuthentication(ApiAuthentication):
-    """The caller of a batch, for the requests in it."""
-
-    def authenticate(self, request: Request) -> tuple[Any, ApplicationCaller] | None:
-        batched = request._request
-        return (NO_USER, batched.caller) if isinstance(batched, BatchedRequest) else None
 
 
 class BasicAuthentication(ApiAuthentication):
@@ -203,6 +196,10 @@ def caller_from_row(
     token_scope: str | None = None,
 ) -> ApplicationCaller:
     scopes = (scope,) if token_scope is None or token_scope == scope else (scope, token_scope)
+    limits = Limits(
+        settings.API_REQUESTS_PER_MINUTE if per_minute is None else per_minute,
+        settings.API_REQUESTS_PER_DAY if per_day is None else per_day,
+    )
     # SQLite stores a guid as text.
     key = guid if isinstance(guid, uuid.UUID) else uuid.UUID(guid)
-    return ApplicationCaller(key, name, tuple(map(split_scope, scopes)), per_minute, per_day)
+    return ApplicationCaller(key, name, tuple(map(split_scope, scopes)), limits)

@@ -115,6 +115,9 @@ class Limits:
     per_day: int
 
 
+NO_LIMITS = Limits(0, 0)
+
+
 @dataclass(slots=True)
 class ApplicationCaller:
     """An API application.
@@ -128,21 +131,12 @@ class ApplicationCaller:
     guid: uuid.UUID
     name: str
     scopes: tuple[frozenset[str], ...]
-    requests_per_minute: int | None = None
-    requests_per_day: int | None = None
+    limits: Limits = NO_LIMITS
     has_token: bool = True
 
     @property
     def identity(self) -> str:
         return f"application:{self.guid.hex}"
-
-    @property
-    def limits(self) -> Limits:
-        minute, day = self.requests_per_minute, self.requests_per_day
-        return Limits(
-            settings.API_REQUESTS_PER_MINUTE if minute is None else minute,
-            settings.API_REQUESTS_PER_DAY if day is None else day,
-        )
 
     def may(self, right: str, entity_set: EntitySet) -> bool:
         if right == WRITE and not self.has_token:

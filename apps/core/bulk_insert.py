@@ -34,11 +34,13 @@ class WrittenColumns:
     """The columns of a table that rows are written to; ``statement`` inserts one row.
 
     Rows may lack normalised texts and columns that have a default: the last ``fields``, by ``makers``.
+    ``adapters`` make of the values of each column that are not null what the driver takes.
     """
 
     table: str
     fields: tuple[models.Field, ...]
     makers: tuple[ValueMaker, ...]
+    adapters: tuple[Adapter | None, ...]
     statement: str
 
 
@@ -75,7 +77,7 @@ class WriteBatch:
         Columns that are not named get the field's default, normalised columns the form of their text, keys
         that the database numbers their number. The rows are taken when the batch is sent.
         """
-        written = find_columns(model, tuple(columns))
+        written = find_columns(model, tuple(columns), connection.vendor)
         if makers := written.makers:
             rows = ((*row, *[make(row) for make in makers]) for row in rows)
         self.writes.append(Insert(written, rows))
@@ -119,7 +121,7 @@ def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterabl
 
 
 @lru_cache(maxsize=256)
-def find_columns(model: type[models.Model], columns: tuple[str, ...]) -> WrittenColumns:
+def find_columns(model: type[models.Model], columns: tuple[str, ...], vendor: str) -> WrittenColumns:
     """The columns that rows with these attributes (``client_id``) are written to."""
     fields = {field.attname: field for field in model._meta.concrete_fields}
     makers: dict[str, ValueMaker] = {}
@@ -134,7 +136,9 @@ def find_columns(model: type[models.Model], columns: tuple[str, ...]) -> Written
     written = tuple(fields[name] for name in (*columns, *makers))
     table, places = model._meta.db_table, ", ".join(["%s"] * len(written))
     statement = f"INSERT INTO {connection.ops.quote_name(table)} ({column_list(written)}) VALUES ({places})"  # noqa: S608  our own names
-    return WrittenColumns(table, written, tuple(makers.values()), statement)
+    adapter_of = postgresql_adapter if vendor == "postgresql" else sqlite_adapter
+    adapters = tuple(adapter_of(final_field(field)) for field in written)
+    return WrittenColumns(table, written, tuple(makers.values()), adapters, statement)
 
 
 def normalised_maker(field: Any, position: int) -> ValueMaker:
@@ -159,9 +163,7 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
                 waiting.append(write)
                 continue
             columns = write.columns
-            rows = adapt_rows(
-                write.rows, [Jsonb if isinstance(f, models.JSONField) else None for f in columns.fields]
-            )
+            rows = adapt_rows(write.rows, columns.adapters)
             first = list(islice(rows, FEW + 1))
             if len(first) <= FEW:
                 label = first_words(columns.statement)
@@ -189,6 +191,10 @@ def first_words(sql: str) -> str:
     return sql.replace('"', "").partition("(")[0].partition("%")[0].strip()
 
 
+def postgresql_adapter(field: models.Field) -> Adapter | None:
+    return Jsonb if isinstance(field, models.JSONField) else None
+
+
 # --- SQLite ---------------------------------------------------------------------------------------------
 
 
@@ -198,15 +204,13 @@ def send_to_sqlite(writes: Sequence[Statement | Insert]) -> None:
             if isinstance(write, Statement):
                 cursor.execute(write.sql, write.params)
                 continue
-            adapters = [sqlite_adapter(field) for field in write.columns.fields]
-            if rows := list(adapt_rows(write.rows, adapters)):
+            if rows := list(adapt_rows(write.rows, write.columns.adapters)):
                 cursor.executemany(write.columns.statement, rows)
 
 
 def sqlite_adapter(field: models.Field) -> Adapter | None:
     """What makes of a value that is not null what Django itself stores."""
-    # Taken once: the connection is looked up by thread whenever it is named.
-    field, operations = final_field(field), connection.ops
+    operations = connection.ops  # taken once: the connection is looked up by thread whenever it is named
     if isinstance(field, models.UUIDField):
         return attrgetter("hex")
     # Few moments and days are many rows': the moment of the write is in each of them.

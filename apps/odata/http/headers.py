@@ -22,14 +22,6 @@ _LATEST_VERSIONS = re.compile(r"[4-9]\.[0-9]{1,2}")
 _SENT_VERSIONS = re.compile(r"4\.[0-9]{1,2}")
 
 
-def check_odata_version(request: HttpRequest) -> None:
-    """Refuse a client that reads or sends no version 4 (OData 4.01, Protocol 8.1.5 and 8.2.7)."""
-    for name, versions in (("OData-MaxVersion", _LATEST_VERSIONS), ("OData-Version", _SENT_VERSIONS)):
-        version = request.META.get(f"HTTP_{name.upper().replace('-', '_')}", "").partition(";")[0].strip()
-        if version and not versions.fullmatch(version):
-            raise BadQuery(f"{name} {version[:20]!r} is not served; 4.0 and 4.01 are.", target=name)
-
-
 def reads_version_401(request: HttpRequest) -> bool:
     """Whether the client names 4.01 or a later version as the latest that it reads."""
     version = request.headers.get("OData-MaxVersion", "").partition(";")[0].strip()
@@ -37,7 +29,7 @@ def reads_version_401(request: HttpRequest) -> bool:
 
 
 def requested_version(request: HttpRequest) -> str:
-    """The version that the header or the address names, else 2.0; ``check_version`` refuses what is wrong."""
+    """The version that the header or the address names, else 2.0; ``check_versions`` refuses others."""
     named, query = request.META.get("HTTP_API_VERSION"), request.META.get("QUERY_STRING", "")
     if named is None and "version" in query.lower():
         with suppress(BadQuery):
@@ -49,10 +41,11 @@ def requested_version(request: HttpRequest) -> str:
 _VERSION_PARAMETERS = ("version", "api-version")
 
 
-def check_version(options: QueryOptions, request: HttpRequest, served: str) -> None:
-    """Refuse another version in ``version``, ``api-version`` or the header (decisions.md 3).
+def check_versions(options: QueryOptions, request: HttpRequest, served: str) -> None:
+    """Refuse other versions of the interface than the one ``served``, which ``requested_version`` found.
 
-    ``served`` is the one that ``requested_version`` found.
+    They are named in ``version``, ``api-version`` or the header (decisions.md 3). And refuse a client that
+    reads or sends no version 4 of OData (4.01, Protocol 8.1.5 and 8.2.7).
     """
     sources = (
         options.service.get("version"),
@@ -60,8 +53,6 @@ def check_version(options: QueryOptions, request: HttpRequest, served: str) -> N
         request.META.get("HTTP_API_VERSION"),
     )
     versions = {text for text in sources if text is not None}
-    if not versions:
-        return
     if len({_SPELLINGS.get(text, text) for text in versions}) > 1:
         raise BadQuery("The header and the parameter name different versions.", code="AmbiguousApiVersion")
     if not versions <= _SPELLINGS.keys():
@@ -69,8 +60,12 @@ def check_version(options: QueryOptions, request: HttpRequest, served: str) -> N
             f"Version {versions.pop()[:20]!r} is not served; {' and '.join(VERSIONS)} are.",
             code="UnsupportedApiVersion",
         )
-    if _SPELLINGS[versions.pop()] != served:
+    if versions and _SPELLINGS[versions.pop()] != served:
         raise BadQuery("Name the version in the header or the address.", code="AmbiguousApiVersion")
+    for name, served_here in (("OData-MaxVersion", _LATEST_VERSIONS), ("OData-Version", _SENT_VERSIONS)):
+        version = request.META.get(f"HTTP_{name.upper().replace('-', '_')}", "").partition(";")[0].strip()
+        if version and not served_here.fullmatch(version):
+            raise BadQuery(f"{name} {version[:20]!r} is not served; 4.0 and 4.01 are.", target=name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,7 @@ from apps.odata.http.formats import ODataContentNegotiation, ODataJSONRenderer
 from apps.odata.http.headers import (
     Preferences,
     add_protocol_headers,
-    check_odata_version,
-    check_version,
+    check_versions,
     read_preferences,
     requested_version,
 )
@@ -38,8 +37,8 @@ class ODataView(APIView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """As DRF's, but the caller is checked first: nobody else learns what is wrong with a request."""
         sent = request._request
-        if isinstance(sent, BatchedRequest):
-            self.base_url = sent.base_url
+        if isinstance(sent, BatchedRequest):  # its batch has been authenticated
+            self.base_url, request.user, request.auth = sent.base_url, sent.user, sent.caller
         else:
             self.base_url = f"{sent.scheme}://{sent.get_host()}{get_script_prefix()}api/"
         self.format_kwarg = None
@@ -84,8 +83,7 @@ class ODataView(APIView):
     @cached_property
     def query_options(self) -> QueryOptions:
         options = parse_options(self.query_string, self.own_options)
-        check_version(options, self.request, self.version)
-        check_odata_version(self.request)
+        check_versions(options, self.request, self.version)
         return options
 
     def refuse_plain_filters(self) -> None:

@@ -73,6 +73,8 @@ class ODataViewSet(GenericViewSet, ODataView):
     negotiated_actions = ("list", "list_references", "query", "retrieve", "member")
     filter_backends = (ODataFilterBackend, PlainFilterBackend)
     pagination_class = KeysetPagination
+    #: The collection in context URLs where it lies in a record: ``Claim({key})/LineItems``.
+    context = ""
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
         """As DRF's, without the methods that are of version 2.1 only where that is not asked for."""
@@ -95,11 +97,6 @@ class ODataViewSet(GenericViewSet, ODataView):
     @cached_property
     def entity_set(self) -> EntitySet:
         return get_service(self.version).by_resource[self.resource]
-
-    @cached_property
-    def context(self) -> str:
-        """The collection in context URLs: ``Claim``, or in a record ``Claim({key})/LineItems``."""
-        return str(self.entity_set.name)
 
     @cached_property
     def address(self) -> str:
@@ -150,7 +147,8 @@ class ODataViewSet(GenericViewSet, ODataView):
         removed: Sequence[str] = (),
     ) -> RenderedRecords:
         """The data of a response: the records that a reader has read, or with ``bare`` the one record."""
-        context = f"{self.context}{reader.select_list}{'/$entity' if bare else ''}"
+        collection = self.context or str(self.entity_set.name)
+        context = f"{collection}{reader.select_list}{'/$entity' if bare else ''}"
         if self.query_options.only_references:
             context = "$ref" if bare else "Collection($ref)"
         return RenderedRecords(
@@ -158,7 +156,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             context,
             records,
             self.entity_set.type,
-            self.context,
+            collection,
             bare,
             count,
             links or {},

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from apps.odata.query.stored_values import QUOTIENT_DIGITS, datetime_json, stored_etag, value_json
+from apps.odata.query.stored_values import QUOTIENT_DIGITS, read_datetime, stored_etag, value_json
 
 #: A length that no text reaches.
 MAX_TEXT_LENGTH = 2**30
@@ -22,7 +22,7 @@ def register_functions(sender: Any, connection: Any, **_: Any) -> None:
         for name, function in functions.items():
             driver.create_function(name, arguments, function, deterministic=True)
     driver.create_window_function("odata_sum", 1, DecimalSum)
-    driver.create_function("odata_datetime", 1, datetime_json, deterministic=False)
+    driver.create_function("odata_datetime", 1, read_datetime, deterministic=False)
     driver.create_function("odata_json", 3, value_json, deterministic=False)
     driver.create_function("odata_etag", 1, stored_etag, deterministic=True)
 

@@ -40,8 +40,10 @@ def read_value(kind: ValueKind, scale: int | None, stored: Any) -> Any:
     return stored if isinstance(stored, str) else stored.isoformat()
 
 
-def read_datetime(stored: dt.datetime | str) -> str:
+def read_datetime(stored: dt.datetime | str | None) -> str | None:
     """A time in the current zone; as in PostgreSQL's JSON, the fraction has no trailing zeros."""
+    if stored is None:
+        return None
     if isinstance(stored, str):
         stored = dt.datetime.fromisoformat(stored)
     if stored.tzinfo is None:  # SQLite's
@@ -71,11 +73,6 @@ def make_etag(modified: dt.datetime) -> str:
 
 
 # --- functions of SQLite: what PostgreSQL renders in SQL ------------------------------------------------
-
-
-def datetime_json(stored: str | None) -> str | None:
-    """A stored UTC time as the JSON of an Edm.DateTimeOffset in the current zone."""
-    return None if stored is None else f'"{read_datetime(stored)}"'
 
 
 def value_json(kind: str, scale: int | None, stored: Any) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, SetNavigation, StructuredType
@@ -34,7 +34,7 @@ class Projection:
     all_computed: dict[str, Operand] = field(default_factory=dict)
     references: EntitySet | None = None
 
-    @property
+    @cached_property
     def select_list(self) -> str:
         """The select list of the context URL (``(BusinessName,Address/Suburb,KeyContact())``)."""
         return f"({','.join(self.context)})" if self.context else ""

@@ -429,7 +429,7 @@ class SQLiteDialect(PostgreSQLDialect):
             pieces = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
             return "'\"'||" + "||'-'||".join(f"substr({column},{at},{n})" for at, n in pieces) + "||'\"'"
         if edm.name == "Edm.DateTimeOffset":
-            return f"odata_datetime({column})"
+            return f"'\"'||odata_datetime({column})||'\"'"
         if edm.name == "Edm.Date":
             return f"'\"'||{column}||'\"'"
         if edm.name == "Edm.Decimal":

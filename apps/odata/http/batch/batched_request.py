@@ -32,12 +32,13 @@ _OWN_HEADERS = frozenset(
 class BatchedRequest(WSGIRequest):
     """A request that came in a batch.
 
-    ``caller`` and ``base_url`` are the batch's. ``request_id`` is too, so that history and log have one.
+    ``user``, ``caller`` and ``base_url`` are the batch's. ``request_id`` is too, so that history and log have
+    one.
     """
 
     def __init__(self, environ: dict[str, Any], batch: Request, caller: Any) -> None:
         super().__init__(environ)
-        self.caller = caller
+        self.user, self.caller = batch.user, caller
         self.base_url: str = batch.parser_context["view"].base_url
         self.request_id: str = batch._request.request_id  # type: ignore[attr-defined]
 
