@@ -164,10 +164,11 @@ def find_application_by_token(token: str) -> ApplicationCaller | None:
     The token is looked up by its hash. How far two hashes agree reveals nothing about a token, so the
     comparison in the index need not be in constant time.
     """
+    digest = hash_secret(token)
     database = connections[DEFAULT_DB_ALIAS]  # looked up once: ``connection`` does so for each attribute
     with database.cursor() as cursor:
         now = database.ops.adapt_datetimefield_value(clock.now())
-        cursor.execute(by_name(database, "find token", _BY_BEARER), [hash_secret(token), now])
+        cursor.execute(by_name(database, "find token", _BY_BEARER), [digest, now])
         row = cursor.fetchone()
     if row is None:
         return None

@@ -173,7 +173,7 @@ def make_messages(webhook: Webhook, entity_set: EntitySet, caller: ApplicationCa
             more = store_position(webhook, page.next_token or page.delta_token, body) and more
         if webhook.includes_records and page.records:
             with history.as_author(history.Author("API", application=webhook.application.name)):
-                READ_LOG.log_records(entity_set, page.records, b"", is_list=True, has_others=False)
+                READ_LOG.log_records(entity_set, page.records, (), is_list=True, has_others=False)
 
 
 def store_position(webhook: Webhook, position: str, body: str = "") -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import IO, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -73,7 +73,7 @@ def table_of(
     filter_option = {"$filter": condition} if condition else {}
     options = parse_options(urlencode({**filter_option, **select_and_expand(names)}, safe="$/(),;=*"))
     filtered = filter_rows(entity_set, records, options)
-    log_export(filtered, without_values(f"$filter={quote(condition)}".encode()) if condition else "")
+    log_export(filtered, without_values([("$filter", condition)]) if condition else "")
     reader = JsonReader(entity_set, filtered, options)
     wanted = columns(entity_set.type, reader.projection.selection, item_list_of(entity_set.type))
     # $select answers keys as well, which a file has only where somebody chose them.

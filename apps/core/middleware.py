@@ -106,8 +106,9 @@ class SettingsMiddleware:
         # Python has codecs of other things than texts, such as base64; Django would take one for a form's.
         if request.encoding and codecs.lookup(request.encoding).name not in TEXT_ENCODINGS:
             return error_response(UnsupportedMediaType("Texts are sent in UTF-8."), request)
+        zone = Subscriber.current().time_zone
         with clock.time_limit(settings.DATABASE_STATEMENT_SECONDS):
-            clock.activate_zone(Subscriber.current().time_zone)
+            clock.activate_zone(zone)
             return self.get_response(request)
 
 

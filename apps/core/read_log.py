@@ -20,7 +20,7 @@ from apps.core import history
 from apps.core.bulk_insert import bulk_insert
 from apps.odata import clock
 from apps.odata.declaration.schema import EntitySet
-from apps.odata.query.options import parameters
+from apps.odata.http.read_log import Query
 
 logger = logging.getLogger(__name__)
 
@@ -82,19 +82,19 @@ class ReadLog:
     # --- reads of the interface (``odata.http.read_log``)
 
     def log_records(
-        self, entity_set: EntitySet, records: Sequence[str], query: bytes, *, is_list: bool, has_others: bool
+        self, entity_set: EntitySet, records: Sequence[str], query: Query, *, is_list: bool, has_others: bool
     ) -> None:
         if is_logged(entity_set.model):
             kind = "List" if is_list else "Record"
             keys = rendered_keys(entity_set, records, has_others)
             self.add(entity_set.model, kind, len(records), keys, without_values(query))
 
-    def log_key(self, entity_set: EntitySet, key: Any, query: bytes) -> None:
+    def log_key(self, entity_set: EntitySet, key: Any, query: Query) -> None:
         if is_logged(entity_set.model):
             self.add(entity_set.model, "Record", 1, key_bytes(key), without_values(query))
 
     def log_stream(
-        self, entity_set: EntitySet, records: Iterator[str], query: bytes, *, has_others: bool
+        self, entity_set: EntitySet, records: Iterator[str], query: Query, *, has_others: bool
     ) -> Iterator[str]:
         if not is_logged(entity_set.model):
             return records
@@ -186,28 +186,28 @@ def rendered_keys(entity_set: EntitySet, records: Sequence[str], has_others: boo
         return b""
     start = records[0].find(mark) + len(mark) + 1
     is_guid = isinstance(entity_set.model._meta.pk, models.UUIDField)
+    # In most answers the key stands at the same place in every record.
+    texts = [record[start : start + 36] for record in records]
     try:
-        # In most answers the key stands at the same place in every record.
-        keys = bytes.fromhex("".join([record[start : start + 36] for record in records]).replace("-", ""))
+        keys = bytes.fromhex("".join(texts).replace("-", ""))
     except ValueError:
         keys = b""
     if not is_guid or len(keys) != KEY_BYTES * len(records):
         found = [_KEY.match(record, record.find(mark) + len(mark)) for record in records]
-        keys = join_keys([UUID(each[1]) if is_guid else each[1] for each in found if each])
+        texts = [each[1] for each in found if each]
+        keys = join_keys([UUID(text) if is_guid else text for text in texts])
     if has_others:
-        own = set(split_keys(keys))
-        texts = {guid for record in records for guid in _GUID.findall(record)}
-        guids = {bytes.fromhex(text.replace("-", "")) for text in texts} - own
-        if len(own) + len(guids) <= MAX_KEYS:
-            keys += b"".join(sorted(guids))
+        others = {guid for record in records for guid in _GUID.findall(record)}.difference(texts)
+        if len(texts) + len(others) <= MAX_KEYS:
+            keys += bytes.fromhex("".join(sorted(others)).replace("-", ""))
     return keys
 
 
-def without_values(query: bytes) -> str:
-    """A query string with ``?`` for each value: what was asked, and nothing about anybody."""
+def without_values(query: Query) -> str:
+    """The text of a query with ``?`` for each value: what was asked, and nothing about anybody."""
     return "&".join(
         f"{name}={_VALUE.sub('?', value) if name.lower().removeprefix('$') in EXPRESSIONS else '?'}"
-        for name, value in parameters(query)
+        for name, value in query
     )
 
 

@@ -17,7 +17,6 @@ from apps.odata.delta.reader import DeltaPage, DeltaReader
 from apps.odata.delta.tokens import DeltaToken, query_digest, read_token
 from apps.odata.errors import BadQuery
 from apps.odata.http.headers import reads_version_401
-from apps.odata.query.options import parameters
 from apps.odata.read.reader import JsonReader, filter_rows
 
 #: What reads the records of a page, or the rows that are made of them.
@@ -133,6 +132,6 @@ class KeysetPagination(BasePagination):
         left_out = _OPTIONS_OF_A_PAGE.union(others)
         return [
             (name, value)
-            for name, value in parameters(self.view.query_string)
+            for name, value in self.view.query_options.parameters
             if name.lower().removeprefix("$") not in left_out
         ]

@@ -9,23 +9,25 @@ from django.utils.module_loading import import_string
 
 from apps.odata.declaration.schema import EntitySet
 
+Query = Sequence[tuple[str, str]]
+
 
 class ReadLog(Protocol):
-    """Takes note of reads. ``query`` is the query string as it was sent.
+    """Takes note of reads. ``query`` are the (name, value) pairs of the query string, decoded.
 
     ``has_others``: records of other sets may be expanded in the JSON of the records.
     """
 
     def log_records(
-        self, entity_set: EntitySet, records: Sequence[str], query: bytes, *, is_list: bool, has_others: bool
+        self, entity_set: EntitySet, records: Sequence[str], query: Query, *, is_list: bool, has_others: bool
     ) -> None:
         """Take note of records, each the text of its JSON."""
 
-    def log_key(self, entity_set: EntitySet, key: Any, query: bytes) -> None:
+    def log_key(self, entity_set: EntitySet, key: Any, query: Query) -> None:
         """Take note of a record of which an address shows a part."""
 
     def log_stream(
-        self, entity_set: EntitySet, records: Iterator[str], query: bytes, *, has_others: bool
+        self, entity_set: EntitySet, records: Iterator[str], query: Query, *, has_others: bool
     ) -> Iterator[str]:
         """The same records, which are taken note of while they are read."""
 

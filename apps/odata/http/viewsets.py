@@ -187,7 +187,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             raise BadQuery("What $compute and $ref make is served in JSON.", target="$format")
         reader = self.reader(rows, self.query_options)
         stream = read_log.log_stream(
-            self.entity_set, reader.stream(), self.query_string, has_others=self.expands_others
+            self.entity_set, reader.stream(), self.query_options.parameters, has_others=self.expands_others
         )
         response = StreamingHttpResponse(
             renderer.stream(self.entity_set.type, reader.projection.selection, stream),
@@ -203,9 +203,8 @@ class ODataViewSet(GenericViewSet, ODataView):
         return any(item.name != "*" for item in self.query_options.expand)
 
     def log_records(self, records: Sequence[str], is_list: bool = False) -> None:
-        read_log.log_records(
-            self.entity_set, records, self.query_string, is_list=is_list, has_others=self.expands_others
-        )
+        query = self.query_options.parameters
+        read_log.log_records(self.entity_set, records, query, is_list=is_list, has_others=self.expands_others)
 
     def query(self, request: Request) -> HttpResponseBase:
         """``POST /{set}/$query``: as GET, for queries that are too long for an address."""
@@ -274,7 +273,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             self.choose_references(address.path)
         response = self.respond_member(request, address)
         if address.ending != "$count":
-            read_log.log_key(owner, record_key, self.query_string)
+            read_log.log_key(owner, record_key, self.query_options.parameters)
         return response
 
     def respond_member(self, request: Request, address: MemberAddress) -> HttpResponseBase:

@@ -100,7 +100,7 @@ class QueryOptions(NestedOptions):
 
     ``aliases`` maps ``@name`` to its value. ``service`` holds
     the service's own parameters by their documented spelling, ``plain`` all others: filters as
-    ``(name, value)``, in their order.
+    ``(name, value)``, in their order. ``parameters`` are all pairs as they were sent, decoded.
     """
 
     apply: Pipeline | None = None
@@ -110,6 +110,7 @@ class QueryOptions(NestedOptions):
     aliases: Mapping[str, Literal] = field(default_factory=dict)
     service: Mapping[str, str] = field(default_factory=dict)
     plain: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
 
 def parse_options(query_string: bytes | str, ignored: tuple[str, ...] = ()) -> QueryOptions:
@@ -130,7 +131,8 @@ def parse_query_string(query_string: bytes, ignored: tuple[str, ...]) -> QueryOp
     aliases: dict[str, Literal] = {}
     service: dict[str, str] = {}
     plain: dict[str, str] = {}
-    for name, value in parameters(query_string):
+    sent = tuple(parameters(query_string))
+    for name, value in sent:
         lower = name.lower()
         option = lower.removeprefix("$")
         if option in ignored:
@@ -148,7 +150,8 @@ def parse_query_string(query_string: bytes, ignored: tuple[str, ...]) -> QueryOp
             add_once(plain, name, value, name)
     if "compute" in options:
         substitute_computed(options)
-    return QueryOptions(**options, aliases=aliases, service=service, plain=tuple(plain.items()))
+    others = tuple(plain.items())
+    return QueryOptions(**options, aliases=aliases, service=service, plain=others, parameters=sent)
 
 
 remembered_options = lru_cache(maxsize=256)(parse_query_string)
