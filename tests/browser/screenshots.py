@@ -3,6 +3,7 @@
 ``./run screenshots http://127.0.0.1:8000`` with the environment of that service (its database).
 """
 
+import datetime as dt
 import io
 import os
 import sys
@@ -21,17 +22,21 @@ COLOURS = 128
 
 
 def pages():
-    """(name, address, width, whether in the dark) of each picture; records are the newest of their kind."""
+    """(name, address, width, whether in the dark) of each picture, of records that have something to show."""
     from apps.engagements.models import ClientEngagement
     from apps.funding.models import Claim, ProviderInvoice
+    from apps.odata import clock
     from apps.people.models import Role
 
     def newest(model, **filters):
         return model.objects.filter(**filters).order_by("-pk").first().pk
 
     waiting = newest(Claim, funding_status="AwaitingStaffApproval", archive_date=None)
-    plan = ClientEngagement.objects.filter(archive_date=None).order_by("-pk").first()
-    received = newest(ProviderInvoice, is_claimed=False, archive_date=None, contact__isnull=False)
+    halfway = clock.today() - dt.timedelta(days=180)
+    plans = ClientEngagement.objects.filter(archive_date=None, plan_start_date__lte=halfway)
+    plan = plans.order_by("-plan_start_date", "-pk").first()
+    with_document = {"document__file_name__endswith": ".pdf", "contact__isnull": False}
+    received = newest(ProviderInvoice, is_claimed=False, archive_date=None, **with_document)
     participant = f"people/contact/{plan.participant_id}/overview/"
     return (
         ("home", "", WIDTH, False),
