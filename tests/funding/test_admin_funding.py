@@ -122,7 +122,7 @@ def test_overlapping_prices_are_refused_on_their_row(client, ada, entry):
     answer = client.post(address, form_with_prices(page, **{f"{place}-end_date": "2026-07-01"}))
     assert answer.status_code == 200
     refused = [form.errors for form in inline_of(answer).forms if form.errors]
-    assert refused == [{"start_date": ["Another National price holds from 2025-07-01 to 2026-07-01."]}]
+    assert refused == [{"start_date": ["Another National price holds from 01/07/2025 to 01/07/2026."]}]
     assert Price.objects.filter(entry=entry, end_date=END_OF_JUNE).exists()
 
 

@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from django import forms
@@ -19,6 +20,7 @@ from apps.odata.write.drafts import Draft, Issue
 EMPTY: tuple[Any, ...] = (None, "", [])
 #: The fields with the warnings that were shown, and the button that confirms them.
 CONFIRMED, SAVE_ANYWAY = "confirmed", "_save_anyway"
+ISO_DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 #: Sent by ``record_form.js`` with a form that is shown again after signing in.
 RESTORED = "_restored"
 
@@ -87,10 +89,10 @@ class RecordForm(forms.ModelForm):
         self.refuse_other_version(cleaned.get("opened_version"))
         draft = self.draft()
         for issue in self.record_admin.find_issues(draft):
-            self.add_issue(issue)
+            self.add_issue(with_local_days(issue))
         if not self.errors:
-            self.warnings += self.record_admin.find_warnings(draft)
-            self.to_confirm += self.record_admin.find_warnings_to_confirm(draft)
+            self.warnings += map(with_local_days, self.record_admin.find_warnings(draft))
+            self.to_confirm += map(with_local_days, self.record_admin.find_warnings_to_confirm(draft))
         return cleaned
 
     def is_valid(self) -> bool:
@@ -155,6 +157,11 @@ class RecordForm(forms.ModelForm):
             formats.date_format(timezone.localtime(self.instance.modify_date), "DATETIME_FORMAT"),
         )
         self.add_error(None, forms.ValidationError(message, code="Stale"))
+
+
+def with_local_days(issue: Issue) -> Issue:
+    """The issue with the days of its message as people here write them: 31/12/2026."""
+    return replace(issue, message=ISO_DAY.sub(r"\3/\2/\1", issue.message))
 
 
 def warning_token(issue: Issue) -> str:

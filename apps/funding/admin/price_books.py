@@ -17,6 +17,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
 from apps.core.admin_base.display import format_amount, link, list_url
+from apps.core.admin_base.forms import with_local_days
 from apps.core.admin_base.record_admin import is_autocomplete
 from apps.funding.admin.actions import MENU
 from apps.funding.admin.autocomplete import search_products
@@ -181,7 +182,8 @@ class PriceFormSet(forms.BaseInlineFormSet):
         prices = [Draft(dict(form.cleaned_data)) for form in filled]
         for _, issue in apply_rules([Draft({"prices": prices})], PRICE_RULES):
             _, at, column = tuple(issue.field)
-            filled[int(at)].add_error(str(column), forms.ValidationError(issue.message, issue.code))
+            message = with_local_days(issue).message
+            filled[int(at)].add_error(str(column), forms.ValidationError(message, issue.code))
 
 
 class PriceInline(TabularInline):
