@@ -138,6 +138,13 @@ def test_an_outer_join_keeps_records_without_items(claims):
     ):
         (row,) = rows(claims, f"{none_left}/filter({filter_})/aggregate($count as N)", "contact")
         assert row == {"N": number}
+    totals = rows(
+        claims,
+        f"{names}/outerjoin(Claims as C)/compute(C/Total add 1 as More,length(LastName) as L)/filter(L ge 5)"
+        "/groupby((LastName),aggregate(More with max as Most))",
+        "contact",
+    )
+    assert [(row["LastName"], row["Most"] is None) for row in totals] == [("Birch", False), ("Cedar", True)]
     (row,) = rows(claims, "outerjoin(LineItems as Item)/filter(Item/Product eq null)/aggregate($count as N)")
     assert row == {"N": 1}
 

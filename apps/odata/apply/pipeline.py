@@ -116,7 +116,10 @@ class Transformer:
     def transform(self, rows: Rows, transformation: Transformation) -> Rows:
         match transformation:
             case Compute():
-                return replace(rows, values=self.computed(rows, transformation))
+                values = self.computed(rows, transformation)
+                if isinstance(rows, RecordRows) and rows.unmatched is not None:
+                    rows = replace(rows, unmatched=replace(rows.unmatched, values=values))
+                return replace(rows, values=values)
             case GroupBy():
                 return self.group(rows, transformation)
             case Join():
