@@ -270,7 +270,7 @@ def test_a_transformation_that_cannot_be_made_is_refused_with_its_place(api, app
         ({"$search": "x"}, "$search"),
         ({"$select": "Total"}, "$select"),
         ({"$filter": "Total gt 1"}, "$apply"),
-        ({"$format": "csv"}, "$apply"),
+        ({"$format": "csv", "$select": "Total"}, "$select"),
         ({"$skiptoken": "x"}, "$skiptoken"),
     ],
 )

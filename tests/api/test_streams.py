@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.api.caller import Caller, an_application, ok, refused
-from tests.people.builders import a_client, a_client_body, a_staff_body, a_team, posted
+from tests.people.builders import a_client, a_client_body, a_contact, a_staff_body, a_team, posted
 
 NDJSON = "application/x-ndjson"
 
@@ -139,3 +139,36 @@ def test_a_stream_is_one_statement_however_many_records(api, statements):
     posted("client", *(a_client_body() for _ in range(600)))
     api.get("client")
     assert len(statements(lambda: ndjson(api, "client", {"$expand": "*"}))) == 2
+
+
+def test_sums_stream_as_tables_and_lines(api):
+    guids = posted("client", *(a_client_body(BusinessName=name, UniqueCode=name) for name in "ab"))
+    for guid, name in zip((guids[0], guids[0], guids[1]), ("=Ash", "Birch", "Cedar"), strict=True):
+        a_contact(LastName=name, Client={"ClientGuid": str(guid)})
+    groups = "groupby((rollup(Client/BusinessName,LastName)),aggregate($count as Number))"
+    query = {"$apply": f"filter(Client ne null)/{groups}", "$compute": "Number div 2 as Half"}
+    assert rows(api, "contact", query) == [
+        ["Client/BusinessName", "LastName", "Number", "Half"],
+        *([["a", "'=Ash", "1", "0.5"], ["a", "Birch", "1", "0.5"], ["b", "Cedar", "1", "0.5"]]),
+        *([["a", "", "2", "1"], ["b", "", "1", "0.5"]]),
+    ]
+    assert ndjson(api, "contact", query) == ok(api.get("contact", query))["value"]
+    chosen = {**query, "$select": "LastName,Number", "$skip": "1", "$top": "2"}
+    assert rows(api, "contact", chosen) == [["LastName", "Number"], ["Birch", "1"], ["Cedar", "1"]]
+    joined = "join(Contacts as Person)/groupby((BusinessName),aggregate(Person/LastName with max as Last))"
+    assert rows(api, "client", {"$apply": joined, "$orderby": "Last desc"}) == [
+        ["BusinessName", "Last"],
+        ["b", "Cedar"],
+        ["a", "Birch"],
+    ]
+    assert rows(api, "client", {"$apply": "topcount(1,BusinessName)", "$select": "UniqueCode"})[1:] == [
+        [str(guids[1]), "b"]
+    ]
+
+
+def test_more_groups_than_a_page_holds_stream_in_order(api):
+    posted("client", *(a_client_body(UniqueCode=f"{n:04d}") for n in range(700)))
+    query = {"$apply": "groupby((UniqueCode),aggregate($count as N))", "$orderby": "UniqueCode desc"}
+    codes = [f"{number:04d}" for number in reversed(range(700))]
+    assert [row["UniqueCode"] for row in ndjson(api, "client", query)] == codes
+    assert len(rows(api, "client", query)) == 701

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, islice
 from types import MappingProxyType
 from typing import Any
 
@@ -56,6 +57,7 @@ class TransformedReader:
         if not all(isinstance(part, ResultRows) for part in parts):
             self.transformer.fail("each sequence of concat needs an aggregation")
         self.parts = [self.with_options(part) for part in parts if isinstance(part, ResultRows)]
+        self.check_select()
 
     def with_options(self, part: ResultRows) -> ResultRows:
         """The rows that $compute and $filter, which are evaluated after $apply, leave."""
@@ -77,20 +79,37 @@ class TransformedReader:
         count = sum(self.count(part) for part in self.parts) if options.count else None
         records: list[bytes] = []
         for part in self.parts:
-            missing = skip + limit + 1 - len(records)
-            whole = replace(part, result=self.transformer.with_values(part))
-            records += self.rows(self.transformer.ordered(whole, options.orderby or part.order, 0, missing))
+            result = self.ordered(part, skip + limit + 1 - len(records))
+            with self.connection.cursor() as cursor:
+                records += self.rows(result, cursor)
         has_more = len(records) > skip + limit and (options.top is None or options.top > limit)
         shown = [record.decode() for record in records[skip : skip + limit]]
         return Page(shown, count, str(skip + limit) if has_more else None)
 
-    def rows(self, result: Result) -> Iterator[bytes]:
+    def stream(self) -> Iterator[str]:
+        """All rows, with a chunk of them in memory at a time."""
+        start, top = self.options.skip or 0, self.options.top
+        return islice(self.all_rows(), start, None if top is None else start + top)
+
+    def all_rows(self) -> Iterator[str]:
+        is_pooled = self.connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS")
+        open_cursor = self.connection.cursor if is_pooled else self.connection.chunked_cursor
+        for part in self.parts:
+            with open_cursor() as cursor:
+                for record in self.rows(self.ordered(part), cursor):
+                    yield record.decode()
+
+    def ordered(self, part: ResultRows, number: int | None = None) -> Result:
+        """The rows with their computed values in order, so many of them or all."""
+        whole = replace(part, result=self.transformer.with_values(part))
+        return self.transformer.ordered(whole, self.options.orderby or part.order, 0, number)
+
+    def rows(self, result: Result, cursor: Any) -> Iterator[bytes]:
         shown = set(self.shown(result.columns))
-        with self.connection.cursor() as cursor:
-            cursor.execute(result.sql, result.params)
-            for row in cursor.fetchall():
-                stored = [pair for pair in zip(result.columns, row, strict=True) if pair[0] in shown]
-                yield _encode(row_members(stored))
+        cursor.execute(result.sql, result.params)
+        for row in cursor:
+            stored = [pair for pair in zip(result.columns, row, strict=True) if pair[0] in shown]
+            yield _encode(row_members(stored))
 
     @property
     def computed(self) -> dict[str, Operand | NavigationProperty]:
@@ -98,10 +117,10 @@ class TransformedReader:
         values = {column.name: column.operand for column in self.columns() if column.is_computed}
         return {**values, **self.transformer.joined}
 
-    def columns(self) -> Iterator[ResultColumn]:
-        """The columns that the rows show."""
-        for part in self.parts:
-            yield from self.shown(self.transformer.with_values(part).columns)
+    def columns(self) -> tuple[ResultColumn, ...]:
+        """The columns that the rows show, of several sequences those of each."""
+        shown = (self.shown(self.transformer.with_values(part).columns) for part in self.parts)
+        return tuple({column.path: column for column in chain(*shown)}.values())
 
     def count(self, part: ResultRows) -> int:
         with self.connection.cursor() as cursor:
@@ -109,24 +128,28 @@ class TransformedReader:
             return int(cursor.fetchone()[0])
 
     def shown(self, columns: tuple[ResultColumn, ...]) -> tuple[ResultColumn, ...]:
-        """The columns that $select names; all without it."""
+        """Those of the columns that $select names; all without it."""
         select = self.options.select
         if select is None or ("*",) in select:
             return columns
-        names = {column.name for column in columns}
-        for path in select:
-            if "/".join(path) not in names:
+        return tuple(column for column in columns if column.path in select)
+
+    def check_select(self) -> None:
+        """Refuse a $select of members that no row has."""
+        results = [self.transformer.with_values(part) for part in self.parts]
+        names = {column.name for result in results for column in result.columns}
+        for path in self.options.select or ():
+            if path != ("*",) and "/".join(path) not in names:
                 raise BadQuery(
                     f"$select: the transformed rows have no member {'/'.join(path)[:60]}; they have"
                     f" {', '.join(sorted(names))}.",
                     target="$select",
                 )
-        return tuple(column for column in columns if column.path in select)
 
     @property
     def select_list(self) -> str:
         """The members of the rows, for the context URL."""
-        paths = dict.fromkeys(column.path for column in self.columns())
+        paths = [column.path for column in self.columns()]
         return f"({','.join(select_items(self.entity_set.type, paths, self.transformer.joined))})"
 
 

@@ -38,6 +38,12 @@ class ResultColumn:
     def name(self) -> str:
         return "/".join(self.path)
 
+    def cell(self, row: Any) -> Any:
+        """The value in the JSON of a row; ``None`` in one of other columns, as concat and rollup make."""
+        for name in self.path:
+            row = None if row is None else row.get(name)
+        return row
+
     @property
     def operand(self) -> Operand:
         reference = ColumnReference(self.sql_name, self.kind)

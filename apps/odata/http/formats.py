@@ -17,13 +17,13 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+from apps.odata.apply.results import ResultColumn
 from apps.odata.declaration.schema import NavigationProperty, StructuredType
 from apps.odata.errors import BadQuery, NotAcceptable, TooLarge, UnsupportedMediaType
 from apps.odata.http.record_writer import RecordWriter
 from apps.odata.query.media_types import MediaType, preferred_media_type
 from apps.odata.query.operands import Operand
-from apps.odata.read.flattening import cells, columns, formula_safe
-from apps.odata.read.record_json import Selection
+from apps.odata.read.flattening import Column, formula_safe
 
 # --- parsers --------------------------------------------------------------------------------------------
 
@@ -166,7 +166,7 @@ class NDJSONRenderer(BaseRenderer):
     media_type = "application/x-ndjson"
     format = "ndjson"
 
-    def stream(self, type_: StructuredType, selection: Selection, records: Iterable[str]) -> Iterator[str]:
+    def stream(self, columns: Sequence[Column | ResultColumn], records: Iterable[str]) -> Iterator[str]:
         return ndjson_lines(records)
 
 
@@ -182,17 +182,16 @@ class CSVRenderer(BaseRenderer):
     media_type = "text/csv"
     format = "csv"
 
-    def stream(self, type_: StructuredType, selection: Selection, records: Iterable[str]) -> Iterator[str]:
+    def stream(self, columns: Sequence[Column | ResultColumn], records: Iterable[str]) -> Iterator[str]:
         """A header of member names, then a line for each record (RFC 4180).
 
         Numbers keep their digits; cells that a spreadsheet would run as a formula are made text.
         """
-        selected = columns(type_, selection)
         writer: Any = csv.writer(Echo())
-        yield writer.writerow(column.name for column in selected)
-        for record in records:
-            values = cells(json.loads(record, parse_float=Decimal), selected)
-            yield writer.writerow(formula_safe(value) for value in values)
+        yield writer.writerow(column.name for column in columns)
+        for text in records:
+            record = json.loads(text, parse_float=Decimal)
+            yield writer.writerow(formula_safe(column.cell(record)) for column in columns)
 
 
 class Echo:

@@ -17,7 +17,7 @@ from apps.odata.delta.reader import DeltaPage, DeltaReader
 from apps.odata.delta.tokens import DeltaToken, query_digest, read_token
 from apps.odata.errors import BadQuery
 from apps.odata.http.headers import reads_version_401
-from apps.odata.read.reader import JsonReader, filter_rows
+from apps.odata.read.reader import JsonReader
 
 #: What reads the records of a page, or the rows that are made of them.
 PageReader = JsonReader | TransformedReader | DeltaReader
@@ -41,23 +41,13 @@ class KeysetPagination(BasePagination):
         if options.apply is None:
             self.reader = view.reader(queryset, options)
         else:
-            self.reader = self.transformed_reader(queryset)
+            self.reader = view.transformed_reader(queryset)
         is_tracked = options.deltatoken is not None or preferences.tracks_changes
         if is_tracked and isinstance(self.reader, JsonReader):
             self.start_tracking(self.reader)
         default = settings.API_PAGE_SIZE if options.top is None else settings.API_TOP_PAGE_SIZE
         self.page = self.reader.page(preferences.max_page_size or default)
         return self.page.records
-
-    def transformed_reader(self, queryset: QuerySet[Any]) -> JsonReader | TransformedReader:
-        """The reader of the rows that $apply makes of the records, or of the records that it chooses."""
-        view, options = self.view, self.view.query_options
-        reader = TransformedReader(view.entity_set, queryset, options, view.request.auth)
-        if reader.records is None:
-            return reader
-        chosen = filter_rows(view.entity_set, reader.records, options, view.request.auth)
-        current: JsonReader = view.reader(chosen, options)
-        return current
 
     # --- changes ----------------------------------------------------------------------------------------
 

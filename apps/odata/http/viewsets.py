@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 from urllib.parse import unquote
 
 from django.conf import settings
@@ -19,7 +19,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
-from apps.odata.declaration.resource import V2_1, BodyKind, Resource
+from apps.odata.apply.reader import TransformedReader
+from apps.odata.declaration.resource import V2_1, BodyKind, Caller, Resource
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError, parse_value
@@ -47,7 +48,7 @@ from apps.odata.query.options import QueryOptions, parse_options
 from apps.odata.query.stored_values import make_etag
 from apps.odata.read.addresses import MemberAddress, follow, read_member
 from apps.odata.read.projection import bind_projection
-from apps.odata.read.reader import JsonReader
+from apps.odata.read.reader import JsonReader, filter_rows
 from apps.odata.read.replica import database_for_lists
 from apps.odata.write import dispatch
 from apps.odata.write.dispatch import Created
@@ -137,6 +138,14 @@ class ODataViewSet(GenericViewSet, ODataView):
         caller: Any = self.request.auth
         return JsonReader(self.entity_set, rows, options, item, has_etags, caller, self.base_url)
 
+    def transformed_reader(self, rows: QuerySet[Any]) -> JsonReader | TransformedReader:
+        """A reader of the rows that $apply makes of the records, or of the records that it chooses."""
+        options, caller = self.query_options, cast("Caller", self.request.auth)
+        reader = TransformedReader(self.entity_set, rows, options, caller)
+        if reader.records is None:
+            return reader
+        return self.reader(filter_rows(self.entity_set, reader.records, options, caller), options)
+
     def rendered(
         self,
         reader: PageReader,
@@ -180,20 +189,21 @@ class ODataViewSet(GenericViewSet, ODataView):
             records: Any = self.paginate_queryset(rows)
             self.log_records(records, is_list=True)
             return self.get_paginated_response(records)
-        for name in ("apply", "deltatoken"):
-            if getattr(self.query_options, name) is not None:
-                raise BadQuery(f"${name} is answered in application/json only.", target=f"${name}")
-        if self.query_options.shows_undeclared and renderer.format == "csv":
+        options = self.query_options
+        if options.deltatoken is not None:
+            raise BadQuery("$deltatoken is answered in application/json only.", target="$deltatoken")
+        reader = self.reader(rows, options) if options.apply is None else self.transformed_reader(rows)
+        is_table = renderer.format == "csv"
+        if is_table and options.shows_undeclared and isinstance(reader, JsonReader):
             raise BadQuery("What $compute and $ref make is served in JSON.", target="$format")
-        reader = self.reader(rows, self.query_options)
         stream = read_log.log_stream(
             self.entity_set, reader.stream(), self.query_options.parameters, has_others=self.expands_others
         )
         response = StreamingHttpResponse(
-            renderer.stream(self.entity_set.type, reader.projection.selection, stream),
+            renderer.stream(reader.columns(), stream),
             content_type=f"{renderer.media_type}; charset=utf-8",
         )
-        if renderer.format == "csv":
+        if is_table:
             response["Content-Disposition"] = f'attachment; filename="{self.entity_set.name}.csv"'
         return response
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
@@ -36,6 +36,25 @@ class Column:
     def many(self) -> bool:
         """Whether a cell can hold several values."""
         return any(navigation.many for navigation in self.navigations)
+
+    def cell(self, record: Any) -> Any:
+        """The cell of a record, or of an item of the row list, decoded from its JSON; ``None`` when empty."""
+        value = record
+        for navigation in self.navigations:
+            if value is None:
+                return None
+            if isinstance(value, list):
+                value = [item[navigation.name] for item in value]
+            else:
+                value = value[navigation.name]
+        if self.prop is None:
+            return (
+                json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":")) if value else None
+            )
+        if not isinstance(value, list):
+            return None if value is None else value[self.prop.name]
+        texts = [text_of(item[self.prop.name]) for item in value]
+        return LIST_SEPARATOR.join(texts) if texts else None
 
 
 def columns(
@@ -74,37 +93,15 @@ def rows(record: Mapping[str, Any], selected: Sequence[Column]) -> Iterator[list
     """
     row_list = next((column.row_list for column in selected if column.row_list is not None), None)
     if row_list is None:
-        yield cells(record, selected)
+        yield [column.cell(record) for column in selected]
         return
-    own_cells = [None if column.row_list is row_list else _cell(record, column) for column in selected]
+    own_cells = [None if column.row_list is row_list else column.cell(record) for column in selected]
     item_columns = [(at, column) for at, column in enumerate(selected) if column.row_list is row_list]
     for item in record[row_list.name] or [None]:
         row = own_cells.copy()
         for at, column in item_columns if item is not None else ():
-            row[at] = _cell(item, column)
+            row[at] = column.cell(item)
         yield row
-
-
-def cells(record: Mapping[str, Any], selected: Iterable[Column]) -> list[Any]:
-    """The cells of a record decoded from its JSON; ``None`` for an empty one."""
-    return [_cell(record, column) for column in selected]
-
-
-def _cell(record: Any, column: Column) -> Any:
-    value = record
-    for navigation in column.navigations:
-        if value is None:
-            return None
-        if isinstance(value, list):
-            value = [item[navigation.name] for item in value]
-        else:
-            value = value[navigation.name]
-    if column.prop is None:
-        return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":")) if value else None
-    if not isinstance(value, list):
-        return None if value is None else value[column.prop.name]
-    texts = [text_of(item[column.prop.name]) for item in value]
-    return LIST_SEPARATOR.join(texts) if texts else None
 
 
 def text_of(value: Any) -> str:

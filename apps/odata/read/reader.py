@@ -22,6 +22,7 @@ from apps.odata.query.operands import RequestContext
 from apps.odata.query.options import QueryOptions, split_top_level
 from apps.odata.query.ordering import SortKey, sort_keys
 from apps.odata.query.search import search_condition
+from apps.odata.read.flattening import Column, columns
 from apps.odata.read.paging import make_token, rows_after_token
 from apps.odata.read.projection import NestedQuery, Projection, bind_projection, find_set_list
 from apps.odata.read.record_json import (
@@ -125,6 +126,10 @@ class JsonReader:
         if self.has_set_lists:
             found = [(key, without_absent_links(json), etag) for key, json, etag in found]
         return {key: (json, etag) for key, json, etag in found}
+
+    def columns(self) -> tuple[Column, ...]:
+        """The columns that a table of the records has."""
+        return columns(self.entity_set.type, self.projection.selection)
 
     def count(self) -> int:
         return self.rows.order_by().count()
