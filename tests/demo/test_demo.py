@@ -45,7 +45,7 @@ from apps.sales import pipeline
 from apps.sales.models import Opportunity, OpportunityStage
 from tests.demo.loading import load_demo
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_engine("test_load_demo loads it on both")]
 
 #: A Wednesday; the tests look at the demo on its morning.
 DAY = dt.date(2026, 9, 16)

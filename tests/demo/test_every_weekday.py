@@ -9,7 +9,7 @@ from apps.sales import pipeline
 from apps.sales.demo import SALES
 from tests.demo.loading import load_demo, load_sets
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_engine("test_load_demo loads it on both")]
 
 SUNDAY = 6
 

@@ -160,6 +160,7 @@ def loaded_records(**options):
     return found
 
 
+@pytest.mark.any_engine("records are made in Python, and loaded on both by the tests above")
 def test_the_same_seed_and_day_load_the_same_records_and_another_seed_others():
     first = loaded_records()
     assert first == loaded_records()

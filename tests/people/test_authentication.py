@@ -25,7 +25,7 @@ from apps.people.models import Staff
 from apps.people.services import disable_logins, enable_logins
 from tests.people.records import PASSWORD, a_role, a_staff_member, an_administrator
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_engine("passwords and sessions are checked in Python")]
 LOGIN = "/admin/login/"
 
 

@@ -18,7 +18,7 @@ from apps.people.services import administrators
 from tests.people.records import PASSWORD, a_role, a_staff_member, an_administrator
 from tests.people.test_authentication import LOGIN, is_signed_in, sign_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_engine("links are signed and checked in Python")]
 ASK = "/admin/account/password/"
 NEW = "quite another thing"
 BOTH = {"new_password1": NEW, "new_password2": NEW}

@@ -15,7 +15,7 @@ from apps.people.authentication.forms import CODES
 from tests.people.records import PASSWORD, a_role, a_staff_member, an_administrator
 from tests.people.test_authentication import LOGIN, is_signed_in, sign_in
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_engine("codes and sessions are checked in Python")]
 FACTORS = "/admin/account/factors/"
 CODE_PAGE = f"{FACTORS}authenticate/"
 

@@ -14,7 +14,7 @@ from tests.people.records import a_role, a_staff_member
 from tests.people.test_authentication import LOGIN, is_signed_in
 from tests.people.test_second_factors import CODE_PAGE, code_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.any_engine("tokens and claims are checked in Python")]
 PROVIDER = "https://id.example.org"
 START = "/admin/account/provider/oidc/login/"
 CALLBACK = f"{START}callback/"
