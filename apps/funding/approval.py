@@ -17,8 +17,7 @@ from apps.odata.metadata.json_schema import GUID, URI, Json, reference
 from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs, security
 from apps.odata.write import dispatch
 from apps.odata.write.bodies import read_record
-from apps.odata.write.drafts import Draft, Issue, ValidationFailed
-from apps.odata.write.references import attach_references
+from apps.odata.write.drafts import Draft, Issue, ValidationFailed, attach_references
 
 
 class ActionBody(Resource):

@@ -13,7 +13,8 @@ from django.db import connection, transaction
 
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimLine, Invoice, NumberSequence, ProviderInvoice
-from apps.funding.services.records import CLAIMS, load_records
+from apps.funding.services.context import load_records
+from apps.funding.validation.bills import CLAIMS
 from apps.odata.write.drafts import Draft
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_plan

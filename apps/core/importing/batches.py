@@ -14,8 +14,14 @@ from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.services import Service, service_of
 from apps.odata.declaration.schema import EntitySet
-from apps.odata.write.drafts import Issue, ValidationFailed, WarningsPresent, apply_rules, wire_target
-from apps.odata.write.references import attach_references
+from apps.odata.write.drafts import (
+    Issue,
+    ValidationFailed,
+    WarningsPresent,
+    apply_rules,
+    attach_references,
+    wire_target,
+)
 
 #: Marks the draft of a rejected row as invalid where no member of it is.
 REJECTED = "rejected"

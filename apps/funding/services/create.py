@@ -26,9 +26,9 @@ from apps.funding.models import (
     to_cents,
 )
 from apps.funding.models.prices import PriceTable
-from apps.funding.services.context import load_bill_contexts
+from apps.funding.services.context import Records, load_bill_contexts, load_records
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
-from apps.funding.services.records import CLAIMS, INVOICES, BillType, Records, load_records
+from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.odata.batched_queries import AnyOf, PreparedQuery, Statement, fetch_all, prepared_query
 from apps.odata.declaration import service
 from apps.odata.write.drafts import (

@@ -23,9 +23,9 @@ from apps.funding.services.effects import (
     post_to_budgets,
     record_posting,
 )
-from apps.funding.services.records import CLAIMS, INVOICES, BillType
 from apps.funding.services.transitions import apply_transition
 from apps.funding.statuses import TransitionName
+from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent, raise_if_invalid
 

@@ -1,10 +1,14 @@
 """Rules of claims, of invoices and of their lines (interface.md 4.3, 4.4, 5; decisions.md 6)."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
+from typing import Any
 
 from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalStatus, CancellationReason, ClaimType
 from apps.funding.drafts import BillContext
+from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
+from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule
 
 CREDIT_PERMISSION = "funding.administer_credit_invoices"
@@ -267,3 +271,22 @@ INVOICE_RULES = (
     bill_total_fits,
     LINE_RULES,
 )
+
+
+# --- claims and invoices --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BillType:
+    """What claims and invoices differ in. ``name``: by which lines and warnings refer to their bill."""
+
+    name: str
+    model: type[Any]
+    line_model: type[Any]
+    requirements: Sequence[Rule]
+    rules: Sequence[Rule]
+    warnings: Sequence[Rule]
+
+
+CLAIMS = BillType("claim", Claim, ClaimLine, CLAIM_REQUIREMENTS, CLAIM_RULES, CLAIM_WARNINGS)
+INVOICES = BillType("invoice", Invoice, InvoiceLine, INVOICE_REQUIREMENTS, INVOICE_RULES, INVOICE_WARNINGS)

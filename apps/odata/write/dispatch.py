@@ -26,11 +26,11 @@ from apps.odata.write.drafts import (
     Issues,
     ValidationFailed,
     WarningsPresent,
+    attach_references,
     join_targets,
     record_target,
     wire_target,
 )
-from apps.odata.write.references import attach_references
 
 Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
