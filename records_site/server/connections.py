@@ -37,7 +37,13 @@ class RequestTask(WSGITask):
         if self.channel.server.stopped_at is not None:
             self.set_close_on_finish()
         names = {name.lower().encode(): name.encode() for name, _ in self.response_headers}
+        # waitress closes the connection after every response without a body: 204, 304.
+        asks_to_close = self.request.headers.get("CONNECTION", "").lower() == "close"
+        stays_open = not (self.has_body or self.close_on_finish or asks_to_close) and self.version == "1.1"
         header: bytes = super().build_response_header()
+        if stays_open:
+            self.close_on_finish = False
+            header = header.replace(b"\r\nConnection: close\r\n", b"\r\n", 1)
         if self.request.command == "HEAD":
             self.chunked_response = False  # else the mark of the end of the chunks would follow
         # waitress writes Odata-Version; some clients look for OData-Version as the standard spells it.

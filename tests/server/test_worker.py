@@ -359,6 +359,24 @@ def test_the_answer_to_head_has_no_body(serve):
     assert body == b""
 
 
+@pytest.mark.parametrize(
+    ("status", "asked", "number"),
+    [
+        *(("204 No Content", "", 2), ("304 Not Modified", "", 2), ("200 OK", "", 2)),
+        *(("204 No Content", "Connection: close\r\n", 1), ("200 OK", "Connection: close\r\n", 1)),
+    ],
+)
+def test_a_connection_outlasts_a_response_without_a_body(serve, status, asked, number):
+    def application(environ, start_response):
+        start_response(status, [("Content-Length", "0")])
+        return [b""]
+
+    first = f"GET / HTTP/1.1\r\nHost: x\r\n{asked}\r\n".encode()
+    answered = serve(application).answer(first + get("/"))
+    assert answered.count(b"HTTP/1.1 " + status.encode()) == number
+    assert answered.count(b"Connection: close") == 1
+
+
 def test_the_server_names_no_product(serve):
     assert b"\r\nServer:" not in serve(echo).get("/")
 
