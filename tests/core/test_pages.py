@@ -150,6 +150,8 @@ def test_the_header_names_the_list_and_the_page_or_the_record(client):
     assert header("/admin/people/contact/") == "<span>Participants and contacts</span>"
     assert header(f"/admin/people/contact/{contact.pk}/change/") == f"{contacts} > {record}"
     assert header("/admin/people/contact/add/") == f"{contacts} > <span>Add contact</span>"
+    history = header(f"/admin/people/contact/{contact.pk}/history/")
+    assert history == f"{contacts} > <span>History of Mia Nguyen</span>"
     month_end = header("/admin/funding/claim/month-end/")
     assert month_end == '<a href="/admin/funding/claim/">Claims</a> > <span>Month end</span>'
     filtered = header(f"/admin/people/contact/{contact.pk}/change/?_changelist_filters=q%3Dmia")

@@ -1,4 +1,4 @@
-"""The title in the header of the back office's pages: the list, then the record or the page itself."""
+"""The title in the header of the back office's pages: the list, then the page; a form has its record's name."""
 
 from typing import Any
 
@@ -20,5 +20,6 @@ def title_parts(context: dict[str, Any]) -> list[tuple[str, str]]:
         return [(page.list_title, "")]
     list_url = add_preserved_filters(context, page.page_url("changelist"))
     record = context.get("original")
-    part = (str(record), page.record_url(record)) if record else (str(context.get("title") or ""), "")
-    return [(page.list_title, list_url), part]
+    if record and "adminform" in context:
+        return [(page.list_title, list_url), (str(record), page.record_url(record))]
+    return [(page.list_title, list_url), (str(context.get("title") or ""), "")]
