@@ -1,4 +1,4 @@
-"""The title in the header of the back office's pages: the list, then the page; a form has its record's name."""
+"""The title in the header of the back office's pages: the list, then the page, or the record of a form."""
 
 from typing import Any
 
