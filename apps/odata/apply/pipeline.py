@@ -404,10 +404,11 @@ class Transformer:
     def list_of(self, rows: Rows, value: AggregatedValue) -> str:
         """The list whose items a value is taken of, or an empty string."""
         lists: set[str] = set()
+        counted = value.expression if value.method == "count" else None
         if isinstance(rows, RecordRows) and rows.joined is None and value.expression is not None:
             lists = lists_in(substitute(value.expression, rows.values), self.entity_set.type)
-        if value.method == "count" and value.expression is not None and not lists:
-            self.fail(f"{value.name} counts what is no list of the records")
+        if isinstance(counted, ast.Path) and {counted.segments} != {(name,) for name in lists}:
+            self.fail(f"{'/'.join(counted.segments)} is no list of the records that $count could count")
         if len(lists) > 1:
             self.fail(f"{value.name} is taken of several lists, {' and '.join(sorted(lists))}")
         return lists.pop() if lists else ""
