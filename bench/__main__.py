@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,7 @@ def main(arguments: list[str]) -> int:
     names = [wanted] if wanted else [*WANTED]
     if "frameworks" in names:
         install_packages()
+        install_cap()
     try:
         with tempfile.TemporaryDirectory() as folder, postgres.throwaway_server() as url:
             environment = {"DATABASE_URL": url, "VAR_DIR": folder, "DJANGO_SETTINGS_MODULE": "bench.settings"}
@@ -72,6 +74,19 @@ def install_packages() -> None:
     if subprocess.call([sys.executable, "-m", "pip", "install", *options, "-r", str(LOCK)]):
         sys.exit("run: pip could not install bench/requirements.txt: its reason is printed above.")
     stamp.write_text(LOCK.read_text())
+
+
+def install_cap() -> None:
+    """Install SAP CAP as bench/cap locks it. Without npm or its registry, the rest is measured."""
+    source, folder = Path(__file__).with_name("cap"), PACKAGES / "cap"
+    stamp, lock = folder / "installed", (source / "package-lock.json").read_text()
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    if stamp.exists() and stamp.read_text() == lock:
+        return
+    stamp.unlink(missing_ok=True)
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]
+    if shutil.which("npm") and not subprocess.call(command, cwd=folder, stdout=subprocess.DEVNULL):
+        stamp.write_text(lock)
 
 
 if __name__ == "__main__":

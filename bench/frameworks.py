@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
+import tempfile
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import psycopg
 from django.db import connection
 
-from apps.people.models import Client
+from apps.core.importing.definition import ImportOptions
+from apps.core.importing.runs import ImportDisplay, import_file
+from apps.odata.declaration import service
+from apps.people.models import Client, Contact
 from bench.answers import check_same
 from bench.bare import statement_of
 from bench.calling import Caller, Refused
+from bench.import_contacts import write_contacts
 from bench.measuring import Contender, measure
+from bench.others import contact_files
 from bench.others.fastapi_app import app
-from bench.speed import NEW, Stock, columns, entry, ms, remove_new_clients
+from bench.over_http import cap_versions, over_http
+from bench.speed import CODE, NEW, Stock, columns, entry, ms, remove_new, remove_new_clients
 
 PAGE = 1_000
+CONTACTS = 20_000
+PACKAGES = ("django-ninja", "django-import-export", "fastapi", "sqlalchemy", "gunicorn", "uvicorn")
 NAMES = ("this service", "stock DRF", "django-ninja", "FastAPI + SQLAlchemy", "bare psycopg")
 
 
@@ -43,7 +54,8 @@ class AsgiCaller:
 
         headers = [(b"authorization", f"Bearer {self.token}".encode()), (b"host", b"localhost")]
         scope = {
-            **{"type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "scheme": "http"},
+            **{"type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}},
+            **{"http_version": "1.1", "scheme": "http"},
             **{"method": "POST" if body else "GET", "path": path, "raw_path": path.encode()},
             **{"query_string": query.encode(), "headers": [*headers, (b"content-type", b"application/json")]},
         }
@@ -59,20 +71,30 @@ def frameworks(caller: Caller) -> Iterator[str]:
     yield "|---|" + "---:|" * len(NAMES)
     asgi = AsgiCaller(caller.token)
     key = Client.objects.order_by("guid").values_list("pk", flat=True)[7]
-    yield row(
-        "one client", read(caller, asgi, f"client/{key}", "", f"client/{key}/", "", f"client/{key}", 1), 30
-    )
+    one = read(caller, asgi, f"client/{key}", "", f"client/{key}/", "", f"client/{key}", 1)
+    yield row("one client", one, calls=30)
     size = f"size={PAGE}"
     stock = f"page_size={PAGE}"
     title = f"page of {PAGE:,} clients"
-    yield row(title, read(caller, asgi, "client", "", "client/", stock, f"client?{size}", PAGE), 1)
+    yield row(title, read(caller, asgi, "client", "", "client/", stock, f"client?{size}", PAGE))
     title = "… with addresses and key contact"
     whole = f"whole-client?{size}"
-    yield row(title, read(caller, asgi, "client", "$expand=*", "new-client/", stock, whole, PAGE), 1)
+    yield row(title, read(caller, asgi, "client", "$expand=*", "new-client/", stock, whole, PAGE))
     for number in (1, 100, 1_000):
-        yield row(f"POST of {number:,} client{'s' * (number > 1)}", write(caller, asgi, number), 1)
-    versions = ", ".join(f"{name} {version(name)}" for name in ("django-ninja", "fastapi", "sqlalchemy"))
-    yield f"\n{versions};"
+        yield row(f"POST of {number:,} client{'s' * (number > 1)}", write(caller, asgi, number))
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "contacts.csv"
+        write_contacts(file, CONTACTS)
+        file.write_text(file.read_text().replace("\nP", f"\n{CODE}"))
+        yield row(f"import of {CONTACTS:,} contacts from CSV", imports(asgi, file), samples=2)
+        import_by_ours(file)
+    title = f"export of {Contact.objects.count():,} contacts as CSV"
+    yield row(title, exports(caller, asgi), samples=3)
+    remove_new_contacts()
+    yield ""
+    yield from over_http(caller)
+    versions = [f"{name} {version(name)}" for name in PACKAGES]
+    yield f"\n{', '.join(versions + cap_versions())};"
 
 
 def read(
@@ -84,7 +106,7 @@ def read(
     stock_query: str,
     other: str,
     size: int,
-) -> list[Contender]:
+) -> list[Contender | None]:
     """GETs that answer the same records."""
     path, _, other_query = other.partition("?")
 
@@ -104,7 +126,7 @@ def read(
     for get in (get_stock, get_ninja, get_fastapi):
         check_same(answer, json.loads(get()), size)
     bare = [Contender("psycopg", fetch_bare(get_ours))] if size > 1 else []
-    others = [Contender("ninja", get_ninja), Contender("fastapi", get_fastapi), *bare]
+    others = [Stock(get_ninja), Contender("fastapi", get_fastapi), *bare]
     return [Contender("ours", get_ours), Stock(get_stock), *others]
 
 
@@ -120,7 +142,7 @@ def fetch_bare(get_ours: Callable[[], bytes]) -> Callable[[], bytes]:
     return fetch
 
 
-def write(caller: Caller, asgi: AsgiCaller, number: int) -> list[Contender]:
+def write(caller: Caller, asgi: AsgiCaller, number: int) -> list[Contender | None]:
     """POSTs of the same clients, answered with the records; what was stored is removed after each."""
     entries = [entry(at) for at in range(number)]
     ours = json.dumps({"value": entries}).encode()
@@ -139,17 +161,78 @@ def write(caller: Caller, asgi: AsgiCaller, number: int) -> list[Contender]:
         check_same(answers[0], answer, number, NEW)
     around: dict[str, Any] = {"prepare": remove_new_clients, "clean": remove_new_clients}
     return [
-        Stock(post, **around) if name == "stock" else Contender(name, post, **around)
+        Stock(post, **around) if name in ("stock", "ninja") else Contender(name, post, **around)
         for name, post in posts.items()
     ]
 
 
-def row(title: str, contenders: list[Contender], calls: int) -> str:
-    measure(contenders, samples=7, calls=calls)
-    own = contenders[0].cost.python
-    cells = [
-        f"{ms(each.cost.python)} · {ms(each.cost.wall)} ms"
-        + (f" ({each.cost.python / own:.1f}×)" if each is not contenders[0] else "")
-        for each in contenders
+def imports(asgi: AsgiCaller, file: Path) -> list[Contender | None]:
+    """Imports of the same new contacts from a file."""
+
+    around: dict[str, Any] = {"prepare": remove_new_contacts, "clean": remove_new_contacts}
+    ours = Contender("ours", lambda: import_by_ours(file), **around)
+    stock = Stock(lambda: contact_files.import_by_resource(file), **around)
+    fastapi = Contender("fastapi", lambda: asgi("/contact.csv", "", file.read_bytes()), **around)
+    bare = Contender("psycopg", lambda: contact_files.copy_from_file(connection.connection, file), **around)
+    new = Contact.objects.filter(unique_code__startswith=CODE).order_by("unique_code")
+    stored = []
+    for contender in (ours, stock, fastapi, bare):
+        contender.prepare()
+        contender.call()
+        stored.append([*new.values(*contact_files.COLUMNS.values())])
+        check_same(stored[0], stored[-1], CONTACTS)
+    return [ours, stock, None, fastapi, bare]
+
+
+def import_by_ours(file: Path) -> None:
+    import_file(service.get_service().by_path["contact"], file, ImportOptions(), ImportDisplay())
+
+
+def remove_new_contacts() -> None:
+    with connection.cursor() as cursor:
+        # Without a look into each table that could refer to them.
+        cursor.execute("SET session_replication_role = replica")
+        remove_new("people_contact")
+        cursor.execute("RESET session_replication_role")
+        cursor.execute("VACUUM people_contact")
+
+
+def exports(caller: Caller, asgi: AsgiCaller) -> list[Contender | None]:
+    """Exports of the same columns of all contacts."""
+    person = "UniqueCode,FirstName,LastName,PersonalTitle,Gender,Birthday,SchemeNumber,PrimaryEmail,Phone1"
+    address = (f"Address/{name}" for name in ("StreetAddress", "Suburb", "State", "PostCode", "Country"))
+    query = f"$format=csv&$select={','.join((person, *address))}"
+
+    def export_by_ours() -> bytes:
+        return caller(caller.request("/api/contact", query))
+
+    def export_bare() -> bytes:
+        return contact_files.copy_to_bytes(connection.connection)
+
+    expected = read_csv(export_by_ours())
+    for export in (contact_files.export_by_resource, lambda: asgi("/contact.csv"), export_bare):
+        check_same(expected, read_csv(export()), len(expected), frozenset({"ContactGuid"}))
+    return [
+        Contender("ours", export_by_ours),
+        Stock(contact_files.export_by_resource),
+        None,
+        Contender("fastapi", lambda: asgi("/contact.csv")),
+        Contender("psycopg", export_bare),
     ]
-    return f"| {title} | {' | '.join(cells + [''] * (len(NAMES) - len(cells)))} |"
+
+
+def read_csv(file: bytes) -> list[dict[str, str | None]]:
+    lines = csv.DictReader(file.decode("utf-8-sig").splitlines())
+    return [{name: value or None for name, value in line.items()} for line in lines]
+
+
+def row(title: str, contenders: list[Contender | None], samples: int = 7, calls: int = 1) -> str:
+    measured = [each for each in contenders if each]
+    measure(measured, samples, calls)
+    own = measured[0].cost.python
+    cells = [""] * len(NAMES)
+    for at, each in enumerate(contenders):
+        if each:
+            cells[at] = f"{ms(each.cost.python)} · {ms(each.cost.wall)} ms"
+            cells[at] += f" ({each.cost.python / own:.1f}×)" if at else ""
+    return f"| {title} | {' | '.join(cells)} |"

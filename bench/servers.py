@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,18 +29,18 @@ SLOW_CLIENTS = 60
 POSTS = 8_000  # more than will be made
 STREAM = "/api/contact?$format=ndjson"
 
-#: The command of each, by the module that it needs. Only ours is in the lock: install others to compare them.
+#: The command of each, by the module that it needs. Those that are not installed are left out.
 SERVERS = {
-    "ours": ("waitress", "-m records_site.server --no-worker --port {port} --workers {workers}"),
+    "ours": ("waitress", "{python} -m records_site.server --no-worker --port {port} --workers {workers}"),
     "granian": (
         "granian",
-        "-m granian records_site.wsgi:application --interface wsgi --no-ws --port {port} --workers {workers}"
-        " --blocking-threads 4 --respawn-failed-workers --log-level error",
+        "{python} -m granian records_site.wsgi:application --interface wsgi --no-ws --port {port}"
+        " --workers {workers} --blocking-threads 4 --respawn-failed-workers --log-level error",
     ),
     "gthread": (
         "gunicorn",
-        "-m gunicorn records_site.wsgi:application --worker-class gthread --bind 127.0.0.1:{port}"
-        " --workers {workers} --threads 8 --keep-alive 30 --log-level error",
+        "{python} -m gunicorn records_site.wsgi:application --worker-class gthread --bind 127.0.0.1:{port}"
+        " --workers {workers} --threads 8 --keep-alive 30 --log-level error --no-control-socket",
     ),
 }
 
@@ -70,14 +70,29 @@ class Samples:
 class Server:
     """One running server."""
 
-    def __init__(self, name: str, token: str, workers: int = WORKERS) -> None:
+    def __init__(
+        self,
+        name: str,
+        token: str,
+        workers: int = WORKERS,
+        command: str = "",
+        ready: str = "/readyz",
+        environment: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
-        command = SERVERS[name][1].format(port=self.port, workers=workers).split()
-        self.name = name
+        words = {"python": sys.executable, "port": self.port, "workers": workers}
+        line = [word.format(**words) for word in (command or SERVERS[name][1]).split()]
+        self.name, self.ready = name, ready
         self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        self.process = subprocess.Popen([sys.executable, *command], start_new_session=True)
+        environment = {**os.environ, "PORT": str(self.port), **(environment or {})}
+        if name != "ours":
+            environment["PYTHONPATH"] = os.environ["BENCH_PACKAGES"]
+        self.process = subprocess.Popen(
+            line, stdout=subprocess.DEVNULL, start_new_session=True, env=environment, cwd=cwd
+        )
 
     def stop(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -101,7 +116,7 @@ class Server:
 
     def wait_until_ready(self) -> None:
         deadline = time.monotonic() + 60
-        while self.seconds_of("/readyz", 2) is None:
+        while self.seconds_of(self.ready, 2) is None:
             assert time.monotonic() < deadline, f"{self.name} does not start"
             time.sleep(0.2)
 

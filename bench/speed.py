@@ -156,13 +156,18 @@ def columns(record: dict[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def remove_new_clients() -> None:
+    remove_new("people_client")
+
+
+def remove_new(table: str) -> None:
+    """Remove the records that a measurement made, and their history."""
     with connection.cursor() as cursor:
         cursor.execute(
             "DELETE FROM core_change WHERE record_key IN"
-            " (SELECT guid::text FROM people_client WHERE unique_code LIKE %s)",
+            f" (SELECT guid::text FROM {table} WHERE unique_code LIKE %s)",
             [f"{CODE}%"],
         )
-        cursor.execute("DELETE FROM people_client WHERE unique_code LIKE %s", [f"{CODE}%"])
+        cursor.execute(f"DELETE FROM {table} WHERE unique_code LIKE %s", [f"{CODE}%"])
 
 
 PROMISES = (
