@@ -84,7 +84,8 @@ def install_cap() -> None:
     if stamp.exists() and stamp.read_text() == lock:
         return
     stamp.unlink(missing_ok=True)
-    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]
+    command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
+    command += ["--loglevel", "error", "--fetch-retries", "1"]
     if shutil.which("npm") and not subprocess.call(command, cwd=folder, stdout=subprocess.DEVNULL):
         stamp.write_text(lock)
 
