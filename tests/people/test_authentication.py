@@ -210,8 +210,8 @@ def test_a_session_ends_when_it_is_not_used(client, session_of_ada, settings):
 
 
 def test_a_session_ends_however_much_it_is_used(client, session_of_ada, settings):
-    for _ in range(settings.SESSION_SECONDS // 1800):
-        session_of_ada.shift(1800)
+    for _ in range(settings.SESSION_SECONDS // 2880):
+        session_of_ada.shift(2880)
         assert is_signed_in(client)
     session_of_ada.shift(1)
     assert not is_signed_in(client)
