@@ -10,7 +10,7 @@ urlpatterns = [
     path("login/", views.LoginView.as_view(), name="account_login"),
     path("account/logout/", logout, name="account_logout"),
     path("account/confirm/", reauthenticate, name="account_reauthenticate"),
-    path("account/password/", views.PasswordLinkView.as_view(), name="admin_password_reset"),
+    path("account/password/", views.PasswordLinkView.as_view(), name="forgotten_password"),
     path(
         "account/password/<uidb64>/<token>/",
         views.PasswordChoiceView.as_view(),
