@@ -62,8 +62,9 @@ class WriteBatch:
 
     def __init__(self) -> None:
         self.writes: list[Statement | Insert] = []
+        self.vendor = connection.vendor
         # On PostgreSQL as a text: else the driver makes the text for each row.
-        self.moment: Any = str(clock.now()) if connection.vendor == "postgresql" else clock.now()
+        self.moment: Any = str(clock.now()) if self.vendor == "postgresql" else clock.now()
 
     def execute(self, sql: str, params: Sequence[Any]) -> None:
         """Add a statement."""
@@ -77,7 +78,7 @@ class WriteBatch:
         Columns that are not named get the field's default, normalised columns the form of their text, keys
         that the database numbers their number. The rows are taken when the batch is sent.
         """
-        written = find_columns(model, tuple(columns), connection.vendor)
+        written = find_columns(model, tuple(columns), self.vendor)
         if makers := written.makers:
             rows = ((*row, *[make(row) for make in makers]) for row in rows)
         self.writes.append(Insert(written, rows))
@@ -89,7 +90,7 @@ class WriteBatch:
         key, quote_name = model._meta.pk, connection.ops.quote_name
         assert key is not None
         values, guids = "SELECT value FROM json_each(%s)", json.dumps([guid.hex for guid in keys])
-        if connection.vendor == "postgresql":
+        if self.vendor == "postgresql":
             values, guids = "SELECT unnest(%s::uuid[])", array_of_guids(keys)
         self.execute(
             f"UPDATE {quote_name(model._meta.db_table)} SET {quote_name(column)} = TRUE"  # noqa: S608  our own names
@@ -100,7 +101,7 @@ class WriteBatch:
     def send(self) -> None:
         """Send all that was added."""
         writes, self.writes = self.writes, []
-        if connection.vendor == "postgresql":
+        if self.vendor == "postgresql":
             send_to_postgresql(writes)
         else:
             send_to_sqlite(writes)
