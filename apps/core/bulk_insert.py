@@ -170,7 +170,7 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
                 label = first_words(columns.statement)
                 waiting += [Statement(columns.statement, row, label=label) for row in first]
                 continue
-            execute_together(cursor, waiting)
+            execute_in_one_trip(cursor, waiting)
             waiting = []
             # Unlike execute, copy would let the driver's own errors through, and callers catch Django's.
             table = connection.ops.quote_name(columns.table)
@@ -178,10 +178,10 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
             with connection.wrap_database_errors, cursor.copy(statement) as copy:
                 for row in chain(first, rows):
                     copy.write_row(row)
-        execute_together(cursor, waiting)
+        execute_in_one_trip(cursor, waiting)
 
 
-def execute_together(cursor: Any, statements: Sequence[Statement]) -> None:
+def execute_in_one_trip(cursor: Any, statements: Sequence[Statement]) -> None:
     if statements:
         cursor.execute(text_of_trip(cursor.db, statements))
 

@@ -287,20 +287,20 @@ def parse_expand_item(target: str, item: str, depth: int) -> ExpandItem:
     path, slash, end = path.partition("/")
     if slash and (end.lower() not in _EXPAND_ENDINGS or path == "*"):
         fail_expand_path(target, f"{path}/{end}")
-    alone = _EXPAND_ENDINGS.get(end.lower(), {})
+    ending_options = _EXPAND_ENDINGS.get(end.lower(), {})
     if path != "*" and not _MEMBER.fullmatch(path):
         fail_expand_path(target, path)
     if not opening:
-        return ExpandItem(path, NestedOptions(**alone))
+        return ExpandItem(path, NestedOptions(**ending_options))
     if not rest.endswith(")"):
         stray = rest.rpartition(")")[2]
         raise BadQuery(f"{target}: {stray[:40]!r} is not expected after ')'.", target=target)
     if path == "*":
         raise BadQuery(f"{target}: options cannot stand after *; name the part.", target=target)
     options = parse_nested_options(f"{target}/{path}", rest[:-1], depth)
-    if "only_references" in alone and (options.select or options.expand or options.compute):
+    if "only_references" in ending_options and (options.select or options.expand or options.compute):
         raise BadQuery(f"{target}={path}/{end} shows no members to choose.", target=f"{target}/{path}")
-    return ExpandItem(path, replace(options, **alone), rest[:-1])
+    return ExpandItem(path, replace(options, **ending_options), rest[:-1])
 
 
 def fail_expand_path(target: str, path: str) -> NoReturn:

@@ -117,7 +117,7 @@ class JsonReader:
         projection, rows = self.projection, self.rows
         has_own_text = projection.nested_queries or projection.computed or projection.references
         if not has_own_text and is_whole_table(rows):
-            query = query_by_key(self.entity_set, projection.selection, clock.today())
+            query = records_by_key(self.entity_set, projection.selection, clock.today())
             (found,) = fetch_all([query(keys)])
         else:
             json = record_json(self.entity_set.type, projection, self.request)
@@ -205,7 +205,7 @@ def is_whole_table(rows: QuerySet[Any]) -> bool:
 
 
 @lru_cache(maxsize=512)
-def query_by_key(entity_set: EntitySet, selection: Selection, today: dt.date) -> PreparedQuery:
+def records_by_key(entity_set: EntitySet, selection: Selection, today: dt.date) -> PreparedQuery:
     """(key, JSON, ETag) of the records with some keys; in the JSON some values depend on the day."""
 
     @prepared_query
