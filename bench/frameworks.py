@@ -84,7 +84,7 @@ def frameworks(caller: Caller) -> Iterator[str]:
         yield row(f"POST of {number:,} client{'s' * (number > 1)}", write(caller, asgi, number))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "contacts.csv"
-        write_contacts(file, CONTACTS)
+        write_contacts(file, CONTACTS, name_parts=2)
         file.write_text(file.read_text().replace("\nP", f"\n{CODE}"))
         yield row(f"import of {CONTACTS:,} contacts from CSV", imports(asgi, file), samples=2)
         import_by_ours(file)
