@@ -7,17 +7,26 @@ of ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from django.core.exceptions import EmptyResultSet
-from django.db.models import Exists, F, OuterRef, QuerySet, Window
+from django.db.models import Exists, F, OuterRef, Window
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import RowNumber
 
 from apps.odata.apply.joins import JoinedItems, RecordBinder, lists_in
-from apps.odata.apply.results import ColumnReference, Result, ResultBinder, ResultColumn
+from apps.odata.apply.results import (
+    ColumnReference,
+    RecordRows,
+    Result,
+    ResultBinder,
+    ResultColumn,
+    ResultRows,
+    Rows,
+    Values,
+)
 from apps.odata.declaration.schema import EntitySet, NavigationProperty
 from apps.odata.errors import BadQuery
 from apps.odata.query import ast
@@ -54,33 +63,6 @@ METHOD_KINDS = {
     "max": _SORTABLE,
     "countdistinct": tuple(ValueKind),
 }
-
-Values = Mapping[str, Expression]
-
-
-@dataclass(frozen=True, slots=True)
-class RecordRows:
-    """Records that are not aggregated yet: a queryset, and the computed values by their names.
-
-    ``joined`` are the items beside them, if any; ``unmatched`` the records without one that outerjoin keeps.
-    """
-
-    rows: QuerySet[Any]
-    values: Values = field(default_factory=dict)
-    joined: JoinedItems | None = None
-    unmatched: RecordRows | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ResultRows:
-    """Aggregated rows, with the computed values by their names and the order that was asked for."""
-
-    result: Result
-    values: Values = field(default_factory=dict)
-    order: tuple[ast.SortTerm, ...] = ()
-
-
-Rows = RecordRows | ResultRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +323,7 @@ class Transformer:
         binder, result = self.binder(rows), rows.result
         operands = [self.known(binder, binder.operand(tree)) for tree in rows.values.values()]
         added = [
-            column_of((name,), f"v{at}", operand, is_computed=True)
+            ResultColumn.of((name,), f"v{at}", operand, is_computed=True)
             for at, (name, operand) in enumerate(zip(rows.values, operands, strict=True))
         ]
         texts, params = self.select_list(operands, [column.sql_name for column in added])
@@ -374,7 +356,7 @@ class Transformer:
             params += text_params
         columns, texts_of_columns = [], []
         for at, (path, operand) in enumerate(zip(grouping.paths, keys, strict=True)):
-            columns.append(column_of(path.segments, f"r{at}", operand, self.is_computed(rows, path)))
+            columns.append(ResultColumn.of(path.segments, f"r{at}", operand, self.is_computed(rows, path)))
             texts_of_columns.append(f'"{names[at]}" AS "r{at}"')
         for at, (value, operand) in enumerate(zip(grouping.values, values, strict=True), len(keys)):
             column, text = self.aggregate(value, operand, names[at], f"r{at}")
@@ -454,7 +436,7 @@ class Transformer:
         if operand.kind is ValueKind.STRING and value.method in ("min", "max"):
             reference = sql.BY_CODE_POINT(reference)
         text, _ = self.compiled(sql.AGGREGATES[value.method](reference))
-        column = column_of((value.name,), name, replace(operand, nullable=True), is_computed=True)
+        column = ResultColumn.of((value.name,), name, replace(operand, nullable=True), is_computed=True)
         if value.method in ("count", "countdistinct"):  # Edm.Decimal, as the standard says
             column = replace(column, kind=ValueKind.DECIMAL, nullable=False, scale=0, prop=None)
         elif value.method == "average":
@@ -505,10 +487,3 @@ class Transformer:
 
 def null_like(operand: Operand) -> Operand:
     return replace(operand, sql=Constant(operand.kind, None))
-
-
-def column_of(
-    path: tuple[str, ...], sql_name: str, operand: Operand, is_computed: bool = False
-) -> ResultColumn:
-    kind, nullable, scale, prop = operand.kind, operand.nullable, operand.scale, operand.prop
-    return ResultColumn(path, sql_name, kind, nullable, scale, prop, is_computed)

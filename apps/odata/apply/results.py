@@ -1,17 +1,19 @@
-"""Rows that transformations make: SQL that selects from SQL, with the columns that later ones can name."""
+"""Rows between two transformations: records, or SQL that selects from SQL with columns that have names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
+from django.db.models import QuerySet
 from django.db.models.expressions import Expression
 
+from apps.odata.apply.joins import JoinedItems
 from apps.odata.declaration.schema import StructuralProperty, StructuredType
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Expression as Tree
-from apps.odata.query.ast import Path, ValueKind
+from apps.odata.query.ast import Path, SortTerm, ValueKind
 from apps.odata.query.binding import Binder
 from apps.odata.query.operands import Operand, RequestContext
 from apps.odata.query.stored_values import read_value
@@ -33,6 +35,13 @@ class ResultColumn:
     scale: int | None = None
     prop: StructuralProperty | None = None
     is_computed: bool = False
+
+    @classmethod
+    def of(
+        cls, path: tuple[str, ...], sql_name: str, operand: Operand, is_computed: bool = False
+    ) -> ResultColumn:
+        kind, nullable, scale, prop = operand.kind, operand.nullable, operand.scale, operand.prop
+        return cls(path, sql_name, kind, nullable, scale, prop, is_computed)
 
     @property
     def name(self) -> str:
@@ -61,6 +70,34 @@ class Result:
     @property
     def by_name(self) -> dict[str, ResultColumn]:
         return {column.name: column for column in self.columns}
+
+
+Values = Mapping[str, Tree]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRows:
+    """Records that are not aggregated yet: a queryset, and the computed values by their names.
+
+    ``joined`` are the items beside them, if any; ``unmatched`` the records without one that outerjoin keeps.
+    """
+
+    rows: QuerySet[Any]
+    values: Values = field(default_factory=dict)
+    joined: JoinedItems | None = None
+    unmatched: RecordRows | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ResultRows:
+    """Aggregated rows, with the computed values by their names and the order that was asked for."""
+
+    result: Result
+    values: Values = field(default_factory=dict)
+    order: tuple[SortTerm, ...] = ()
+
+
+Rows = RecordRows | ResultRows
 
 
 class ColumnReference(Expression):
