@@ -72,7 +72,7 @@ class Status:
         return self.phase in (Phase.PAID, Phase.CANCELLED)
 
 
-#: Each status has a work queue of its own, in this order.
+#: Lists and work queues have them in this order.
 STATUSES: Mapping[str, Status] = {
     row.value.value: row
     for row in (

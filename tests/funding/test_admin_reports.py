@@ -48,17 +48,19 @@ def sums_by_month(row, months):
     return {month: cell.total for month, cell in zip(months, row.cells, strict=True) if cell.count}
 
 
-def test_queues_say_how_many_wait_and_for_how_long(client):
+def test_queues_say_how_many_wait_and_for_how_long_and_leave_out_what_is_settled(client):
     now = clock.now()
     a_claim(status_date=now - dt.timedelta(days=9)), a_claim(status_date=now - dt.timedelta(days=2))
     a_claim(funding_status="OnHold", status_date=now)
+    for settled in ("AgencyFullyPaid", "Cancelled"):
+        a_claim(funding_status=settled, status_date=now)
     an_invoice(funding_status="Sent", status_date=now - dt.timedelta(days=30))
     an_unclaimed_invoice(creation_date=now - dt.timedelta(days=4))
     found = queues_of(client)
     assert found["Claims"] == {"Awaiting staff approval": ("2", 9), "On hold": ("1", 0)}
     assert found["Invoices"] == {"Sent": ("1", 30)}
     assert found["Provider invoices"]["To be claimed"] == ("1", 4)
-    assert found["Provider invoices"]["To review"][0] == "4"  # those of the three claims, too
+    assert found["Provider invoices"]["To review"][0] == "6"  # those of the five claims, too
 
 
 def test_the_next_claim_is_of_the_provider_invoice_that_waits_longest(client):

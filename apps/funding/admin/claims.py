@@ -33,6 +33,7 @@ from apps.funding.admin.queues import (
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.services.claim_entry import create_claims_with_invoices
+from apps.funding.statuses import SETTLED
 
 #: Of those who create and complete provider invoices and their documents with a claim.
 ENTRY_PERMISSIONS = (
@@ -163,11 +164,11 @@ class ClaimAdmin(BillAdmin):
         return redirect(new_claim_url(invoice))
 
     def queues_page(self, request: HttpRequest) -> HttpResponse:
-        """All queues on one page: how many wait, and for how long the oldest has."""
+        """All queues on one page but those that wait for nothing: how many, and for how long the oldest has."""
         queues: Sequence[tuple[Any, Callable[[], Sequence[Queue]]]] = (
             (ProviderInvoice, load_provider_invoice_queues),
-            (Claim, partial(load_queues, Claim)),
-            (Invoice, partial(load_queues, Invoice)),
+            (Claim, partial(load_queues, Claim, left_out=SETTLED)),
+            (Invoice, partial(load_queues, Invoice, left_out=SETTLED)),
         )
         groups = [
             (capfirst(model._meta.verbose_name_plural), linked_queues(model, load()))
