@@ -23,6 +23,7 @@ WANTED = {
     "read_log": (1_000, 100),
     "servers": (20_000, 3_000),
     "writes": (2_000, 3_000),
+    "overload": (2_000, 3_000),
     "frameworks": (1_000, 100),
 }
 LOCK = Path(__file__).with_name("requirements.txt")

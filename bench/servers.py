@@ -137,9 +137,9 @@ class Server:
                 if os.getsid(int(process.name)) == self.process.pid:
                     yield (process / name).read_text()
 
-    def load(self, request: Request, clients: int, samples: Samples) -> None:
+    def load(self, request: Request, clients: int, samples: Samples, seconds: float = SECONDS) -> None:
         """So many clients, one request after the other on a connection each."""
-        end = time.monotonic() + SECONDS
+        end = time.monotonic() + seconds
         threads = [threading.Thread(target=self.repeat, args=(request, end, samples)) for _ in range(clients)]
         for thread in threads:
             thread.start()

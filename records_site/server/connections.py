@@ -114,6 +114,8 @@ class Channel(HTTPChannel):
     # and the client would never see the response.
 
     def handle_write(self) -> None:
+        if not self.connected:  # closed a moment ago, by the same turn of the loop, when it was read
+            return
         if self.was_refused and self.close_when_flushed and not self.total_outbufs_len:
             self.close_when_flushed = self.was_refused = False
             self.discarding_since = time.monotonic()

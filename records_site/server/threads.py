@@ -1,8 +1,9 @@
 """Threads that serve requests, shared fairly among the callers who wait for one."""
 
 import logging
+import math
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from threading import Condition, Thread
@@ -15,6 +16,15 @@ class Task(Protocol):
     def service(self) -> None: ...
 
 
+#: Where every request of a caller has had to wait for so many seconds, it sends more than can be served.
+BURST_SECONDS = 1.0
+#: Then a request waits at most so many times as long as one of the caller's takes: the queue stays short, and
+#: those who are served hardly notice how many there are.
+OVERLOAD_TURNS = 3
+#: Of the last request, in the mean of the seconds that a caller's requests take.
+WEIGHT = 0.1
+
+
 @dataclass(frozen=True, slots=True)
 class QueuedTask:
     """A task and when it was queued, in seconds of ``time.monotonic``."""
@@ -23,17 +33,35 @@ class QueuedTask:
     queued_at: float = field(default_factory=time.monotonic)
 
 
+@dataclass(slots=True)
+class Caller:
+    """Somebody whose tasks wait or run."""
+
+    queue: deque[QueuedTask] = field(default_factory=deque)
+    running: int = 0
+    #: Since when no task of this caller has found a free thread.
+    crowded_since: float | None = None
+    #: The mean of what its tasks take, once one has ended.
+    seconds: float | None = None
+
+    def end(self, seconds: float) -> None:
+        """A task of it has taken so long."""
+        self.running -= 1
+        mean = seconds if self.seconds is None else self.seconds
+        self.seconds = mean + (seconds - mean) * WEIGHT
+
+
 class ThreadPool:
     """Threads, and a queue for each caller.
 
     ``share`` is the number of threads that one caller can use at once, ``patience`` the seconds that a
-    task waits at most while all threads or its caller's share are busy, before its caller is refused.
+    task waits at most while all threads or its caller's share are busy, before its caller is refused;
+    without it every task waits.
     """
 
-    def __init__(self, threads: int, share: int, patience: float = float("inf")) -> None:
+    def __init__(self, threads: int, share: int, patience: float | None = None) -> None:
         self.threads, self.share, self.patience = threads, share, patience
-        self.queues: dict[Hashable, deque[QueuedTask]] = {}  # in the order in which callers take turns
-        self.running: Counter[Hashable] = Counter()
+        self.callers: dict[Hashable, Caller] = {}  # in the order in which they take turns
         self.changed = Condition()
         for _ in range(threads):
             Thread(target=self.serve, daemon=True).start()
@@ -41,64 +69,87 @@ class ThreadPool:
     @property
     def waiting(self) -> int:
         with self.changed:
-            return sum(map(len, self.queues.values()))
+            return sum(len(caller.queue) for caller in self.callers.values())
 
     @property
     def busy(self) -> int:
         with self.changed:
-            return self.running.total()
+            return self.running
 
-    def add(self, caller: Hashable, task: Task) -> bool:
+    @property
+    def running(self) -> int:
+        return sum(caller.running for caller in self.callers.values())
+
+    def add(self, name: Hashable, task: Task) -> bool:
         """Queue a task; False when this caller's tasks wait too long already."""
         with self.changed:
-            queue = self.queues.setdefault(caller, deque())
-            waits_long = bool(queue) and time.monotonic() - queue[0].queued_at > self.patience
-            if waits_long and not self.has_free_thread(caller):
-                return False
-            queue.append(QueuedTask(task))
+            caller = self.callers.setdefault(name, Caller())
+            now = time.monotonic()
+            if self.has_free_thread(caller):
+                caller.crowded_since = None
+            else:
+                caller.crowded_since = caller.crowded_since or now
+                if caller.queue and caller.queue[0].queued_at < now - self.longest_wait(caller, now):
+                    return False
+            caller.queue.append(QueuedTask(task))
             self.changed.notify()
         return True
+
+    def longest_wait(self, caller: Caller, now: float) -> float:
+        """Seconds that a task of a caller may wait."""
+        if self.patience is None:
+            return math.inf
+        is_burst = caller.crowded_since is None or now - caller.crowded_since < BURST_SECONDS
+        if is_burst or caller.seconds is None:
+            return self.patience
+        return min(self.patience, OVERLOAD_TURNS * caller.seconds)
 
     def remove_expired(self) -> list[Task]:
         """Take the tasks out of the queues that have waited too long."""
         expired = []
         with self.changed:
-            oldest = time.monotonic() - self.patience
-            for caller, queue in list(self.queues.items()):
+            now = time.monotonic()
+            for name, caller in list(self.callers.items()):
                 if self.has_free_thread(caller):
                     continue  # it takes the oldest task when the processor lets it
-                while queue and queue[0].queued_at < oldest:
-                    expired.append(queue.popleft().task)
-                if not queue:
-                    del self.queues[caller]
+                oldest = now - self.longest_wait(caller, now)
+                while caller.queue and caller.queue[0].queued_at < oldest:
+                    expired.append(caller.queue.popleft().task)
+                self.forget_idle(name)
         return expired
 
-    def has_free_thread(self, caller: Hashable) -> bool:
-        return self.running.total() < self.threads and self.running[caller] < self.share
+    def has_free_thread(self, caller: Caller) -> bool:
+        return self.running < self.threads and caller.running < self.share
 
     def serve(self) -> None:
         """What each thread does."""
         while True:
             with self.changed:
-                while (caller := self.next_caller()) is None:
+                while (name := self.next_caller()) is None:
                     self.changed.wait()
-                task = self.take(caller)
+                task = self.take(name)
+            begun = time.monotonic()
             try:
                 task.service()
             except BaseException:  # whatever a request raises, its thread serves the next one
                 logger.exception("a request failed outside of the application")
             with self.changed:
-                self.running[caller] -= 1
-                if not self.running[caller]:
-                    del self.running[caller]
+                caller = self.callers[name]
+                caller.end(time.monotonic() - begun)
+                self.forget_idle(name)
 
     def next_caller(self) -> Hashable | None:
-        return next((caller for caller in self.queues if self.running[caller] < self.share), None)
+        return next(
+            (name for name, caller in self.callers.items() if caller.queue and caller.running < self.share),
+            None,
+        )
 
-    def take(self, caller: Hashable) -> Task:
-        queue = self.queues.pop(caller)
-        task = queue.popleft().task
-        if queue:
-            self.queues[caller] = queue  # the last of those who take turns
-        self.running[caller] += 1
-        return task
+    def take(self, name: Hashable) -> Task:
+        caller = self.callers.pop(name)
+        self.callers[name] = caller  # the last of those who take turns
+        caller.running += 1
+        return caller.queue.popleft().task
+
+    def forget_idle(self, name: Hashable) -> None:
+        if not (self.callers[name].queue or self.callers[name].running):
+            del self.callers[name]

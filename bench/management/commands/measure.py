@@ -27,6 +27,7 @@ MEASUREMENTS = (
     "read_log",
     "servers",
     "writes",
+    "overload",
     "frameworks",
 )
 #: The table of the README stands between these lines.
