@@ -164,7 +164,7 @@ class ClaimAdmin(BillAdmin):
         return redirect(new_claim_url(invoice))
 
     def queues_page(self, request: HttpRequest) -> HttpResponse:
-        """All queues on one page but those that wait for nothing: how many, and for how long the oldest has."""
+        """All queues on one page, without what is settled: how many wait, and for how long the oldest has."""
         queues: Sequence[tuple[Any, Callable[[], Sequence[Queue]]]] = (
             (ProviderInvoice, load_provider_invoice_queues),
             (Claim, partial(load_queues, Claim, left_out=SETTLED)),
