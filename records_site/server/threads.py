@@ -21,6 +21,8 @@ BURST_SECONDS = 1.0
 #: Then a request waits at most so many times as long as one of the caller's takes: the queue stays short, and
 #: those who are served hardly notice how many there are.
 OVERLOAD_TURNS = 3
+#: … or so many seconds, where they take next to nothing: nobody minds those.
+OVERLOAD_SECONDS = 0.1
 #: Of the last request, in the mean of the seconds that a caller's requests take.
 WEIGHT = 0.1
 
@@ -102,7 +104,7 @@ class ThreadPool:
         is_burst = caller.crowded_since is None or now - caller.crowded_since < BURST_SECONDS
         if is_burst or caller.seconds is None:
             return self.patience
-        return min(self.patience, OVERLOAD_TURNS * caller.seconds)
+        return min(self.patience, max(OVERLOAD_SECONDS, OVERLOAD_TURNS * caller.seconds))
 
     def remove_expired(self) -> list[Task]:
         """Take the tasks out of the queues that have waited too long."""
