@@ -1,14 +1,17 @@
 """Navigation between entity sets: what it shows, who may use it, and where it ends (decisions.md)."""
 
+import csv
+import io
 import json
 
 import pytest
 from django.test import Client as Session
 
 from apps.engagements.models import ClientEngagement
-from apps.funding.models import Claim
+from apps.funding.models import Claim, ClaimLine
 from apps.odata.declaration.service import get_service
 from apps.odata.read import reader
+from apps.people.models import Contact
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.people.records import a_role, a_staff_member
 
@@ -252,6 +255,26 @@ def test_a_set_that_may_not_be_read_is_refused_at_every_depth(records):
 
 
 # --- where it ends -----------------------------------------------------------------------------------
+
+
+def test_a_csv_file_has_columns_of_expanded_records_and_the_values_of_lists_in_one_cell(api, records):
+    def table(path, **options):
+        query = {f"${name}": value for name, value in options.items()}
+        answer = api.get(path, query, Accept="text/csv")
+        return list(csv.DictReader(io.StringIO(answer.getvalue().decode(), newline="")))
+
+    names = {str(contact.pk): contact.last_name for contact in Contact.objects.all()}
+    rows = table("claim", select="ContactGuid", expand="Contact($select=LastName),Staff($select=LastName)")
+    assert rows
+    assert all(row["Contact/LastName"] == names[row["ContactGuid"]] for row in rows)
+    options = "$select=ClaimNumber;$orderby=ClaimNumber;$expand=Provider($select=BusinessName),LineItems"
+    for row in table("contact", select="LastName", expand=f"Claims({options})"):
+        claims = Claim.objects.filter(contact=row["ContactGuid"]).order_by("claim_number")
+        assert row["Claims/ClaimNumber"] == "; ".join(claim.claim_number for claim in claims)
+        providers = [claim.provider.business_name for claim in claims if claim.provider]
+        assert row["Claims/Provider/BusinessName"] == "; ".join(providers)
+        lines = json.loads(row["Claims/LineItems"] or "[]")
+        assert len(lines) == ClaimLine.objects.filter(claim__in=claims).count()
 
 
 def test_a_long_list_ends_with_a_link_to_the_rest(api, records, monkeypatch):

@@ -161,7 +161,8 @@ class RecordForm(forms.ModelForm):
 
 def with_local_days(issue: Issue) -> Issue:
     """The issue with the days of its message as people here write them: 31/12/2026."""
-    return replace(issue, message=ISO_DAY.sub(r"\3/\2/\1", issue.message))
+    of_its_kind = type(issue.message)  # text that is safe as HTML stays safe
+    return replace(issue, message=of_its_kind(ISO_DAY.sub(r"\3/\2/\1", issue.message)))
 
 
 def warning_token(issue: Issue) -> str:

@@ -200,7 +200,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             self.entity_set, reader.stream(), self.query_options.parameters, has_others=self.expands_others
         )
         response = StreamingHttpResponse(
-            renderer.stream(reader.columns(), stream),
+            renderer.stream(reader.columns() if is_table else (), stream),
             content_type=f"{renderer.media_type}; charset=utf-8",
         )
         if is_table:

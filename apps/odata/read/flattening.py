@@ -44,7 +44,9 @@ class Column:
             if value is None:
                 return None
             if isinstance(value, list):
-                value = [item[navigation.name] for item in value]
+                inner = [item[navigation.name] for item in value]
+                lists = [each if isinstance(each, list) else [each] for each in inner]
+                value = [each for items in lists for each in items if each is not None]
             else:
                 value = value[navigation.name]
         if self.prop is None:
@@ -75,7 +77,8 @@ def columns(
         for name, prop in selection.properties_of(type_):
             yield Column(prefix + name, navigations, prop, owner)
         for name, nested in selection.navigations:
-            navigation, path = type_.navigations[name], f"{prefix}{name}/"
+            navigation, path = type_.find_navigation(name), f"{prefix}{name}/"
+            assert navigation is not None
             if navigation is row_list:
                 yield from columns_of(navigation.type, nested, path, (), row_list)
             elif navigation.nesting is Nesting.CONTAINED:
