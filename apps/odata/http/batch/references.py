@@ -20,24 +20,9 @@ Responses = Mapping[str, IndividualResponse]
 _SYSTEM_RESOURCES = frozenset({"batch", "crossjoin", "all", "entity", "root", "id", "metadata"})
 _FIRST_SEGMENT = re.compile(rb"[^/]+")
 #: The words of expressions and of nested options that begin with a dollar sign.
-_SYSTEM_WORDS = frozenset(
-    {
-        *(
-            "it",
-            "this",
-            "root",
-            "all",
-            "each",
-            "count",
-            "ref",
-            "value",
-            "apply",
-            "compute",
-            "expand",
-            "filter",
-        ),
-        *("levels", "orderby", "search", "select", "skip", "top"),
-    }
+_SYSTEM_WORD = re.compile(
+    r"it|this|root|all|each|count|ref|value"
+    r"|apply|compute|expand|filter|levels|orderby|search|select|skip|top"
 )
 #: The query options that may hold references, besides aliases; others hold texts to look for, and numbers.
 _OPTIONS = frozenset({"filter", "orderby", "apply", "compute", "expand", "id"})
@@ -95,11 +80,13 @@ def resolve_query(query: bytes, responses: Responses) -> bytes:
 
 def resolve_expression(match: re.Match[str], responses: Responses) -> str:
     name, path = match["id"], match["path"]
-    is_reference = name is not None and name not in _SYSTEM_WORDS and (name in responses or name.isdecimal())
-    return literal(value_of(name, path, responses)) if is_reference else match[0]
+    is_reference = (
+        name is not None and not _SYSTEM_WORD.fullmatch(name) and (name in responses or name.isdecimal())
+    )
+    return expression_literal(value_of(name, path, responses)) if is_reference else match[0]
 
 
-def literal(value: Any) -> str:
+def expression_literal(value: Any) -> str:
     """A value of a JSON body as OData's expressions write it."""
     if isinstance(value, str) and not _BARE_LITERAL.fullmatch(value):
         return "'" + value.replace("'", "''") + "'"
