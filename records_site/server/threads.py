@@ -16,13 +16,15 @@ class Task(Protocol):
     def service(self) -> None: ...
 
 
-#: Where every request of a caller has had to wait for so many seconds, it sends more than can be served.
-BURST_SECONDS = 1.0
+#: A caller whose requests waited for most of the last second sends more than can be served, until they hardly
+#: wait any more; these are the parts of the second.
+OVERLOAD_BEGINS, OVERLOAD_ENDS = 0.6, 0.15
+OVERLOAD_PERIOD_SECONDS = 1.0
 #: Then a request waits at most so many times as long as one of the caller's takes: the queue stays short, and
 #: those who are served hardly notice how many there are.
-OVERLOAD_TURNS = 3
+OVERLOAD_TURNS = 6
 #: … or so many seconds, where they take next to nothing: nobody minds those.
-OVERLOAD_SECONDS = 0.1
+OVERLOAD_SECONDS = 0.08
 #: Of the last request, in the mean of the seconds that a caller's requests take.
 WEIGHT = 0.1
 
@@ -32,7 +34,7 @@ class QueuedTask:
     """A task and when it was queued, in seconds of ``time.monotonic``."""
 
     task: Task
-    queued_at: float = field(default_factory=time.monotonic)
+    queued_at: float
 
 
 @dataclass(slots=True)
@@ -41,10 +43,24 @@ class Caller:
 
     queue: deque[QueuedTask] = field(default_factory=deque)
     running: int = 0
-    #: Since when no task of this caller has found a free thread.
-    crowded_since: float | None = None
+    #: The part of the last second in which tasks waited: a mean in which a second ago counts a third.
+    crowding: float = 0.0
+    noted_at: float = 0.0
+    is_overloaded: bool = False
     #: The mean of what its tasks take, once one has ended.
     seconds: float | None = None
+
+    def note_crowding(self, now: float) -> None:
+        """Take note of whether tasks have waited until ``now``: before the queue changes."""
+        before = math.exp((self.noted_at - now) / OVERLOAD_PERIOD_SECONDS)
+        self.crowding = self.crowding * before + (1 - before if self.queue else 0)
+        self.noted_at = now
+        limit = OVERLOAD_ENDS if self.is_overloaded else OVERLOAD_BEGINS
+        self.is_overloaded = self.crowding > limit
+
+    def has_waited(self, seconds: float, now: float) -> bool:
+        """Whether a task of it has waited for more than so long."""
+        return bool(self.queue) and self.queue[0].queued_at < now - seconds
 
     def end(self, seconds: float) -> None:
         """A task of it has taken so long."""
@@ -87,22 +103,18 @@ class ThreadPool:
         with self.changed:
             caller = self.callers.setdefault(name, Caller())
             now = time.monotonic()
-            if self.has_free_thread(caller):
-                caller.crowded_since = None
-            else:
-                caller.crowded_since = caller.crowded_since or now
-                if caller.queue and caller.queue[0].queued_at < now - self.longest_wait(caller, now):
-                    return False
-            caller.queue.append(QueuedTask(task))
+            caller.note_crowding(now)
+            if not self.has_free_thread(caller) and caller.has_waited(self.longest_wait(caller), now):
+                return False
+            caller.queue.append(QueuedTask(task, now))
             self.changed.notify()
         return True
 
-    def longest_wait(self, caller: Caller, now: float) -> float:
+    def longest_wait(self, caller: Caller) -> float:
         """Seconds that a task of a caller may wait."""
         if self.patience is None:
             return math.inf
-        is_burst = caller.crowded_since is None or now - caller.crowded_since < BURST_SECONDS
-        if is_burst or caller.seconds is None:
+        if not caller.is_overloaded or caller.seconds is None:
             return self.patience
         return min(self.patience, max(OVERLOAD_SECONDS, OVERLOAD_TURNS * caller.seconds))
 
@@ -112,10 +124,10 @@ class ThreadPool:
         with self.changed:
             now = time.monotonic()
             for name, caller in list(self.callers.items()):
-                if self.has_free_thread(caller):
-                    continue  # it takes the oldest task when the processor lets it
-                oldest = now - self.longest_wait(caller, now)
-                while caller.queue and caller.queue[0].queued_at < oldest:
+                caller.note_crowding(now)
+                if caller.queue and self.has_free_thread(caller):
+                    continue  # it takes a task when the processor lets it
+                while caller.has_waited(self.longest_wait(caller), now):
                     expired.append(caller.queue.popleft().task)
                 self.forget_idle(name)
         return expired
@@ -149,9 +161,15 @@ class ThreadPool:
     def take(self, name: Hashable) -> Task:
         caller = self.callers.pop(name)
         self.callers[name] = caller  # the last of those who take turns
+        now = time.monotonic()
+        caller.note_crowding(now)
         caller.running += 1
-        return caller.queue.popleft().task
+        # In an overload the oldest of a long queue are refused soon: served in their order, all would have
+        # waited as long as anybody may.
+        is_late = caller.is_overloaded and caller.has_waited(self.longest_wait(caller) / 2, now)
+        return (caller.queue.pop() if is_late else caller.queue.popleft()).task
 
     def forget_idle(self, name: Hashable) -> None:
-        if not (self.callers[name].queue or self.callers[name].running):
+        caller = self.callers[name]
+        if not (caller.queue or caller.running or caller.is_overloaded):
             del self.callers[name]
