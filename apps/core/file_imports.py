@@ -15,9 +15,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks import TaskContext, task
 
+from apps.core.file_import_kinds import ImportKind, ImportOrder, import_kinds, short
 from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
-from apps.core.importing.kinds import ImportKind, ImportOrder, import_kinds, short
 from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.importing.tables import ImportFileError

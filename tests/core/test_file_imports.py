@@ -8,8 +8,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from openpyxl import load_workbook
 
 from apps.access.services import purge_expired
+from apps.core.file_import_kinds import import_kinds
 from apps.core.importing import runs
-from apps.core.importing.kinds import import_kinds
 from apps.core.models import Change, FileImport
 from apps.funding.models import Claim, PriceBook, Product, ProviderInvoice
 from apps.people.models import Contact

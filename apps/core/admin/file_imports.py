@@ -14,9 +14,9 @@ from unfold.decorators import display
 from apps.core.admin_base import DateTimeRangeFilter, Page
 from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
+from apps.core.file_import_kinds import TABLE_OPTIONS, ImportKind, import_kinds, permitted_kinds
 from apps.core.file_imports import Status, create_file_import, kind_of, note_dead_task, set_columns, start
 from apps.core.importing.file_formats import FORMATS
-from apps.core.importing.kinds import TABLE_OPTIONS, ImportKind, import_kinds, permitted_kinds
 from apps.core.importing.tables import ImportFileError, column_letters
 from apps.core.models import FileImport
 from apps.core.read_log import READ_LOG, is_logged

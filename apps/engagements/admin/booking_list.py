@@ -1,7 +1,7 @@
 """The agency's list of bookings as a file that the back office imports."""
 
+from apps.core.file_import_kinds import FILE_KINDS, ImportKind, ImportOrder, ImportQuestion, fixed_columns
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.kinds import FILE_KINDS, ImportKind, ImportOrder, ImportQuestion, fixed_columns
 from apps.core.importing.report import ImportCounts
 from apps.engagements.imports.service_bookings import import_bookings
 from apps.engagements.models import ClientEngagement, ServiceBooking
