@@ -37,7 +37,7 @@ def test_a_day_is_read_however_it_is_written(text):
 
 def test_months_come_first_on_request():
     assert iso_date("02/01/1990", day_first=False) == "1990-02-01"
-    with pytest.raises(WireValueError, match="has no month 25; it is read with the month first, --day-first"):
+    with pytest.raises(WireValueError, match="has no month 25; it is read with the month first, as --month"):
         iso_date("25/01/1990", day_first=False)
 
 

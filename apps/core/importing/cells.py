@@ -184,10 +184,8 @@ def check_day(year: int, month: int, day: int, day_first: bool, swapped: bool = 
     except ValueError:
         pass
     if swapped and month > 12 >= day:
-        order, other = ("day", "--month-first") if day_first else ("month", "--day-first")
-        raise WireValueError(
-            "InvalidDate", f"has no month {month}; it is read with the {order} first, {other} turns that."
-        )
+        order = "day first, --month-first turns that" if day_first else "month first, as --month-first says"
+        raise WireValueError("InvalidDate", f"has no month {month}; it is read with the {order}.")
     raise WireValueError("InvalidDate", "must be a date that exists.")
 
 

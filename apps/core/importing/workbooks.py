@@ -10,8 +10,6 @@ from typing import Any
 from xml.etree.ElementTree import ParseError
 
 import openpyxl
-from defusedxml.common import DefusedXmlException
-from openpyxl.utils.exceptions import InvalidFileException
 
 from apps.core.importing.tables import MAX_ROW, UNCALCULATED, ImportFileError, Table
 
@@ -31,21 +29,9 @@ _TAG, _ROW, _FORMULA = (
 #: The last row that the format knows; empty rows before a far one cost time.
 MAX_ROWS = 1_048_576
 
-_BROKEN = (
-    zipfile.BadZipFile,
-    InvalidFileException,
-    DefusedXmlException,
-    ParseError,
-    KeyError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    IndexError,
-    OSError,
-    EOFError,
-    NotImplementedError,
-)
-_UNPACKING = (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError)
+#: What the zip reader and the XML parser raise for damaged files.
+_UNPACKING = (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError)
+_BROKEN = (*_UNPACKING, ParseError, LookupError, ValueError, TypeError, AttributeError)
 
 
 class WorkbookTable(Table):

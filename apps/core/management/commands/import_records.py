@@ -9,16 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
+from rich.progress import MofNCompleteColumn, Progress
 
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.report import ImportReport, RowIssue
@@ -39,12 +30,13 @@ SWITCHES = {
     "--ignore-warnings": "save what has warnings as well, with the warnings (claims, invoices)",
     "--by-name": "for a file of another database: go by numbers, names and codes instead of guids",
 }
-#: (option that is the default, its name, the opposite option, what that does)
+#: (option, what it turns off, its help)
 OPPOSITES = (
-    ("--day-first", "day_first", "--month-first", "03/04/2026 is 4 March, not 3 April"),
-    ("--update", "updates", "--no-update", "leave existing records as they are"),
+    ("--month-first", "day_first", "03/04/2026 is 4 March, not 3 April"),
+    ("--no-update", "updates", "leave existing records as they are"),
 )
 ERRORS_HELP = "where rejected rows are written (FILE.errors.csv in the current folder)"
+MAP_HELP = "what a column gives; without a field the column is left out"
 
 
 class Command(BaseCommand):
@@ -60,13 +52,7 @@ class Command(BaseCommand):
         parser.add_argument("file", type=Path)
         for name, text in SWITCHES.items():
             parser.add_argument(name, action="store_true", help=text)
-        parser.add_argument(
-            "--map",
-            metavar="HEADER=FIELD",
-            action="append",
-            default=[],
-            help="what a column gives; without a field the column is left out",
-        )
+        parser.add_argument("--map", metavar="HEADER=FIELD", action="append", default=[], help=MAP_HELP)
         parser.add_argument("--match", metavar="FIELD", help="the field by which rows find existing records")
         parser.add_argument("--errors", metavar="FILE", type=Path, help=ERRORS_HELP)
         parser.add_argument("--encoding", help="of a text file, when it is not recognised: mac-roman")
@@ -74,10 +60,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--header-row", metavar="ROW", type=int, help="the row of the header, when it is not recognised"
         )
-        for option, name, opposite, text in OPPOSITES:
-            group = parser.add_mutually_exclusive_group()
-            group.add_argument(option, dest=name, action="store_true", default=True)
-            group.add_argument(opposite, dest=name, action="store_false", help=text)
+        for option, name, text in OPPOSITES:
+            parser.add_argument(option, dest=name, action="store_false", help=text)
 
     def handle(self, *args: Any, **options: Any) -> None:
         with display_of(self) as display:
@@ -136,12 +120,6 @@ def summary(report: ImportReport, options: ImportOptions) -> str:
 # --- what the user sees meanwhile -----------------------------------------------------------------------
 
 
-class RowsPerSecond(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f} rows/s" if speed else "")
-
-
 @contextlib.contextmanager
 def display_of(command: BaseCommand) -> Iterator[ImportDisplay]:
     """Shows issues as they are found, and a bar on a terminal; ends the command for an unusable file."""
@@ -150,16 +128,8 @@ def display_of(command: BaseCommand) -> Iterator[ImportDisplay]:
         shown = 0
         display = ImportDisplay(show_notice=lambda text: command.stderr.write(text))
         if console.is_terminal:
-            progress = stack.enter_context(
-                Progress(
-                    TextColumn("{task.description}"),
-                    BarColumn(),
-                    MofNCompleteColumn(),
-                    RowsPerSecond(),
-                    TimeRemainingColumn(),
-                    console=console,
-                )
-            )
+            columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+            progress = stack.enter_context(Progress(*columns, console=console))
             task = progress.add_task("Importing", total=None)
             display.show_notice = lambda text: progress.console.print(text, markup=False)
             display.show_progress = lambda rows, total: progress.update(task, completed=rows, total=total)
