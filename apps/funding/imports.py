@@ -1,7 +1,14 @@
 """Imports of provider invoices, claims and invoices: headers others use, what names a record, the verbs."""
 
-from apps.core.importing.columns import IMPORT_REFERENCE
-from apps.core.importing.definition import DerivedReference, ImportDefinition
+from collections.abc import Iterator, Sequence
+
+from apps.core.importing.columns import IMPORT_REFERENCE, ImportColumn
+from apps.core.importing.definition import ImportDefinition
+from apps.core.importing.file_declaration import RecordName
+from apps.core.importing.records import CellIssue, ReadRecord
+from apps.core.importing.references import compared_field, number_issue, records_by_text
+from apps.core.models import normalised
+from apps.funding.models import ProviderInvoice
 from apps.funding.services.effects import recount_amounts
 
 # --- headers --------------------------------------------------------------------------------------------
@@ -120,6 +127,15 @@ class ProviderInvoiceImport(ImportDefinition):
     service_defaults = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail", "CreatedByStaffUniqueCode")
 
 
+#: How files name a provider invoice: by its reference, which several providers may use.
+PROVIDER_INVOICE = RecordName(
+    "ProviderInvoiceReference",
+    "reference",
+    compared_field(ProviderInvoice, "reference"),
+    scope="provider",
+)
+
+
 class ClaimImport(ImportDefinition):
     """Claims are found by their number, else by being the same as one on the same provider invoice.
 
@@ -137,17 +153,45 @@ class ClaimImport(ImportDefinition):
         ("ProviderInvoiceGuid",),
         ("ProviderInvoiceReference", "ProviderGuid"),
     )
-    derived_references = (
-        DerivedReference(
-            "ProviderInvoiceGuid",
-            name="ProviderInvoiceReference",
-            source="reference",
-            scope="ProviderGuid",
-            scope_source="provider",
-        ),
-    )
+    found_references = {"ProviderInvoiceGuid": "ProviderInvoiceReference"}
     service_defaults = ("LineItems/Notes",)
     sets_archive_date = False
+
+    def find_references(self, records: Sequence[ReadRecord], column: ImportColumn) -> None:
+        """Find the provider invoice by its reference, among several of one reference by the provider."""
+        wanted = list(claims_without_provider_invoice(records))
+        texts = {record.values["provider_invoice_reference"] for record in wanted}
+        found = records_by_text(ProviderInvoice, PROVIDER_INVOICE, texts) if texts else {}
+        for record in wanted:
+            provider = record.values.get("provider")
+            named = found.get(normalised(record.values["provider_invoice_reference"]), ())
+            keys = [key for key, of in named if provider is None or of == provider]
+            keys = keys or [key for key, of in named if of is None]
+            if len(keys) == 1:
+                record.values["provider_invoice"] = keys[0]
+                continue
+            issue = number_issue(ProviderInvoice._meta, len(keys))
+            if not keys:
+                message = "There is no provider invoice like this; import it first, or name another."
+                issue = CellIssue("NotFound", message)
+            record.note(column, issue)
+            record.invalid |= {"provider_invoice"}
+
+
+def claims_without_provider_invoice(records: Sequence[ReadRecord]) -> Iterator[ReadRecord]:
+    """The claims to find one for: an existing one keeps its own, unless its reference or provider differs."""
+    identifying = {"provider_invoice_reference", "provider"}
+    for record in records:
+        given = {name: value for name in identifying if (value := record.values.get(name)) is not None}
+        if record.values.get("provider_invoice") is not None or "provider_invoice" in record.invalid:
+            continue
+        if identifying & record.invalid:
+            # The row is rejected already for what would identify it.
+            record.invalid |= {"provider_invoice"}
+        elif "provider_invoice_reference" in given and (
+            record.existing is None or not given.items() <= record.existing.values.items()
+        ):
+            yield record
 
 
 class InvoiceImport(ImportDefinition):

@@ -58,8 +58,8 @@ class BatchImporter:
         self.columns_by_target: dict[tuple[str, str], ImportColumn] = {}
         for column in sorted(columns, key=lambda c: not c.member.is_guid):
             self.columns_by_target.setdefault(column.member.target, column)
-        for deriver in self.matcher.derivers:
-            self.columns_by_target.setdefault(deriver.member.target, deriver.column)
+        for member, column in self.matcher.found_references.items():
+            self.columns_by_target.setdefault(member.target, column)
         self.has_warnings = entity_set.resource.has_warnings
         self.has_references = any(c.member.is_reference for c in columns)
         #: Columns by whose texts rows name records of their own kind.

@@ -21,21 +21,6 @@ class CleanedText:
 Cleaner = Callable[[str], CleanedText]
 
 
-@dataclass(frozen=True)
-class DerivedReference:
-    """A reference that rows may leave out, because two other members of theirs identify the record.
-
-    ``member`` refers to the record, whose columns ``source`` and ``scope_source`` have what the row gives as
-    ``name`` and ``scope``; the second decides among several, and a record without it matches too.
-    """
-
-    member: str
-    name: str
-    source: str
-    scope: str
-    scope_source: str
-
-
 class RelatedColumn:
     """A column of what is stored beside a record, and given to its service with the draft as ``attribute``.
 
@@ -77,7 +62,8 @@ class ImportDefinition:
     number_fields: ClassVar[Sequence[str]] = ()
     #: Members by which, taken together, files name a record that has no code or number.
     descriptive_fields: ClassVar[Sequence[str]] = ()
-    derived_references: ClassVar[Sequence[DerivedReference]] = ()
+    #: References that ``find_references`` finds, and the member whose column is at fault when it does not.
+    found_references: ClassVar[Mapping[str, str]] = {}
     group_fields: ClassVar[Sequence[tuple[str, ...]]] = ()
     #: Members that the service fills in: an empty cell leaves an existing record's value as it is.
     service_defaults: ClassVar[Sequence[str]] = ()
@@ -103,6 +89,12 @@ class ImportDefinition:
     def find_warnings(self, drafts: Sequence[Draft]) -> Iterable[tuple[int, Issue]]:
         """Further warnings, found for a whole batch before it is saved: they keep nothing out either."""
         return ()
+
+    def find_references(self, records: Sequence[Any], column: Any) -> None:
+        """Give each ``ReadRecord`` the ``found_references`` that it does not name, by other values of it.
+
+        Called when existing records are known; ``column`` is the ``ImportColumn`` of the member at fault.
+        """
 
     def close(self) -> None:
         """Called when the import has ended, however it ended."""

@@ -13,7 +13,7 @@ from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.file_declaration import normalised_column
 from apps.core.importing.reading import RowReader
 from apps.core.importing.records import ExistingRecord, ReadRecord
-from apps.core.importing.references import ReferenceDeriver, compared_field, number_issue
+from apps.core.importing.references import compared_field, number_issue
 from apps.core.models import normalised
 from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.schema import NavigationProperty
@@ -241,13 +241,12 @@ class RecordMatcher:
             and (field := normalised_column(column.member.prop.source_field)) is not None
         }
         self.unique_columns = [column for column, field in self.normalised.items() if field.unique]
-        self.derivers = [
-            ReferenceDeriver(derived, members, column)
-            for derived in definition.derived_references
-            for column in columns
-            if column.member.target == members[derived.name].target
-        ]
-        compared = [column.member for column in columns] + [deriver.member for deriver in self.derivers]
+        self.find_references = definition.find_references
+        #: References that the definition finds, and the column at fault when it does not.
+        self.found_references = {
+            members[name]: by_name[by] for name, by in definition.found_references.items() if by in by_name
+        }
+        compared = [*(column.member for column in columns), *self.found_references]
         self.compared = ComparedColumns(model, compared, definition.service_defaults)
         self.first_rows = FirstRows()
 
@@ -272,8 +271,8 @@ class RecordMatcher:
             self.reject_repeated(column, list(zip(records, values, strict=True)), matched[column])
         for column, pairs in matched.items():
             self.find_by_column(column, pairs)
-        for deriver in self.derivers:
-            deriver.derive(records)
+        for column in self.found_references.values():
+            self.find_references(records, column)
         self.find_equal([record for record in unmatched if not record.is_rejected])
         if self.items is not None:
             for record in records:

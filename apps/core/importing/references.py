@@ -1,14 +1,13 @@
 """Turns what names a referred record into its key: one query for each column of names and batch of rows."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import models
 from django.db.models import F, Value
 
-from apps.core.importing.columns import ImportColumn, Member
-from apps.core.importing.definition import DerivedReference
+from apps.core.importing.columns import ImportColumn
 from apps.core.importing.file_declaration import RecordName, normalised_column
 from apps.core.importing.records import CellIssue, ReadRecord
 from apps.odata.batched_queries import AnyOf
@@ -131,65 +130,6 @@ def keys_in_scope(records: Named, scope: Any) -> Sequence[Any]:
     if len(records) > 1 and scope is not None:
         records = [(key, value) for key, value in records if value == scope]
     return [key for key, _ in records]
-
-
-# --- by other values of the row -------------------------------------------------------------------------
-
-
-class ReferenceDeriver:
-    """Finds the records of a reference that rows do not name, by two other values of theirs."""
-
-    def __init__(
-        self, derived: DerivedReference, members: Mapping[str, Member], column: ImportColumn
-    ) -> None:
-        self.column, self.member = column, members[derived.member]
-        self.by, self.scope = members[derived.name], members[derived.scope]
-        model = self.member.prop.related_model
-        assert model is not None
-        self.model = model
-        field = compared_field(model, derived.source)
-        self.name = RecordName(derived.name, derived.source, field, scope=derived.scope_source)
-
-    def derive(self, records: Sequence[ReadRecord]) -> None:
-        """Give the records the key; one that names no record, or several, is rejected."""
-        wanted = list(self.lacking(records))
-        if not wanted:
-            return
-        texts = {record.values[self.by.attribute] for record in wanted}
-        found = records_by_text(self.model, self.name, texts)
-        for record in wanted:
-            scope = record.values.get(self.scope.attribute)
-            named = found.get(self.name.compare(record.values[self.by.attribute]), ())
-            keys = [key for key, value in named if scope is None or value == scope]
-            keys = keys or [key for key, value in named if value is None]
-            if len(keys) == 1:
-                record.values[self.member.attribute] = keys[0]
-                continue
-            issue = number_issue(self.model._meta, len(keys))
-            if not keys:
-                name = self.model._meta.verbose_name
-                message = f"There is no {name} like this; import it first, or name another."
-                issue = CellIssue("NotFound", message)
-            record.reject(self.column, issue.code, issue.message)
-            record.invalid |= {self.member.attribute}
-
-    def lacking(self, records: Sequence[ReadRecord]) -> Iterator[ReadRecord]:
-        """The records to find it for: an existing one keeps the one it has, unless values differ."""
-        attributes = {self.by.attribute, self.scope.attribute}
-        for record in records:
-            values = record.values
-            if values.get(self.member.attribute) is not None or self.member.attribute in record.invalid:
-                continue
-            if attributes & record.invalid:
-                # The row is rejected already for what would identify it.
-                record.invalid |= {self.member.attribute}
-            elif values.get(self.by.attribute) is not None and (
-                record.existing is None
-                or any(
-                    values.get(name) not in (None, record.existing.values.get(name)) for name in attributes
-                )
-            ):
-                yield record
 
 
 def compared_field(model: type[models.Model], name: str) -> Any:
