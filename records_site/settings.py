@@ -84,7 +84,6 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "records_site.request_log.RequestLogMiddleware",
-    "apps.core.middleware.ContentPolicyMiddleware",
     "apps.core.middleware.BrowserPolicyMiddleware",
     "records_site.proxy.ForwardedMiddleware",
     "records_site.failures.HttpsMiddleware",

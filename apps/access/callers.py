@@ -15,7 +15,7 @@ import secrets
 import uuid
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -107,8 +107,7 @@ def unknown_scope(scope: str, offered: list[str]) -> str:
 # --- callers --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """Requests granted in a minute and in any 24 hours; 0 is no limit."""
 
     per_minute: int

@@ -18,6 +18,7 @@ from apps.core.read_log import log_page
 from apps.odata import clock
 from apps.odata.errors import UnsupportedMediaType
 from apps.odata.http.exceptions import error_response
+from apps.odata.http.headers import set_absent
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -32,35 +33,27 @@ HEALTH_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
 STATIC_PATH = "/static/"
 
 
-class ContentPolicyMiddleware(CSPMiddleware):
-    """django-csp's, which makes its policy for every response; data has one of its own already."""
-
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        return response if HEADER in response else super().process_response(request, response)
-
-
-class BrowserPolicyMiddleware:
+class BrowserPolicyMiddleware(CSPMiddleware):
     """Headers that restrict browsers, on every response, whoever makes it.
 
     The interface library of the back office evaluates expressions in its markup, so its pages may; and they
     show personal data, so nothing caches them.
     """
 
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
+    def process_request(self, request: HttpRequest) -> None:
+        """No page has a script of its own that would need django-csp's nonce."""
 
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        response = self.get_response(request)
+    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         headers = settings.BROWSER_HEADERS
         if request.is_secure():
             headers = headers | settings.TLS_HEADERS
-        for name, value in headers.items():
-            response.headers.setdefault(name, value)
+        set_absent(response, headers)
         if request.path_info.startswith("/admin/"):
             response["Cache-Control"] = "no-store, private"
             # The attribute by which django-csp's own decorators change a policy.
             response._csp_replace = {"script-src": settings.BACK_OFFICE_SCRIPT_SOURCES}  # type: ignore[attr-defined]
-        return response
+        # Data has a policy of its own already; django-csp would make another for each response.
+        return response if HEADER in response else super().process_response(request, response)
 
 
 class PageCompressionMiddleware(GZipMiddleware):

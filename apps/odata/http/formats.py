@@ -91,7 +91,7 @@ def content_length(request: Request) -> int:
 # --- renderers ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RenderedRecords:
     """Records of a response, each the text of its JSON; ``bare``: it is one record, without ``value``.
 
@@ -261,12 +261,12 @@ class ODataContentNegotiation(BaseContentNegotiation):
         is_read = action in getattr(view, "negotiated_actions", ())
         if not is_read and action not in ("create", "update"):
             return renderer, str(renderer.media_type)
-        by_format = {str(each.format): each for each in renderers}
+        formats = tuple([str(each.format) for each in renderers])
         requested = view.query_options.format
         if requested is None and accept:
-            requested = preferred_media_type(accept, tuple(by_format), is_read)
+            requested = preferred_media_type(accept, formats, is_read)
         if requested is not None and is_read:
-            renderer = by_format[requested.format]
+            renderer = renderers[formats.index(requested.format)]
         if requested is not None and isinstance(renderer, ODataJSONRenderer):
             renderer.choose(requested)
         return renderer, str(renderer.media_type)

@@ -1,8 +1,10 @@
 """Headers of requests and responses: versions, preferences, ETags, caching."""
 
 import re
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeVar
 
 from django.conf import settings
@@ -20,6 +22,7 @@ _SPELLINGS = {"2": V2_0, **{version: version for version in VERSIONS}}
 #: The versions of OData that a client may be limited to, where a response is one of 4.0, and may send.
 _LATEST_VERSIONS = re.compile(r"[4-9]\.[0-9]{1,2}")
 _SENT_VERSIONS = re.compile(r"4\.[0-9]{1,2}")
+_META_KEYS = {"OData-MaxVersion": "HTTP_ODATA_MAXVERSION", "OData-Version": "HTTP_ODATA_VERSION"}
 
 
 def reads_version_401(request: HttpRequest) -> bool:
@@ -63,7 +66,7 @@ def check_versions(options: QueryOptions, request: HttpRequest, served: str) -> 
     if versions and _SPELLINGS[versions.pop()] != served:
         raise BadQuery("Name the version in the header or the address.", code="AmbiguousApiVersion")
     for name, served_here in (("OData-MaxVersion", _LATEST_VERSIONS), ("OData-Version", _SENT_VERSIONS)):
-        version = request.META.get(f"HTTP_{name.upper().replace('-', '_')}", "").partition(";")[0].strip()
+        version = request.META.get(_META_KEYS[name], "").partition(";")[0].strip()
         if version and not served_here.fullmatch(version):
             raise BadQuery(f"{name} {version[:20]!r} is not served; 4.0 and 4.01 are.", target=name)
 
@@ -101,13 +104,14 @@ class Preferences:
 _PREFERENCE = re.compile(r"([\w.-]+)\s*(?:=\s*(?:\"([^\"]*)\"|([^\s,;\"]+)))?[^,]*")
 
 
-def read_preferences(request: HttpRequest) -> Preferences:
-    """Parse the Prefer header; the first of two counts, unknown ones are ignored (RFC 7240)."""
+@lru_cache(maxsize=256)
+def read_preferences(header: str, largest_page: int) -> Preferences:
+    """Parse a Prefer header; the first of two counts, unknown ones are ignored (RFC 7240)."""
     values: dict[str, str] = {}
-    for name, quoted, word in _PREFERENCE.findall(request.META.get("HTTP_PREFER", "")):
+    for name, quoted, word in _PREFERENCE.findall(header):
         values.setdefault(name.lower().removeprefix("odata."), (quoted or word).lower())
     size, result = values.get("maxpagesize", ""), values.get("return", "")
-    max_page_size = min(int(size), settings.API_MAX_PAGE_SIZE) if _PAGE_SIZE.fullmatch(size) else 0
+    max_page_size = min(int(size), largest_page) if _PAGE_SIZE.fullmatch(size) else 0
     return Preferences(
         max_page_size or None,
         result if result in ("minimal", "representation") else "",
@@ -127,13 +131,22 @@ def matches_etag(header: str, etag: str) -> bool:
     return any(item.strip().removeprefix("W/") == opaque for item in header.split(","))
 
 
+def set_absent(response: HttpResponseBase, headers: Mapping[str, str]) -> None:
+    """Set the headers that a response does not have. ``setdefault`` would look for each by an exception."""
+    present = {name.lower() for name in response.headers}
+    for name, value in headers.items():
+        if name.lower() not in present:
+            response.headers[name] = value
+
+
 def add_protocol_headers(response: Response, version: str = V2_0) -> Response:
     """The headers of every response of the interface; those to 2.0 stay as they were before there was 2.1."""
-    response.headers.setdefault("OData-Version", "4.0")
     response["api-supported-versions"] = V2_0
     if version == V2_1:
         response["api-version"], response["api-supported-versions"] = version, ", ".join(VERSIONS)
-    response.headers.setdefault("Cache-Control", "no-store")
-    response.headers.setdefault("Content-Security-Policy", settings.DATA_SECURITY_POLICY)
+    policy = settings.DATA_SECURITY_POLICY
+    set_absent(
+        response, {"OData-Version": "4.0", "Cache-Control": "no-store", "Content-Security-Policy": policy}
+    )
     response["Vary"] = "Accept, Authorization, Prefer, OData-MaxVersion, Accept-Encoding"
     return response

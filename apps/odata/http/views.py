@@ -1,10 +1,11 @@
 """The base of all views of the interface."""
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
+from django.conf import settings
 from django.urls import get_script_prefix
+from django.utils.functional import cached_property
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -62,7 +63,7 @@ class ODataView(APIView):
 
     @cached_property
     def preferences(self) -> Preferences:
-        return read_preferences(self.request)
+        return read_preferences(self.request.META.get("HTTP_PREFER", ""), settings.API_MAX_PAGE_SIZE)
 
     @cached_property
     def query_string(self) -> bytes:

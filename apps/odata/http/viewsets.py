@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, cast
 from urllib.parse import unquote
 
@@ -13,6 +13,7 @@ from django.db import DEFAULT_DB_ALIAS
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
@@ -82,7 +83,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         added = self.resource.methods_of_2_1
         if added and requested_version(request) != V2_1:
             self.http_method_names = [name for name in self.http_method_names if name.upper() not in added]
-        return super().initialize_request(request, *args, **kwargs)
+        initialized = super().initialize_request(request, *args, **kwargs)
+        # Else DRF looks for each in vain before it asks Django's request, a dozen times a request.
+        initialized.META, initialized.method = request.META, request.method
+        return initialized
 
     def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """As DRF's, but a method of version 2.1 alone is named as such, once the version itself is valid."""
