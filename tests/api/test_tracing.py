@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def collector(settings, monkeypatch):
     with Collector() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
         monkeypatch.setattr("records_site.tracing.TracerProvider", server.provide)
         settings.MIDDLEWARE = ["records_site.tracing.TracingMiddleware", *settings.MIDDLEWARE]

@@ -31,6 +31,7 @@ def page(request, window_of, settings, tmp_path):
     page = window_of(user=a_staff_member(role=load_roles()[getattr(request, "param", "Plan manager")]))
     # Answered by this thread, so none is under way while it writes: SQLite in memory has one lock for both.
     page.route("**/progress/", lambda route: route.continue_())
+    page.add_init_script("const later = setTimeout; setTimeout = (call, ms) => later(call, ms / 10)")
     return page
 
 

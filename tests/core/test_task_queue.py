@@ -2,10 +2,7 @@
 
 import datetime as dt
 import fcntl
-import os
-import signal
-import subprocess
-import sys
+import threading
 
 import pytest
 from django.conf import settings
@@ -14,6 +11,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from apps.access.services import purge_expired
+from apps.core.management.commands import worker
 from apps.core.task_queue import MAX_ATTEMPTS
 from tests.tasks import NOTES, fail, note, run_tasks
 
@@ -77,18 +75,17 @@ def test_a_task_of_another_worker_is_left_to_it_for_a_day():
     assert NOTES == ["elsewhere"]
 
 
-def test_a_worker_waits_while_another_of_its_name_is_at_work(tmp_path):
+def test_a_worker_waits_while_another_of_its_name_is_at_work(tmp_path, monkeypatch):
+    began = threading.Event()
+    monkeypatch.setattr(worker, "repeat_unfinished_tasks", lambda worker_id: began.set())
+    monkeypatch.setattr(worker.db_worker.Command, "handle", lambda *_, **options: None)
+    second = threading.Thread(target=call_command, args=["worker", "--name=tests", "--batch"])
     with (tmp_path / "tests.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        second = subprocess.Popen(
-            [sys.executable, "manage.py", "worker", "--name", "tests"],
-            cwd=settings.BASE_DIR,
-            env={**os.environ, "VAR_DIR": str(tmp_path), "DATABASE_URL": "sqlite:///:memory:"},
-        )
-        with pytest.raises(subprocess.TimeoutExpired):  # without tables it ends as soon as it looks for tasks
-            second.wait(3)
-        second.send_signal(signal.SIGTERM)
-        assert second.wait(10) == -signal.SIGTERM
+        second.start()
+        assert not began.wait(0.3)
+    assert began.wait(10)
+    second.join()
 
 
 def test_the_name_of_a_worker_is_the_name_of_a_file():

@@ -62,9 +62,9 @@ class Server:
             client.sendall(sent)
             yield client
 
-    def answers(self):
+    def answers(self, seconds=2):
         with contextlib.suppress(OSError):
-            return self.request("GET", "/livez", seconds=2)[0] == 200
+            return self.request("GET", "/livez", seconds=seconds)[0] == 200
         return False
 
     def metrics(self):

@@ -102,6 +102,7 @@ def serve():
     yield start
     for started, _ in running:
         started.stop()
+        started.pull_trigger()  # it would sleep until its next tick
     for started, thread in running:
         started.stopped_at -= worker.STOP_SECONDS
         thread.join(5)
