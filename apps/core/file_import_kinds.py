@@ -10,7 +10,8 @@ from typing import Any
 
 from django.db.models import Model
 
-from apps.core.importing.columns import known_members, letters_of, spellings_of
+from apps.core.importing.cells import letters_of
+from apps.core.importing.columns import known_members, spellings_of
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.file_formats import open_table

@@ -2,7 +2,8 @@
 
 import pytest
 
-from apps.core.importing.columns import IMPORT_REFERENCE, letters_of, recognise_columns
+from apps.core.importing.cells import letters_of
+from apps.core.importing.columns import IMPORT_REFERENCE, recognise_columns
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import file_entity_set
 from apps.core.importing.runs import definition_for
@@ -26,7 +27,7 @@ def columns(resource, *header, **options):
 
 
 def names(resource, *header, **options):
-    return [column.member.name for column in columns(resource, *header, **options).columns]
+    return [column.member.name for column in columns(resource, *header, **options)[0]]
 
 
 @pytest.mark.parametrize(
@@ -74,9 +75,9 @@ def test_unknown_headers_stop_the_import_and_are_all_named_with_a_suggestion():
 
 
 def test_unknown_headers_are_left_out_on_request():
-    found = columns("contact", "First name", "Shoe size", ignore_unknown=True)
-    assert [column.member.name for column in found.columns] == ["FirstName"]
-    assert found.notices == ("Imported without column B “Shoe size”.",)
+    found, notices = columns("contact", "First name", "Shoe size", ignore_unknown=True)
+    assert [column.member.name for column in found] == ["FirstName"]
+    assert notices == ["Imported without column B “Shoe size”."]
 
 
 def test_two_columns_for_one_field_stop_the_import():
@@ -96,11 +97,9 @@ def test_what_is_mapped_must_exist():
 
 
 def test_what_only_the_service_sets_is_left_out_with_a_notice():
-    found = columns("contact", "LastName", "CreationDate", "Client/ArchiveDate")
-    assert [column.member.name for column in found.columns] == ["LastName"]
-    assert found.notices == (
-        "Not read, because the service determines it: CreationDate, Client/ArchiveDate.",
-    )
+    found, notices = columns("contact", "LastName", "CreationDate", "Client/ArchiveDate")
+    assert [column.member.name for column in found] == ["LastName"]
+    assert notices == ["Not read, because the service determines it: CreationDate, Client/ArchiveDate."]
 
 
 def test_a_record_may_be_named_by_its_guid_and_by_names_side_by_side():
@@ -115,8 +114,8 @@ def test_the_guids_of_a_list_go_before_names():
 def test_one_of_two_columns_with_the_same_header_can_be_left_out_by_its_letter():
     with pytest.raises(ImportFileError, match=r'leave one of them out \(--map "column B="\)'):
         columns("contact", "Phone", "Phone")
-    found = columns("contact", "Phone", "Phone", column_map={"column B": ""})
-    assert [column.index for column in found.columns] == [0]
+    found, _ = columns("contact", "Phone", "Phone", column_map={"column B": ""})
+    assert [column.index for column in found] == [0]
 
 
 def test_a_reason_of_an_earlier_import_is_no_column():
@@ -136,7 +135,7 @@ def test_every_synonym_leads_to_a_member_that_bodies_have(found):
     for name, text in ((name, text) for name, headers in synonyms.items() for text in headers):
         # A reference alone gives nothing.
         header = (text, "StartDate") if name == IMPORT_REFERENCE else (text,)
-        member = columns(found.path, *header).columns[0].member
+        member = columns(found.path, *header)[0][0].member
         assert member.name == name
         assert not member.is_read_only
 

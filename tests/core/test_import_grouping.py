@@ -30,7 +30,7 @@ def grouper(header, path="claim"):
     """What groups rows of that header."""
     found = service.get_service().by_path[path]
     definition, entity_set, sheet = definition_for(found), file_entity_set(found), Sheet(*header)
-    columns = recognise_columns(sheet, entity_set, definition, ImportOptions()).columns
+    columns, _ = recognise_columns(sheet, entity_set, definition, ImportOptions())
     report = ImportReport(sheet, None, print)
     return BatchImporter(entity_set, columns, definition, (), report, ImportOptions()).grouper
 

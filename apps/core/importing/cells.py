@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -25,17 +25,10 @@ _MIDNIGHT = re.compile(r"(.+?)[T ]00:00(?::00(?:\.0+)?)?", re.ASCII)
 _TIME = re.compile(r"(.+?)[T ]+(\d{1,2}:\d\d(?::\d\d)?)", re.ASCII)
 _SHORT_YEAR = re.compile(r"\d{1,2}[/.\- ]\d{1,2}[/.\- ]\d\d", re.ASCII)
 _SERIAL = re.compile(r"\d{4,5}(?:\.\d+)?", re.ASCII)
-_MONTHS = {
-    name: number
-    for number, names in enumerate(
-        (
-            "jan january", "feb february", "mar march", "apr april", "may", "jun june", "jul july",
-            "aug august", "sep sept september", "oct october", "nov november", "dec december",
-        ),
-        start=1,
-    )
-    for name in names.split()
-}  # fmt: skip
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+    "november", "december",
+)  # fmt: skip
 #: Day 0 of spreadsheets, which take 1900 for a leap year.
 _SERIAL_START = dt.date(1899, 12, 30)
 
@@ -49,7 +42,12 @@ YES = {"yes", "y", "true", "t", "1"}
 NO = {"no", "n", "false", "f", "0"}
 _WHOLE = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.0+)?", re.ASCII)
 _MONEY = re.compile(r"([+-]?)\$? ?((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)", re.ASCII)
-_LETTERS = re.compile(r"[\W_]+")
+_PUNCTUATION = re.compile(r"[\W_]+")
+
+
+def letters_of(text: str) -> str:
+    """A text without case, blanks and punctuation: ``Date of birth`` is ``dateofbirth``."""
+    return _PUNCTUATION.sub("", text).casefold()
 
 
 def cleaned(text: str) -> str:
@@ -109,8 +107,8 @@ def check_no_error_value(text: str) -> None:
 
 def choice_cell(read: CellReader, names: tuple[str, ...]) -> CellReader:
     """An enumeration's name in any case and with any punctuation: ``mr.`` is ``Mr``."""
-    loose: Mapping[str, str] = {_LETTERS.sub("", name).casefold(): name for name in names}
-    return lambda text: read(loose.get(_LETTERS.sub("", text).casefold(), text))
+    loose = {letters_of(name): name for name in names}
+    return lambda text: read(loose.get(letters_of(text), text))
 
 
 def boolean_cell(text: str) -> bool:
@@ -169,24 +167,28 @@ def iso_datetime(text: str, day_first: bool) -> str:
 def recognise_day(text: str, day_first: bool) -> str | None:
     """The day a text writes, in ISO form; ``None`` when its form is none we know."""
     if found := _PARTS.fullmatch(text):
-        day, month = (found[1], found[2]) if day_first else (found[2], found[1])
-        return check_day(int(found[3]), int(month), int(day), day_first, swapped=True)
-    if found := _YEAR_FIRST.fullmatch(text):
-        return check_day(int(found[1]), int(found[2]), int(found[3]), day_first)
-    if (found := _NAMED.fullmatch(text)) and found[2].casefold() in _MONTHS:
-        return check_day(int(found[3]), _MONTHS[found[2].casefold()], int(found[1]), day_first)
-    return None
-
-
-def check_day(year: int, month: int, day: int, day_first: bool, swapped: bool = False) -> str:
+        first, second, year = map(int, found.groups())
+        day, month = (first, second) if day_first else (second, first)
+        if month > 12 >= day:
+            order = (
+                "day first, --month-first turns that" if day_first else "month first, as --month-first says"
+            )
+            raise WireValueError("InvalidDate", f"has no month {month}; it is read with the {order}.")
+    elif found := _YEAR_FIRST.fullmatch(text):
+        year, month, day = map(int, found.groups())
+    elif (found := _NAMED.fullmatch(text)) and (month := month_number(found[2])):
+        day, year = int(found[1]), int(found[3])
+    else:
+        return None
     try:
         return dt.date(year, month, day).isoformat()
     except ValueError:
-        pass
-    if swapped and month > 12 >= day:
-        order = "day first, --month-first turns that" if day_first else "month first, as --month-first says"
-        raise WireValueError("InvalidDate", f"has no month {month}; it is read with the {order}.")
-    raise WireValueError("InvalidDate", "must be a date that exists.")
+        raise WireValueError("InvalidDate", "must be a date that exists.") from None
+
+
+def month_number(word: str) -> int:
+    """1 for ``Jan`` and ``January``; 0 for what begins no month."""
+    return next((n for n, name in enumerate(_MONTHS, 1) if name.startswith(word.casefold())), 0)
 
 
 def serial_date_sentence(text: str) -> str:

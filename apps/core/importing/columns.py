@@ -1,11 +1,11 @@
 """Which member of the record each column of a file gives, however its header is spelt."""
 
 import difflib
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from apps.core.importing.cells import letters_of
 from apps.core.importing.definition import ImportDefinition, ImportOptions, RelatedColumn
 from apps.core.importing.file_declaration import NameProperty, RecordName
 from apps.core.importing.tables import ImportFileError, Table, column_letters
@@ -16,8 +16,6 @@ from apps.odata.declaration.schema import EntitySet, NavigationProperty, Structu
 REASON = "Reason"
 #: A column that only says which rows are one record; it is not stored.
 IMPORT_REFERENCE = "ImportReference"
-
-_PUNCTUATION = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +73,6 @@ class ImportColumn:
     index: int
     header: str
     member: Member
-
-
-@dataclass(frozen=True)
-class RecognisedColumns:
-    """The columns of a file that give something, and what the user should know of the others."""
-
-    columns: tuple[ImportColumn, ...]
-    notices: tuple[str, ...]
-
-
-def letters_of(text: str) -> str:
-    """A header without case, blanks and punctuation: ``Date of birth`` is ``dateofbirth``."""
-    return _PUNCTUATION.sub("", text).casefold()
 
 
 def item_list_of(type_: StructuredType) -> NavigationProperty | None:
@@ -196,8 +181,10 @@ def recognise_columns(
     entity_set: EntitySet,
     definition: ImportDefinition,
     options: ImportOptions,
-) -> RecognisedColumns:
-    """The columns that give something; ``ImportFileError`` names every header that is not recognised.
+) -> tuple[list[ImportColumn], list[str]]:
+    """The columns that give something, and what the user should know of the others.
+
+    ``ImportFileError`` names every header that is not recognised.
 
     ``options.column_map`` is ``{header, "column C" or index: member's name}``, the name empty to leave the
     column out. ``options.by_name`` leaves out guids, which are another database's.
@@ -247,7 +234,7 @@ def recognise_columns(
         notices.append(f"Guids of another database, not read: {headers}.")
     if read_only:
         notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
-    return RecognisedColumns(tuple(columns), tuple(notices))
+    return columns, notices
 
 
 def known_members(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, Member]:

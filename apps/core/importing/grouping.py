@@ -105,7 +105,7 @@ class RowGrouper:
             return True  # whatever it is, the record above it may lack a row
         for reader in self.own.readers:
             cell = row.cells[reader.index]
-            if reader.comparable[cell] is None:
+            if reader.comparable(cell) is None:
                 continue
             if not may_repeat or [cell] != [*first.cells[reader.index : reader.index + 1]]:
                 return False
@@ -116,5 +116,5 @@ def comparable_texts(row: Row, readers: Iterable[ColumnReader]) -> tuple[Any, ..
     # A defective row may be shorter than the header.
     width = len(row.cells)
     return tuple(
-        reader.comparable[row.cells[reader.index]] if reader.index < width else None for reader in readers
+        reader.comparable(row.cells[reader.index]) if reader.index < width else None for reader in readers
     )

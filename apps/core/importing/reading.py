@@ -1,7 +1,8 @@
 """Rows as values: cells cleaned and converted column by column, every faulty cell noted with its place."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import repeat
 from typing import Any
 
@@ -22,8 +23,8 @@ from apps.core.importing.references import NamedReference
 from apps.core.importing.report import RowIssue, quoted
 from apps.core.importing.tables import Row, Table
 from apps.core.models import normalised
-from apps.odata.declaration.schema import StructuralProperty, StructuredType
-from apps.odata.declaration.values import WireValueError, reader_of
+from apps.odata.declaration.schema import StructuredType
+from apps.odata.declaration.values import WireValueError
 from apps.odata.read.flattening import LIST_SEPARATOR
 from apps.odata.write.bodies import record_reader
 from apps.odata.write.drafts import Draft
@@ -32,19 +33,6 @@ from apps.odata.write.drafts import Draft
 ARCHIVE_DATE = "archive_date"
 #: Texts of a column whose values are remembered; columns of names, states and days have few.
 MEMO_SIZE = 10_000
-
-
-class Memo(dict[str, Any]):
-    """The results of a function of a cell; equal cells are converted once."""
-
-    def __init__(self, function: Callable[[str], Any]) -> None:
-        self.function = function
-
-    def __missing__(self, cell: str) -> Any:
-        if len(self) >= MEMO_SIZE:
-            self.clear()
-        value = self[cell] = self.function(cell)
-        return value
 
 
 class ColumnReader:
@@ -63,7 +51,9 @@ class ColumnReader:
         self.convert = converter(column.member, day_first)
         self.empty = () if column.member.is_list else None
         self.has_issues = False
-        self.values, self.comparable = Memo(self.value), Memo(self.comparable_value)
+        # Equal cells are converted once.
+        self.values = lru_cache(MEMO_SIZE)(self.value)
+        self.comparable = lru_cache(MEMO_SIZE)(self.comparable_value)
 
     def value(self, cell: str) -> Any:
         text = self.clean(cell) if cell else ""
@@ -100,29 +90,12 @@ def converter(member: Member, day_first: bool) -> CellReader:
     """What converts the cleaned text of a cell: to a value, a key, or a tuple of keys or names."""
     if member.related is not None:
         return member.related.convert
-    if member.record_name is not None:
-        convert: CellReader = str
-    elif member.is_key or member.navigation is not None:
-        convert = key_reader(member.prop)
-    else:
-        return cell_reader(member.prop, day_first)
+    is_name = member.record_name is not None
+    convert: CellReader = str if is_name else cell_reader(member.prop, day_first)
     if member.is_list:
         separator = LIST_SEPARATOR.strip()
         return lambda text: tuple(convert(part.strip()) for part in text.split(separator) if part.strip())
-    return convert if member.record_name is None else lambda text: (text,)
-
-
-def key_reader(prop: StructuralProperty) -> CellReader:
-    read = reader_of(prop)
-    if prop.edm.name == "Edm.Guid":
-        return read
-
-    def read_number(text: str) -> Any:
-        if not text.isdecimal() or len(text) > 18:
-            raise WireValueError("InvalidNumber", "must be a whole number.")
-        return read(int(text))
-
-    return read_number
+    return (lambda text: (text,)) if is_name else convert
 
 
 class RowReader:
@@ -164,9 +137,7 @@ class RowReader:
         cells = list(zip(*(row.cells for row in rows), strict=True))
         keys: Sequence[Any] = [None] * len(rows)
         columns: dict[str, Sequence[Any]] = {}
-        converted = {
-            reader: list(map(reader.values.__getitem__, cells[reader.index])) for reader in self.readers
-        }
+        converted = {reader: list(map(reader.values, cells[reader.index])) for reader in self.readers}
         for reader, values in converted.items():
             member = reader.column.member
             if member.is_key:
@@ -192,7 +163,7 @@ class RowReader:
 
     def is_empty(self, row: Row) -> bool:
         """Whether all cells of the columns are empty."""
-        return all(reader.comparable[row.cells[reader.index]] is None for reader in self.readers)
+        return all(reader.comparable(row.cells[reader.index]) is None for reader in self.readers)
 
     def check_required(self, record: ReadRecord, only_columns: bool, given: str | None = None) -> None:
         """Reject a row without a required member, unless it is ``given`` elsewhere.
@@ -260,7 +231,7 @@ def check_agreement(own: RowReader, record: ReadRecord) -> None:
     for row in record.rows[1:]:
         for reader in own.readers if row.defect is None and row.item is None else ():
             cell, first = row.cells[reader.index], record.row.cells[reader.index]
-            if cell and cell != first and reader.comparable[cell] not in (None, reader.comparable[first]):
+            if cell and cell != first and reader.comparable(cell) not in (None, reader.comparable(first)):
                 named = quoted(reader.clean(first)) if reader.clean(first) else "nothing"
                 message = f"Row {record.row.number:,} of the same record says {named}."
                 record.errors += (RowIssue(row, reader.index, "Differs", message),)

@@ -117,21 +117,17 @@ class ImportReport:
         return f"{name}[{issue.row.item}]{slash}{inner}"
 
     def line(self, issue: RowIssue) -> str:
-        word = "warning " if issue.is_warning else ""
-        return f"{self.place(issue)}: {word}{issue.code}: {self.sentence(issue)}"
+        return f"{self.place(issue)}: {self.sentence(issue)}"
 
     def reason(self, issue: RowIssue) -> str:
         """The issue as it is written beside its row."""
-        code = f"warning {issue.code}" if issue.is_warning else issue.code
-        if issue.column is None:
-            return f"{code}: {issue.message}"
-        return f"{self.header(issue)}: {code}: {self.sentence(issue)}"
+        where = "" if issue.column is None else f"{self.header(issue)}: "
+        return where + self.sentence(issue)
 
     def sentence(self, issue: RowIssue) -> str:
-        if issue.column is None or issue.column >= len(issue.row.cells):
-            return issue.message
-        cell = issue.row.cells[issue.column]
-        return f"{issue.message} It is {quoted(cell)}." if cell.strip() else issue.message
+        cell = "" if issue.column is None else "".join(issue.row.cells[issue.column : issue.column + 1])
+        value = f" It is {quoted(cell)}." if cell.strip() else ""
+        return f"{'warning ' if issue.is_warning else ''}{issue.code}: {issue.message}{value}"
 
     def close(self) -> None:
         if self._file is not None:

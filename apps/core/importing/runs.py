@@ -63,12 +63,12 @@ def import_file(
     definition.folder = path.resolve().parent
     entity_set = file_entity_set(entity_set)
     table = open_records(path, entity_set, definition, options)
-    recognised = recognise_columns(table, entity_set, definition, options)
-    for notice in (*table.notices(), *recognised.notices):
+    columns, notices = recognise_columns(table, entity_set, definition, options)
+    for notice in (*table.notices(), *notices):
         display.show_notice(notice)
     report = ImportReport(table, errors_file(path, options), display.show_issue)
-    found_by = match_fields(definition, recognised.columns, options.match)
-    importer = BatchImporter(entity_set, recognised.columns, definition, found_by, report, options)
+    found_by = match_fields(definition, columns, options.match)
+    importer = BatchImporter(entity_set, columns, definition, found_by, report, options)
     must_undo = options.dry_run or options.all_or_nothing
     # Garbage is collected between batches: within one it would search the many objects of the batch over and
     # over, which have hardly a cycle. This saves a fifth of the time.

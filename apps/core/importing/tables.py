@@ -5,6 +5,8 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from openpyxl.utils import get_column_letter
+
 #: More columns than any resource has members; a file beyond it is no table of records.
 MAX_COLUMNS = 1_000
 #: Characters of one row, whatever its format.
@@ -97,12 +99,7 @@ class Table:
 
 def column_letters(index: int) -> str:
     """The name a spreadsheet gives a column: 0 is ``A``, 26 is ``AA``."""
-    name = ""
-    index += 1
-    while index:
-        index, digit = divmod(index - 1, 26)
-        name = chr(65 + digit) + name
-    return name
+    return get_column_letter(index + 1)
 
 
 def check_width(width: int) -> None:

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.core.importing.cells import CellReader, cell_reader, cleaned
-from apps.core.importing.columns import letters_of
+from apps.core.importing.cells import CellReader, cell_reader, cleaned, letters_of
 from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.importing.tables import ImportFileError, Row, Table

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from apps.core.importing import cells
-from apps.core.importing.columns import letters_of
+from apps.core.importing.cells import letters_of
 from apps.core.importing.report import quoted
 from apps.core.importing.tables import ImportFileError, Row, Table, column_letters
 from apps.core.models import normalised
