@@ -58,21 +58,22 @@ class ComparedColumns:
         self, model: type[models.Model], members: Iterable[Member], service_defaults: Iterable[str]
     ) -> None:
         self.model = model
-        members = list(members)
+        given = [member for member in members if not member.is_key]
         #: What is stored beside the records, by attribute.
-        self.related = {member.attribute: member.related for member in members if member.related is not None}
-        given = [member for member in members if not member.is_key and member.related is None]
-        self.fields: dict[str, Any] = {
-            member.attribute: model._meta.get_field(member.attribute) for member in given
+        self.related = {member.attribute: member.related for member in given if member.related is not None}
+        fields: dict[str, Any] = {
+            member.attribute: model._meta.get_field(member.attribute)
+            for member in given
+            if member.related is None
         }
-        self.lists = {name: field for name, field in self.fields.items() if field.many_to_many}
-        self.values = {name: field for name, field in self.fields.items() if not field.many_to_many}
-        names = {member.name: member.attribute for member in given}
+        self.lists = {name for name, field in fields.items() if field.many_to_many}
+        self.values = {name: field for name, field in fields.items() if not field.many_to_many}
         #: Attributes whose empty cell leaves the value as it is: not null, or filled by the service.
-        self.unchanged_when_empty = {name for name, field in self.values.items() if not field.null} | {
-            names[name] for name in service_defaults if name in names
+        self.unchanged_when_empty = {
+            *(name for name, field in self.values.items() if not field.null),
+            *(member.attribute for member in given if member.name in service_defaults),
+            *self.related,
         }
-        self.unchanged_when_empty |= self.related.keys()
 
     def load(self, *conditions: Any, extra: Sequence[str] = (), order: Sequence[str] = ("pk",)) -> list[Any]:
         """(record, values of ``extra`` columns) of the records that meet the conditions."""
@@ -83,25 +84,20 @@ class ComparedColumns:
             (ExistingRecord(row[0], dict(zip(names, row[width:], strict=True))), row[1:width])
             for row in rows.values_list("pk", *extra, *columns)
         ]
-        for name, field in self.lists.items():
-            self.load_list(name, field, {existing.key: existing for existing, _ in found})
-        for name, related in self.related.items():
-            values = related.load([existing.key for existing, _ in found])
+        keys = [existing.key for existing, _ in found]
+        beside = {name: self.load_list(name, keys) for name in self.lists}
+        beside |= {name: related.load(keys) for name, related in self.related.items()}
+        for name, values in beside.items():
             for existing, _ in found:
                 existing.values[name] = values.get(existing.key)
         return found
 
-    def load_list(self, name: str, field: Any, records: Mapping[Any, Any]) -> None:
-        through, owner = field.remote_field.through, f"{field.m2m_field_name()}_id"
-        links: dict[Any, set[Any]] = {key: set() for key in records}
-        condition = AnyOf(field.m2m_field_name(), list(records))
-        rows = through._base_manager.filter(condition).values_list(
-            owner, f"{field.m2m_reverse_field_name()}_id"
-        )
-        for key, linked in rows:
-            links[key].add(linked)
-        for key, existing in records.items():
-            existing.values[name] = links[key]
+    def load_list(self, name: str, keys: Sequence[Any]) -> Mapping[Any, set[Any]]:
+        """The keys of the records that a list names, by record."""
+        found: dict[Any, set[Any]] = {key: set() for key in keys}
+        for key, linked in self.model._base_manager.filter(AnyOf("pk", keys)).values_list("pk", name):
+            found[key] |= {linked} - {None}
+        return found
 
     def is_unchanged(self, existing: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
         """Whether an existing record has every value that a row gives."""
@@ -199,8 +195,6 @@ class ItemMatcher:
 
     def fill_list(self, draft: Draft, record: ReadRecord) -> None:
         """Give a draft its list: drafts of the items, those that exist with their key."""
-        if not record.items and self.part.declaration.required:
-            return
         name = self.part.attribute
         draft.fill(name, [self.compared.draft(self.reader, item) for item in record.items])
         draft.given |= {name}
@@ -251,7 +245,10 @@ class RecordMatcher:
         self.first_rows = FirstRows()
 
     def match(self, records: Sequence[ReadRecord]) -> None:
-        """Set the existing record of each record, and the existing items of its items."""
+        """Set the existing record of each record, and the existing items of its items.
+
+        A value that an earlier row of the file has is rejected where it identifies a record.
+        """
         compared = {
             column: self.compared_values(records, column)
             for column in dict.fromkeys([*self.match_columns, *self.unique_columns])
@@ -260,7 +257,7 @@ class RecordMatcher:
         unmatched: list[ReadRecord] = []
         for number, record in enumerate(records):
             for column in self.match_columns:
-                if record.invalid and self.is_invalid(record, column):
+                if record.invalid and record.invalid & {column.member.attribute, self.scopes.get(column)}:
                     break
                 if (value := compared[column][number]) is not None:
                     matched[column].append((record, value))
@@ -268,7 +265,11 @@ class RecordMatcher:
             else:
                 unmatched.append(record)
         for column, values in compared.items():
-            self.reject_repeated(column, list(zip(records, values, strict=True)), matched[column])
+            given = [pair for pair in zip(records, values, strict=True) if pair[1] is not None]
+            identified = {id(record) for record, _ in matched[column]}
+            for record, earlier in self.first_rows.earlier(column.member.name, given):
+                if column in self.unique_columns or id(record) in identified:
+                    record.reject(column, "NotUnique", f"Row {earlier:,} of the file has it already.")
         for column, pairs in matched.items():
             self.find_by_column(column, pairs)
         for column in self.found_references.values():
@@ -288,22 +289,6 @@ class RecordMatcher:
             return values
         pairs = zip(records, values, strict=True)
         return [None if value is None else (value, record.values.get(scope)) for record, value in pairs]
-
-    def is_invalid(self, record: ReadRecord, column: ImportColumn) -> bool:
-        return not record.invalid.isdisjoint({column.member.attribute, self.scopes.get(column)})
-
-    def reject_repeated(
-        self,
-        column: ImportColumn,
-        values: Sequence[tuple[ReadRecord, Any]],
-        matched: Sequence[tuple[ReadRecord, Any]],
-    ) -> None:
-        """Reject rows with a value that an earlier row of the file has, where it identifies a record."""
-        given = [(record, value) for record, value in values if value is not None]
-        identified = {id(record) for record, _ in matched}
-        for record, number in self.first_rows.earlier(column.member.name, given):
-            if column in self.unique_columns or id(record) in identified:
-                record.reject(column, "NotUnique", f"Row {number:,} of the file has it already.")
 
     def find_by_column(self, column: ImportColumn, wanted: Sequence[tuple[ReadRecord, Any]]) -> None:
         by, scope = compared_field(self.model, column.member.attribute), self.scopes.get(column)

@@ -124,15 +124,13 @@ def summary(report: ImportReport, options: ImportOptions) -> str:
 def display_of(command: BaseCommand) -> Iterator[ImportDisplay]:
     """Shows issues as they are found, and a bar on a terminal; ends the command for an unusable file."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
-    with contextlib.ExitStack() as stack:
-        shown = 0
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+        task, shown = progress.add_task("Importing", total=None), 0
         display = ImportDisplay(show_notice=lambda text: command.stderr.write(text))
+        display.show_progress = lambda rows, total: progress.update(task, completed=rows, total=total)
         if console.is_terminal:
-            columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-            progress = stack.enter_context(Progress(*columns, console=console))
-            task = progress.add_task("Importing", total=None)
-            display.show_notice = lambda text: progress.console.print(text, markup=False)
-            display.show_progress = lambda rows, total: progress.update(task, completed=rows, total=total)
+            display.show_notice = lambda text: console.print(text, markup=False)
 
         def show_issue(issue: RowIssue, line: str) -> None:
             nonlocal shown
