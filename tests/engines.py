@@ -1,16 +1,22 @@
-"""Runs the tests on SQLite, then on a PostgreSQL of their own: `./run test`."""
+"""Runs the tests on SQLite and, at once, on a PostgreSQL of their own: `./run test`."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import IO, Any
 
 from tests import postgres
 
 ENGINES = ("sqlite", "postgresql")
 NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
+
+Process = subprocess.Popen[Any]
 
 
 class Skipped(Exception):
@@ -22,23 +28,51 @@ def main(arguments: list[str]) -> int:
     # So that `finally` runs, and nothing that was started outlives us.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     chosen, words = chosen_engines(arguments)
-    summaries, status = [], 0
-    for engine in chosen:
-        # A test that reaches no database, or shows what a page does in a browser, is run once.
-        repeated = ["--database-only"] if engine != chosen[0] else []
-        print(f"\n== The tests on {NAMES[engine]}", flush=True)
-        began = time.monotonic()
-        try:
-            result = RUNS[engine]([*repeated, *words])
+    running: dict[str, Process] = {}
+    outputs: dict[str, IO[bytes]] = {}
+    verdicts: dict[str, str] = {}
+    status, began = 0, time.monotonic()
+    with contextlib.ExitStack() as stack:
+        # At once: the tests of one engine use the processors while those of the other wait.
+        for engine in chosen:
+            added: list[str] = []
+            if engine == chosen[0]:
+                print(heading(engine), flush=True)
+            else:
+                # A test that reaches no database, or shows what a page does in a browser, is run once.
+                added = ["--database-only"]
+                outputs[engine] = stack.enter_context(tempfile.TemporaryFile())
+            try:
+                running[engine] = stack.enter_context(RUNS[engine]([*added, *words], outputs.get(engine)))
+            except Skipped as reason:
+                # Whoever develops on SQLite alone may; what is merged was seen on both.
+                failed = in_ci() or len(chosen) == 1
+                status = status or int(failed)
+                verdicts[engine] = f"{'FAILED, ' if failed else ''}not run: {reason}"
+        for engine, result in results(running):
+            status = status or result
             verdict = "passed" if result == 0 else f"FAILED (pytest's exit status is {result})"
-            summaries.append(f"{NAMES[engine]}: {verdict} in {time.monotonic() - began:.0f} s")
-        except Skipped as reason:
-            # Whoever develops on SQLite alone may; what is merged was seen on both.
-            result = 1 if in_ci() or len(chosen) == 1 else 0
-            summaries.append(f"{NAMES[engine]}: {'FAILED, ' if result else ''}not run: {reason}")
-        status = status or result
-    print("\n" + "\n".join(summaries), flush=True)
+            verdicts[engine] = f"{verdict} in {time.monotonic() - began:.0f} s"
+        for engine, output in outputs.items():
+            output.seek(0)
+            print(heading(engine), output.read().decode(errors="replace"), sep="\n")
+    print("\n" + "\n".join(f"{NAMES[engine]}: {verdicts[engine]}" for engine in chosen), flush=True)
     return status
+
+
+def heading(engine: str) -> str:
+    return f"\n== The tests on {NAMES[engine]}"
+
+
+def results(running: Mapping[str, Process]) -> Iterator[tuple[str, int]]:
+    """Each engine with the exit status of its tests, as soon as they end."""
+    left = dict(running)
+    while left:
+        time.sleep(0.1)
+        for engine, process in running.items():
+            if engine in left and process.poll() is not None:
+                del left[engine]
+                yield engine, process.returncode
 
 
 def chosen_engines(arguments: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -51,40 +85,49 @@ def chosen_engines(arguments: Iterable[str]) -> tuple[list[str], list[str]]:
     return [engine for engine in ENGINES if engine in wishes or not wishes], words
 
 
-def on_sqlite(words: list[str]) -> int:
+def on_sqlite(words: list[str], output: IO[bytes] | None) -> AbstractContextManager[Process]:
     environment = dict(os.environ)
     environment.pop("DATABASE_URL", None)  # never the developer's own database
-    return pytest(words, environment)
+    return pytest(words, environment, output)
 
 
-def on_postgresql(words: list[str]) -> int:
-    try:
-        with postgres.throwaway_server() as url:
-            return pytest(words, {**os.environ, "DATABASE_URL": url})
-    except postgres.Unavailable as reason:
-        raise Skipped(str(reason)) from reason
+@contextlib.contextmanager
+def on_postgresql(words: list[str], output: IO[bytes] | None) -> Iterator[Process]:
+    with contextlib.ExitStack() as stack:
+        try:
+            url = stack.enter_context(postgres.throwaway_server())
+        except postgres.Unavailable as reason:
+            raise Skipped(str(reason)) from reason
+        yield stack.enter_context(pytest(words, {**os.environ, "DATABASE_URL": url}, output))
 
 
-RUNS: dict[str, Callable[[list[str]], int]] = {"sqlite": on_sqlite, "postgresql": on_postgresql}
+RUNS: dict[str, Callable[[list[str], IO[bytes] | None], AbstractContextManager[Process]]] = {
+    "sqlite": on_sqlite,
+    "postgresql": on_postgresql,
+}
 
 
-def pytest(words: list[str], environment: dict[str, str]) -> int:
-    """One run of pytest. Only the whole suite is worth starting workers for."""
+@contextlib.contextmanager
+def pytest(words: list[str], environment: dict[str, str], output: IO[bytes] | None) -> Iterator[Process]:
+    """A running pytest. Only the whole suite is worth starting workers for."""
     names_a_part = any(not word.startswith("-") for word in words)
     # Workers take tests in their order, so that those of a file share what it sets up, and no test that
     # needs the records of migrations comes after one that empties the tables.
     spread = [] if names_a_part else ["-n", "auto", "--dist", "load"]
     # Rewriting and compiling the tests takes each worker ten seconds; what is kept serves the next run.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    process = subprocess.Popen([sys.executable, "-m", "pytest", *spread, *words], env=environment)
+    command = [sys.executable, "-m", "pytest", *spread, *words]
+    stdin = None if output is None else subprocess.DEVNULL  # who debugs one engine asks for it
+    process = subprocess.Popen(command, env=environment, stdin=stdin, stdout=output, stderr=output)
     try:
-        return process.wait()
+        yield process
     except KeyboardInterrupt:
         # pytest got the same signal: it prints how far it came.
         process.wait(timeout=20)
         raise
     finally:
         process.terminate()
+        process.wait()
 
 
 def in_ci() -> bool:

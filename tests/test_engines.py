@@ -1,5 +1,6 @@
 """The tests' own PostgreSQL, and what `./run test` does where there is none."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -82,14 +83,29 @@ def test_an_older_postgresql_is_not_taken(tmp_path):
         postgres.find_programs([tmp_path])
 
 
+@pytest.fixture
+def run_as(monkeypatch):
+    """run_as(engine, script): a shell stands for pytest there."""
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+
+    def replace(engine, script):
+        @contextlib.contextmanager
+        def run(words, output):
+            with subprocess.Popen(["/bin/sh", "-c", script], stdout=output) as process:
+                yield process
+
+        monkeypatch.setitem(engines.RUNS, engine, run)
+
+    return replace
+
+
 @pytest.mark.parametrize(("ci", "status"), [("", 0), ("true", 1)])
-def test_only_ci_must_have_postgresql(monkeypatch, capsys, ci, status):
-    def nowhere(words):
+def test_only_ci_must_have_postgresql(run_as, monkeypatch, capsys, ci, status):
+    def nowhere(words, output):
         raise engines.Skipped("it is not here.")
 
-    monkeypatch.setitem(engines.RUNS, "sqlite", lambda words: 0)
+    run_as("sqlite", "exit 0")
     monkeypatch.setitem(engines.RUNS, "postgresql", nowhere)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
     monkeypatch.setenv("CI", ci)
     assert engines.main([]) == status
     last = capsys.readouterr().out.splitlines()[-2:]
@@ -97,12 +113,31 @@ def test_only_ci_must_have_postgresql(monkeypatch, capsys, ci, status):
     assert last[1] == f"PostgreSQL: {'FAILED, ' if ci else ''}not run: it is not here."
 
 
-def test_one_failing_engine_fails_the_run(monkeypatch, capsys):
-    monkeypatch.setitem(engines.RUNS, "sqlite", lambda words: 1)
-    monkeypatch.setitem(engines.RUNS, "postgresql", lambda words: 0)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
+def test_one_failing_engine_fails_the_run(run_as, capsys):
+    run_as("sqlite", "exit 1")
+    run_as("postgresql", "exit 0")
     assert engines.main([]) == 1
     assert "SQLite: FAILED (pytest's exit status is 1)" in capsys.readouterr().out
+
+
+def test_both_engines_run_at_once_and_print_one_after_the_other(run_as, capfd, tmp_path):
+    begun = tmp_path / "begun"
+    waiting = f"for i in $(seq 200); do test -e {begun} && echo first && exit; sleep 0.05; done; exit 1"
+    run_as("sqlite", waiting)
+    run_as("postgresql", f"echo second; touch {begun}")
+    assert engines.main([]) == 0
+    printed = capfd.readouterr().out.split()
+    assert printed.index("first") < printed.index("second")
+
+
+def test_tests_end_with_whoever_started_them(tmp_path):
+    with (
+        (tmp_path / "output").open("wb") as output,
+        pytest.raises(SystemExit),
+        engines.pytest(["--version"], dict(os.environ), output) as process,
+    ):
+        sys.exit()  # as the handler of SIGTERM does
+    assert process.returncode == -signal.SIGTERM
 
 
 def test_one_engine_can_be_requested():
