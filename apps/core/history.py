@@ -6,8 +6,7 @@ import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.db import connection, models
@@ -16,8 +15,7 @@ from psycopg.types.json import Jsonb
 from apps.core.bulk_insert import FEW, WriteBatch
 
 
-@dataclass(frozen=True, slots=True)
-class Author:
+class Author(NamedTuple):
     """Who writes, and through which channel: a person, an API application, or neither (a command)."""
 
     channel: str = "Command"

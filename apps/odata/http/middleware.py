@@ -32,7 +32,7 @@ class InterfaceMiddleware:
             return self.get_response(request)
         response = call_view(request)
         if isinstance(response, HttpResponse):
-            response.headers.setdefault("Content-Length", str(len(response.content)))
+            response["Content-Length"] = str(len(response.content))
         return response
 
 
