@@ -1,11 +1,13 @@
 """One installation with demo data and its backup for all tests; what a test changes is a copy."""
 
+import copy
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
+from django.db import transaction
 from django.test.utils import override_settings
 
 from apps.operations.services.backups import create_backup
@@ -77,8 +79,23 @@ def cheap_passphrases(monkeypatch):
     monkeypatch.setattr("apps.operations.encryption.WORK_FACTOR", 2)
 
 
+@pytest.fixture(scope="module")
+def module_participant(django_db_setup, django_db_blocker, tmp_path_factory):
+    """A participant and the folder of their documents, made once for a file of tests.
+
+    The transaction of each test lies inside this one.
+    """
+    folder = tmp_path_factory.mktemp("participant")
+    with django_db_blocker.unblock(), transaction.atomic():
+        with override_settings(STORAGES=document_settings(folder)):
+            made = a_participant()
+        yield made, folder
+        transaction.set_rollback(True)
+
+
 @pytest.fixture
-def participant(db, settings, tmp_path):
+def participant(db, module_participant, settings, tmp_path):
     """A participant with a record of every model; their documents lie in a folder of this test."""
-    settings.STORAGES = document_settings(tmp_path / "files")
-    return a_participant()
+    made, folder = module_participant
+    settings.STORAGES = document_settings(shutil.copytree(folder, tmp_path / "files"))
+    return copy.deepcopy(made)
