@@ -1,7 +1,6 @@
 """A batch of records from rows to the services: read, matched, validated and saved in one transaction."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from apps.core.archive import set_archive_dates
@@ -174,15 +173,15 @@ class BatchImporter:
 
     def add_error(self, record: ReadRecord, found: Issue, is_warning: bool = False) -> None:
         """Add what keeps the record out: an error, or a warning that nobody confirmed."""
-        record.errors += (replace(self.row_issue(record, found), is_warning=is_warning),)
+        record.errors += (self.row_issue(record, found, is_warning),)
 
     def add_warning(self, record: ReadRecord, found: Issue) -> None:
         """Add a warning of what the file gives; not of what an existing record had before."""
-        issue = self.row_issue(record, found)
+        issue = self.row_issue(record, found, is_warning=True)
         if issue.column is not None or self.has_warnings:
-            record.warnings += (replace(issue, is_warning=True),)
+            record.warnings += (issue,)
 
-    def row_issue(self, record: ReadRecord, issue: Issue) -> RowIssue:
+    def row_issue(self, record: ReadRecord, issue: Issue, is_warning: bool) -> RowIssue:
         """An issue at the cell that gives its field; the message names the member when there is none."""
         attribute, *rest = (issue.field,) if isinstance(issue.field, str) else issue.field
         row, type_, target = record.row, self.entity_set.type, ("", str(attribute))
@@ -194,9 +193,10 @@ class BatchImporter:
             target = (self.items.part.name, str(inner[0]) if inner else "")
         column = self.columns_by_target.get(target)
         if column is not None:
-            return RowIssue(row, column.index, issue.code, issue.message)
+            return RowIssue(row, column.index, issue.code, issue.message, is_warning)
         name = wire_target(type_, path, issue.code) if path else ""
-        return RowIssue(row, None, issue.code, f"{name}: {issue.message}" if name else issue.message)
+        message = f"{name}: {issue.message}" if name else issue.message
+        return RowIssue(row, None, issue.code, message, is_warning)
 
     # --- reporting
 

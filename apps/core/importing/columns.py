@@ -214,24 +214,20 @@ def recognise_columns(
         if table.has_cell_addresses:
             advice += " Where the header is in another row, say --header-row 3."
         raise ImportFileError(f"Not understood: {'; '.join(unknown)}.{advice}")
+    notices = [f"Imported without {'; '.join(unknown)}."] if unknown else []
     if options.by_name:
         left_out = [column for column in columns if column.member.is_guid]
+        headers = ", ".join(column.header for column in left_out)
+        notices += [f"Guids of another database, not read: {headers}."] if left_out else []
     else:
         # Names of listed records whose keys another column gives; a single record may have several names.
         keyed = {c.member.target for c in columns if c.member.is_list and c.member.is_guid}
         left_out = [c for c in columns if c.member.target in keyed and not c.member.is_guid]
+        read_only += [column.header for column in left_out]
     columns = [column for column in columns if column not in left_out]
     check_unique_targets(columns, table)
     if all(column.member.is_import_reference for column in columns):
         raise ImportFileError("No column of the file gives anything that can be imported.")
-    notices = []
-    if unknown:
-        notices.append(f"Imported without {'; '.join(unknown)}.")
-    if not options.by_name:
-        read_only += [column.header for column in left_out]
-    elif left_out:
-        headers = ", ".join(column.header for column in left_out)
-        notices.append(f"Guids of another database, not read: {headers}.")
     if read_only:
         notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
     return columns, notices

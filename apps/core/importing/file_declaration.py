@@ -110,23 +110,21 @@ def record_names(model: type[models.Model], shown: Properties = MappingProxyType
     """
     entity_set = service.get_service().by_model.get(model)
     properties = {**(entity_set.type.properties if entity_set is not None else {}), **shown}
-    definition = definition_of(entity_set) if entity_set is not None else None
-    numbers = definition.number_fields if definition is not None else ()
-    scopes = definition.match_scopes if definition is not None else {}
-    descriptive = definition.descriptive_fields if definition is not None else ()
+    definition = (entity_set is not None and definition_of(entity_set)) or ImportDefinition
+    scopes = definition.match_scopes
     for name, prop in properties.items():
         field = prop.source_field
         if field.model is not model and not issubclass(model, field.model):
             continue
         column = normalised_column(field)
-        if name in numbers:
+        is_descriptive = name in definition.descriptive_fields
+        if name in definition.number_fields:
             yield RecordName(name, field.name, field, digits, number_spellings)
         elif column is not None and column.unique:
             yield RecordName(name, field.name, column)
         elif column is not None and name in scopes and issubclass(model, Lookup):
             yield RecordName(name, field.name, column, scope=properties[scopes[name]].path)
-        elif name in descriptive or (model is Permission and name == "Codename"):
-            is_descriptive = name in descriptive
+        elif is_descriptive or (model is Permission and name == "Codename"):
             yield RecordName(name, field.name, field, normalised, as_written, is_descriptive=is_descriptive)
 
 
@@ -135,18 +133,15 @@ def file_entity_set(entity_set: EntitySet) -> EntitySet:
     """The resource as its files have it."""
     served = type(entity_set.resource)
     definition = definition_of(entity_set)
-    own = {member.name: member for member in definition.fields} if definition is not None else {}
-    if (
-        definition is not None
-        and definition.sets_archive_date
-        and "ArchiveDate" in entity_set.type.properties
-    ):
-        own["ArchiveDate"] = Optional("ArchiveDate")
-    fields = [own.pop(member.name, member) for member in served.fields]
+    own: dict[str, Any] = {}
+    if definition is not None:
+        own |= {member.name: member for member in definition.fields}
+        if definition.sets_archive_date and "ArchiveDate" in entity_set.type.properties:
+            own["ArchiveDate"] = Optional("ArchiveDate")
     # A file has what the interface shows of single records only.
     fields = [
         replace(one, item_only=False) if isinstance(one, Navigation) and one.item_only else one
-        for one in fields
+        for one in (own.pop(member.name, member) for member in served.fields)
     ]
     with_own_fields = type(served.__name__, (served,), {"fields": (*fields, *own.values())})
     bound = bind(with_own_fields)

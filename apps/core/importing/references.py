@@ -84,32 +84,28 @@ class NamedReference:
         self, given: Sequence[Sequence[str] | None], scope: Any, found: Sequence[Mapping[Any, Named]]
     ) -> tuple[Any, ColumnIssue | None]:
         """The key, or the keys, that the texts of a row name; the first column that has a text decides."""
-        decided: ImportColumn | None = None
-        value: Any = None
-        described: list[tuple[ImportColumn, str, set[Any]]] = []
+        named = []
         for (column, name), texts, records in zip(self.columns, given, found, strict=True):
-            named = [keys_in_scope(records.get(name.compare(text), ()), scope) for text in texts or ()]
-            if not texts:
-                continue
-            if name.is_descriptive:
-                described.append((column, texts[0], set(named[0])))
-            elif decided is None:
-                issue = self.name_issue(texts, named)
-                if issue is not None:
-                    return None, (column, issue)
-                decided = column
-                value = tuple(keys[0] for keys in named) if self.is_list else named[0][0]
-            elif named[0] and value not in named[0]:
-                # A second name in a row must not be another record's.
-                name_of_kind = self.model._meta.verbose_name
-                message = f"It is another {name_of_kind} than the one of {decided.header.strip()}."
-                return None, (column, CellIssue("Differs", message))
-        if decided is None:
-            column, text, _ = described[-1]
-            keys = list(set.intersection(*(some for _, _, some in described)))
-            issue = self.name_issue([text], [keys])
-            return (keys[0], None) if issue is None else (None, (column, issue))
-        return value, None
+            if texts:
+                keys = [keys_in_scope(records.get(name.compare(text), ()), scope) for text in texts]
+                named.append((column, name, texts, keys))
+        exact = [each for each in named if not each[1].is_descriptive]
+        if exact:
+            column, _, texts, keys = exact[0]
+        else:
+            # Texts that describe a record name it together.
+            column, _, texts, _ = named[-1]
+            keys = [list(set.intersection(*(set(some[0]) for *_, some in named)))]
+        issue = self.name_issue(texts, keys)
+        if issue is not None:
+            return None, (column, issue)
+        for other, _, _, others in exact[1:]:
+            # A second name in a row must not be another record's.
+            if others[0] and keys[0][0] not in others[0]:
+                kind = self.model._meta.verbose_name
+                message = f"It is another {kind} than the one of {column.header.strip()}."
+                return None, (other, CellIssue("Differs", message))
+        return (tuple(some[0] for some in keys) if self.is_list else keys[0][0]), None
 
     def name_issue(self, texts: Sequence[str], named: Sequence[Sequence[Any]]) -> CellIssue | None:
         """What is wrong with the texts of a cell, each of which must name one record."""
