@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Model
 
 from apps.core.importing.cells import letters_of
-from apps.core.importing.columns import known_members, spellings_of
+from apps.core.importing.columns import members_of, spellings_of
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.file_formats import open_table
@@ -139,7 +139,7 @@ def permitted_kinds(person: Any) -> list[ImportKind]:
 
 def settable_members(entity_set: EntitySet) -> list[str]:
     """The names of what a column of the resource's files can give."""
-    known = known_members(file_entity_set(entity_set), definition_for(entity_set))
+    known = members_of(file_entity_set(entity_set), definition_for(entity_set))
     return [name for name, member in known.items() if not member.is_read_only]
 
 
@@ -153,7 +153,7 @@ def read_columns(entity_set: EntitySet, path: Path, chosen: Mapping[str, Any]) -
     definition, in_files = definition_for(entity_set), file_entity_set(entity_set)
     table = open_records(path, in_files, definition, ImportOptions(**table_options(chosen)))
     rows = [row.cells for row in islice((row for row in table.rows() if row.defect is None), SAMPLES)]
-    by_spelling = spellings_of(known_members(in_files, definition), definition.header_synonyms)
+    by_spelling = spellings_of(in_files, definition)
     columns: list[FileColumn] = []
     for index, header in enumerate(table.header):
         member = by_spelling.get(letters_of(header))

@@ -39,7 +39,7 @@ class BatchImporter:
         options: ImportOptions,
     ) -> None:
         self.entity_set, self.definition, self.report = entity_set, definition, report
-        self.options, table, members = options, report.table, members_of(entity_set)
+        self.options, table, members = options, report.table, members_of(entity_set, definition)
         own = [c for c in columns if c.member.item_list is None and not c.member.is_import_reference]
         inner = [c for c in columns if c.member.item_list is not None]
         past_dates = definition.future_dates if options.by_name else ()

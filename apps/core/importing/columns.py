@@ -85,12 +85,14 @@ def item_list_of(type_: StructuredType) -> NavigationProperty | None:
     return lists[0] if len(lists) == 1 else None
 
 
-def members_of(entity_set: EntitySet) -> dict[str, Member]:
+def members_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, Member]:
     """Everything a column can give, by its name; ``entity_set`` is declared as files have it."""
     items = item_list_of(entity_set.type)
     found = {member.name: member for member in _members(entity_set.type, "", items, None)}
     if items is not None:
         found[IMPORT_REFERENCE] = Member(IMPORT_REFERENCE, "", entity_set.key)
+    for related in (related_column(entity_set.model) for related_column in definition.related_columns):
+        found[related.name] = Member(related.name, related.attribute, entity_set.key, related=related)
     return found
 
 
@@ -151,11 +153,12 @@ def _reference_members(
             yield replace(member, is_read_only=True)
 
 
-def spellings_of(known: Mapping[str, Member], synonyms: Mapping[str, Sequence[str]]) -> dict[str, Member]:
+def spellings_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, Member]:
     """Every way to spell a member, in letters alone.
 
     Its name, its aliases, the synonyms, and the last step of its path where only one member ends on it.
     """
+    known = members_of(entity_set, definition)
     found = {letters_of(name): member for name, member in known.items()}
     last_steps: dict[str, list[Member]] = defaultdict(list)
     for name, member in known.items():
@@ -164,7 +167,7 @@ def spellings_of(known: Mapping[str, Member], synonyms: Mapping[str, Sequence[st
             found.setdefault(letters_of(f"{before}/{alias}"), member)
             last_steps[letters_of(alias)].append(member)
         last_steps[letters_of(own)].append(member)
-    for name, headers in synonyms.items():
+    for name, headers in definition.header_synonyms.items():
         for header in headers:
             found.setdefault(letters_of(header), known[name])
     for text, ending in last_steps.items():
@@ -189,7 +192,7 @@ def recognise_columns(
     ``options.column_map`` is ``{header, "column C" or index: member's name}``, the name empty to leave the
     column out. ``options.by_name`` leaves out guids, which are another database's.
     """
-    by_spelling = spellings_of(known_members(entity_set, definition), definition.header_synonyms)
+    by_spelling = spellings_of(entity_set, definition)
     mapped = mapped_members(options.column_map, table, by_spelling)
     # An object that is null in every record of a JSON file gives nothing, nor does an old reason.
     unread = {letters_of(REASON), *(letters_of(part.name) for part in entity_set.type.embedded_navigations)}
@@ -231,14 +234,6 @@ def recognise_columns(
     if read_only:
         notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
     return columns, notices
-
-
-def known_members(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, Member]:
-    """Everything a column can give, what is stored beside the record as well."""
-    known = members_of(entity_set)
-    for related in (related_column(entity_set.model) for related_column in definition.related_columns):
-        known[related.name] = Member(related.name, related.attribute, entity_set.key, related=related)
-    return known
 
 
 def mapped_members(

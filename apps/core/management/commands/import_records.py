@@ -30,11 +30,7 @@ SWITCHES = {
     "--ignore-warnings": "save what has warnings as well, with the warnings (claims, invoices)",
     "--by-name": "for a file of another database: go by numbers, names and codes instead of guids",
 }
-#: (option, what it turns off, its help)
-OPPOSITES = (
-    ("--month-first", "day_first", "03/04/2026 is 4 March, not 3 April"),
-    ("--no-update", "updates", "leave existing records as they are"),
-)
+NOT_DAY_FIRST, NO_UPDATES = "03/04/2026 is 4 March, not 3 April", "leave existing records as they are"
 ERRORS_HELP = "where rejected rows are written (FILE.errors.csv in the current folder)"
 MAP_HELP = "what a column gives; without a field the column is left out"
 
@@ -60,8 +56,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--header-row", metavar="ROW", type=int, help="the row of the header, when it is not recognised"
         )
-        for option, name, text in OPPOSITES:
-            parser.add_argument(option, dest=name, action="store_false", help=text)
+        parser.add_argument("--no-update", dest="updates", action="store_false", help=NO_UPDATES)
+        parser.add_argument("--month-first", dest="day_first", action="store_false", help=NOT_DAY_FIRST)
 
     def handle(self, *args: Any, **options: Any) -> None:
         with display_of(self) as display:
