@@ -188,10 +188,7 @@ class JsonText:
 def array_items(text: TextIO) -> Iterator[Any]:
     """The items of a JSON array, or of the array that an object has as ``value``."""
     source = JsonText(text)
-    sign = source.peek()
-    if not sign:
-        raise ValueError("it is empty")
-    if sign == "{":
+    if source.peek() == "{":
         source.skip("{")
         while source.value() != "value":
             source.skip(":")

@@ -138,8 +138,13 @@ class RowReader:
         keys: Sequence[Any] = [None] * len(rows)
         columns: dict[str, Sequence[Any]] = {}
         converted = {reader: list(map(reader.values, cells[reader.index])) for reader in self.readers}
+        issues: list[tuple[int, ImportColumn, CellIssue]] = []
         for reader, values in converted.items():
             member = reader.column.member
+            for number, value in enumerate(values) if reader.has_issues else ():
+                if isinstance(value, CellIssue):
+                    issues.append((number, reader.column, value))
+                    values[number] = value.value
             if member.is_key:
                 keys = values
             elif member.record_name is None:
@@ -152,11 +157,8 @@ class RowReader:
             ReadRecord(row, dict(zip(names, values, strict=True)), key)
             for row, values, key in zip(rows, by_row, keys, strict=False)
         ]
-        for reader, values in converted.items():
-            for number, value in enumerate(values) if reader.has_issues else ():
-                if isinstance(value, CellIssue):
-                    found[number].note(reader.column, value)
-                    values[number] = value.value
+        for number, column, issue in issues:
+            found[number].note(column, issue)
         for readers, reference in self.references:
             reference.resolve(found, [converted[reader] for reader in readers])
         return found

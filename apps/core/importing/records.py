@@ -80,15 +80,11 @@ class ReadRecord:
             self.values.pop(column.member.attribute, None)
 
     def note(self, column: ImportColumn, issue: CellIssue) -> None:
-        """Add the issue of a cell; of a corrected cell the record gets the value."""
-        if not issue.is_warning:
+        """Add the issue of a cell."""
+        if issue.is_warning:
+            self.warnings += (RowIssue(self.row, column.index, issue.code, issue.message, is_warning=True),)
+        else:
             self.reject(column, issue.code, issue.message)
-            return
-        self.warnings += (RowIssue(self.row, column.index, issue.code, issue.message, is_warning=True),)
-        if column.member.is_key:
-            self.key = issue.value
-        elif column.member.record_name is None:
-            self.values[column.member.attribute] = issue.value
 
     def all_errors(self) -> list[RowIssue]:
         """The errors of all rows."""
