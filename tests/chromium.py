@@ -18,6 +18,8 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
+#: Each process would compile the scripts of the pages again.
+ONE_PROCESS = "--renderer-process-limit=1"
 
 
 def find_chromium(*preferred: str) -> str | None:
@@ -27,4 +29,4 @@ def find_chromium(*preferred: str) -> str | None:
 
 def launch(playwright: Playwright, program: str) -> Browser:
     sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium refuses its sandbox to root
-    return playwright.chromium.launch(executable_path=program, args=[*QUIET, *sandbox])
+    return playwright.chromium.launch(executable_path=program, args=[*QUIET, ONE_PROCESS, *sandbox])

@@ -7,11 +7,13 @@ from tests.api.caller import ok, refused
 from tests.people.builders import a_client, a_client_body, a_staff_member, posted
 
 pytestmark = pytest.mark.django_db
+refused_unasked = pytest.mark.any_engine("the query is refused before the database is asked for a record")
 
 #: What hostile filters may take; their cost grows without a limit where one is missing.
 SECONDS = 2.5
 
 
+@refused_unasked
 @pytest.mark.parametrize("option", ["$top", "$skip"])
 @pytest.mark.parametrize("value", ["-1", "abc", "1.0", "1e3", " ", "+", "٣", "0x10", "1,2", "null", "'1'"])
 def test_counts_of_rows_are_whole_numbers(api, option, value):
@@ -19,12 +21,14 @@ def test_counts_of_rows_are_whole_numbers(api, option, value):
     assert error["target"] == option
 
 
+@refused_unasked
 @pytest.mark.parametrize("option", ["$top", "$skip"])
 @pytest.mark.parametrize("value", [str(2**31), str(2**63), str(10**20), "9" * 5_000])
 def test_counts_of_rows_that_no_table_has_are_refused(api, option, value):
     refused(api.get("client", {option: value}), 400)
 
 
+@refused_unasked
 @pytest.mark.parametrize(
     "query",
     [
@@ -41,6 +45,7 @@ def test_an_option_given_twice_is_refused(api, query):
     refused(api.get("client", query), 400)
 
 
+@refused_unasked
 @pytest.mark.parametrize(
     ("query", "named"),
     [
@@ -62,11 +67,13 @@ def test_an_option_nobody_knows_is_refused_by_name(api, query, named):
     assert named in refused(answer, answer.status_code)["message"]
 
 
+@refused_unasked
 def test_two_thousand_parameters_are_refused(api):
     refused(api.get("client", "&".join(f"a{n}=1" for n in range(2_000))), 400)
     refused(api.get("client", "&" * 5_000), 400)
 
 
+@refused_unasked
 @pytest.mark.parametrize(
     "query", ["$filter=%ff", "%ff=1", "$filter=%", "$filter=%zz", "$filter=%00", "a=%c0%80", "$top=%31%"]
 )
@@ -151,6 +158,7 @@ INJECTIONS = [
 ]
 
 
+@refused_unasked
 @pytest.mark.parametrize("condition", INJECTIONS)
 def test_a_filter_that_cannot_be_understood_is_refused(api, condition):
     answer = api.get("client", {"$filter": condition})
@@ -196,6 +204,7 @@ def test_wild_texts_in_a_filter_are_only_texts(api, text):
     assert [row["ClientGuid"] for row in found] == [str(mine.pk)]
 
 
+@refused_unasked
 @pytest.mark.parametrize("condition", ["cast(BusinessName,Edm.Int32) eq 1", "isof('Edm.String')"])
 def test_what_odata_has_and_we_do_not_is_501(api, condition):
     assert refused(api.get("client", {"$filter": condition}), 501, "NotImplemented")["target"] == "$filter"
@@ -221,6 +230,7 @@ def test_constants_are_conditions_as_well(api):
         assert len(ok(api.get("client", {"$filter": condition}))["value"]) == number, condition
 
 
+@refused_unasked
 def test_depth_is_bounded_and_reported_at_once(api):
     for condition in (
         "(" * 3_000 + "true" + ")" * 3_000,
@@ -242,6 +252,7 @@ def test_depth_is_bounded_and_reported_at_once(api):
         assert answer.seconds < SECONDS
 
 
+@refused_unasked
 def test_length_is_bounded(api):
     refused(api.get("client", {"$filter": "BusinessName eq '" + "x" * 100_000 + "'"}), 400)
     refused(api.get("client", {"$orderby": "BusinessName," * 20_000}), 400)
@@ -370,6 +381,7 @@ def test_slow_filters_are_answered_in_time(api):
         assert answer.seconds < 2 * SECONDS
 
 
+@refused_unasked
 @pytest.mark.parametrize(
     "select",
     [
@@ -391,6 +403,7 @@ def test_selections_that_cannot_be_are_refused(api, select):
 # --- addresses ---------------------------------------------------------------------------------------
 
 
+@refused_unasked
 @pytest.mark.parametrize(
     "address",
     [

@@ -77,7 +77,7 @@ def test_a_team_lead_approves_claims_and_is_told_which_had_warnings(begin):
         journey.submit(".fu-tabs >> text=Awaiting")
         assert journey.page.locator("#result_list [data-warnings]").count() == 1
         journey.click("#action-toggle")
-        assert "1 with warnings" in journey.page.inner_text("[data-selected]")
+        journey.wait_for("[data-selected] >> text=1 with warnings")
         journey.submit(".fu-actions button >> text=Approve")
         journey.wait_for("text=Approve: 3 claims. 1 with warnings: Price over cap (1).")
     assert Claim.objects.filter(funding_status=ClaimStatus.APPROVED).count() == 3

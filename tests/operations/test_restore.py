@@ -80,6 +80,7 @@ def test_the_newest_backup_of_a_folder_is_restored(installation, empty_installat
     assert all_rows() == installation.rows
 
 
+@pytest.mark.any_engine("both restore in the tests around it, and migrate before there is a stored schema")
 def test_a_backup_of_an_older_version_is_brought_up_to_date(
     installation, backup, databases, empty_installation
 ):
