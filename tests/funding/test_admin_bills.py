@@ -31,6 +31,7 @@ from tests.funding.warned import TODAY, WEDNESDAY, Scene
 from tests.people.records import a_role, a_staff_member, an_administrator, get_unrendered
 
 pytestmark = pytest.mark.django_db
+read_in_python = pytest.mark.any_engine("what a form or a role refuses is decided in Python")
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +118,7 @@ def test_what_the_provider_invoice_says_may_be_left_out(client, scene):
     assert claim.provider_invoice_reference == "INV-7"
 
 
+@read_in_python
 def test_issues_are_shown_on_their_fields_and_lines(client, scene):
     answer = enter(
         client,
@@ -140,6 +142,7 @@ def test_issues_are_shown_on_their_fields_and_lines(client, scene):
     assert b"Not saved" in answer.content
 
 
+@read_in_python
 def test_invalid_values_are_shown_on_their_fields(client, scene):
     cancelled = {"cancellation_reason": "HealthReason", "from_date": "13/08/2026", "to_date": "12/08/2026"}
     days = {"start_date": "13/08/2026", "end_date": "12/08/2026"}
@@ -151,6 +154,7 @@ def test_invalid_values_are_shown_on_their_fields(client, scene):
     assert not Claim.objects.exists()
 
 
+@read_in_python
 def test_what_was_typed_is_not_lost_when_something_is_wrong(client, scene):
     answer = enter(client, scene, line(scene.entry, "0", notes="Kept words"))
     html = answer.content.decode()
@@ -164,6 +168,7 @@ def test_numbers_are_read_as_invoices_show_them(client, scene):
     assert Claim.objects.get().total == Decimal("55.50")
 
 
+@read_in_python
 def test_invalid_numbers_are_shown_in_their_cells(client, scene):
     numbers = ("1e3", "NaN", "Infinity", "1.2.3", "--1", "1 hour", "0.00001", "١٢")
     answer = enter(client, scene, *(line(scene.entry, typed) for typed in numbers))
@@ -171,6 +176,7 @@ def test_invalid_numbers_are_shown_in_their_cells(client, scene):
     assert not Claim.objects.exists()
 
 
+@read_in_python
 def test_a_claim_needs_a_line(client, scene):
     answer = enter(
         client, scene, {"product": "", "quantity": "", "price_book": str(scene.entry.price_book_id)}
@@ -184,6 +190,7 @@ def test_empty_rows_between_lines_are_no_lines(client, scene):
     assert Claim.objects.get().line_items.count() == 1
 
 
+@read_in_python
 def test_an_issue_of_a_line_after_an_empty_row_is_shown_on_that_line(client, scene):
     answer = enter(client, scene, {}, line(scene.entry), line(scene.entry, "0"))
     assert [sorted(found) for found in errors_of(answer)[1]] == [[], [], ["quantity"]]
@@ -204,6 +211,7 @@ def test_a_provider_invoice_gives_one_claim(client, scene):
     assert Claim.objects.count() == 1
 
 
+@read_in_python
 def test_more_rows_come_without_scripts(client, scene):
     page = open_claim_form(client, a_new_provider_invoice(scene))
     answer = client.post(
@@ -214,6 +222,7 @@ def test_more_rows_come_without_scripts(client, scene):
     assert not Claim.objects.exists()
 
 
+@read_in_python
 def test_more_lines_than_the_limit_are_refused(client, scene, settings):
     settings.API_MAX_LINES = 3
     answer = enter(client, scene, *[line(scene.entry)] * 4)
@@ -390,12 +399,14 @@ def test_an_unknown_cost_centre_is_refused(client, scene):
     assert errors_of(answer)[1] == [{"cost_centre": ["No cost centre has this name."]}]
 
 
+@read_in_python
 def test_a_recurring_invoice_needs_its_beginning_and_its_frequency(client, scene):
     answer = post_invoice(client, scene, line(scene.entry), is_recurring="on")
     assert set(errors_of(answer)[0]) == {"recurring_start_date", "recurring_frequency"}
     assert not Invoice.objects.exists()
 
 
+@read_in_python
 def test_credits_need_their_own_permission(client, scene):
     role = a_role("funding.add_invoice", "funding.view_invoice", "funding.administer_funding_invoices")
     client.force_login(a_staff_member(role=role))
@@ -492,6 +503,7 @@ def test_prices_are_those_of_the_participant_s_zone_on_the_day_of_the_line(clien
 # --- permissions, statements ----------------------------------------------------------------------------
 
 
+@read_in_python
 def test_without_the_permission_no_page_of_bills_opens(client, scene):
     enter(client, scene)
     claim = Claim.objects.get()
@@ -564,6 +576,7 @@ def test_a_reusable_provider_invoice_may_be_claimed_again(client, scene):
     assert provider_invoice.claims.count() == 2
 
 
+@read_in_python
 def test_a_form_that_lost_its_count_of_rows_stores_nothing(client, scene):
     page = open_claim_form(client, a_new_provider_invoice(scene))
     data = bill_form_data(page, line(scene.entry))

@@ -25,6 +25,7 @@ from tests.people.records import (
 )
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada")]
+decided_in_python = pytest.mark.any_engine("permissions and statuses are compared in Python")
 APPROVED, AWAITING, ON_HOLD = "Approved", "AwaitingStaffApproval", "OnHold"
 
 
@@ -56,6 +57,7 @@ def list_actions(client, address):
 # --- one ------------------------------------------------------------------------------------------------
 
 
+@decided_in_python
 def test_a_record_offers_the_actions_that_are_possible(client):
     assert button_labels(client, a_claim()) == ["Approve", "Hold", "Archive"]
     assert button_labels(client, a_claim(funding_status=ON_HOLD)) == ["Approve", "Release", "Archive"]
@@ -98,6 +100,7 @@ def test_a_hold_offers_the_reasons_of_the_organisation_and_takes_their_spelling(
     assert reloaded(claim).status_reason == "No budget"
 
 
+@decided_in_python
 def test_opening_the_form_of_an_action_changes_nothing(client):
     claim = a_claim()
     assert client.get(f"{CLAIMS}{claim.pk}/do/approve/").status_code == 200
@@ -145,6 +148,7 @@ def test_an_action_that_is_no_longer_possible_is_refused(client):
     assert reloaded(claim).funding_status == APPROVED
 
 
+@decided_in_python
 def test_with_four_eyes_the_page_says_why_it_cannot_be_approved(client, ada):
     Subscriber.objects.update_or_create(pk=1, defaults={"four_eyes": True})
     Subscriber.clear_cache()
@@ -239,6 +243,7 @@ def test_archived_claims_are_restored_from_their_list(client):
     assert reloaded(claim).takes_provider_invoice
 
 
+@decided_in_python
 def test_without_the_permission_no_status_changes(client):
     claim = a_claim()
     role = a_role("funding.view_claim", "funding.administer_funding_invoices")
@@ -254,6 +259,7 @@ def test_without_the_permission_no_status_changes(client):
 ADMINISTERS = ("funding.view_claim", "funding.change_claim", "funding.administer_funding_invoices")
 
 
+@decided_in_python
 @pytest.mark.parametrize(
     ("permission", "status", "offered"),
     [
@@ -291,6 +297,7 @@ def test_roles_that_administered_funding_before_keep_all_three_permissions():
     assert (before.permission_codes(), other.permission_codes()) == (names, {"funding.view_claim"})
 
 
+@decided_in_python
 def test_a_person_who_may_not_approve_is_told_so(client):
     claim = a_claim()
     client.force_login(a_staff_member(role=a_role(*ADMINISTERS)))
