@@ -2,6 +2,7 @@
 
 from base64 import b64decode
 from collections.abc import Mapping
+from decimal import Decimal
 from random import Random
 
 from apps.core.demo import Context, DemoSet, Size, draft_of, existing, load_lookups, read_data
@@ -15,6 +16,8 @@ from apps.people.models import Client, Staff
 
 DATA = read_data(__file__)
 TEMPLATES = DATA["documents"]
+#: What the providers' invoices among them come to.
+INVOICE_TOTAL = next(Decimal(template["total"]) for template in TEMPLATES if "total" in template)
 
 
 def load(context: Context) -> None:
@@ -50,6 +53,7 @@ def sample_document(
         "month": f"{now:%Y-%m}",
         "number": chance.randint(1000, 9999),
         "client": client.business_name if client else "our own office",
+        "total": template.get("total"),
     }
     file_name, text = template["file"].format(**values), template.get("text", "").lstrip().format(**values)
     content = b64decode(template.get("base64", "")) or text.encode()

@@ -63,7 +63,7 @@ class Change(LogEntry):
         ERASED = "Erased"
 
     record_key = models.CharField(max_length=36)
-    kind = models.CharField(max_length=10, choices=Kind)
+    kind = models.CharField("change", max_length=10, choices=Kind)
     differences = models.JSONField(null=True, help_text="{column: [before, after]}")
     transaction = models.BigIntegerField(null=True, editable=False, db_default=CurrentTransaction())
 

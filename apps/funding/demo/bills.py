@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 from apps.core.demo import Context, draft_of, existing, sometimes
+from apps.documents.demo import INVOICE_TOTAL
 from apps.documents.models import Document
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.funding.choices import (
@@ -324,6 +325,8 @@ class BillFactory:
             "service_end_date": last,
             "invoice_total": Decimal(chance.randrange(4_000, 180_000)) / 100,
         }
+        if document is not None:  # it says so itself
+            values |= {"reference": document.name.removeprefix("Invoice "), "invoice_total": INVOICE_TOTAL}
         if plans and chance.random() < 0.85:
             plan = chance.choice(plans)
             values = {"contact": plan.participant, "provider": self.choose_provider(plan)} | values

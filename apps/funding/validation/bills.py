@@ -35,7 +35,7 @@ def members_are_given(labels: Mapping[str, str]) -> Rule:
 
 def bill_dates_are_in_order(draft: Draft, context: BillContext) -> Iterator[Issue]:
     if draft.end_date < draft.start_date:
-        message = f"EndDate {draft.end_date} lies before StartDate {draft.start_date}."
+        message = f"The end date {draft.end_date} lies before the start date {draft.start_date}."
         yield Issue("OutOfOrder", "end_date", message)
 
 
@@ -247,7 +247,7 @@ def only_recurring_invoices_recur(draft: Draft, context: BillContext) -> Iterato
 def recurrence_ends_after_its_start(draft: Draft, context: BillContext) -> Iterator[Issue]:
     start, end = draft.recurring_start_date, draft.recurring_end_date
     if draft.is_recurring and start and end and end < start:
-        message = f"RecurringEndDate {end} lies before RecurringStartDate {start}."
+        message = f"The last day {end} lies before the first, {start}."
         yield Issue("OutOfOrder", "recurring_end_date", message)
 
 
