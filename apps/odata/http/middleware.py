@@ -31,7 +31,8 @@ class InterfaceMiddleware:
         if "HTTP_AUTHORIZATION" not in request.META or not request.path_info.lower().startswith("/api/"):
             return self.get_response(request)
         response = call_view(request)
-        if isinstance(response, HttpResponse):
+        # The answer to HEAD of a file says the length of the file.
+        if isinstance(response, HttpResponse) and "Content-Length" not in response.headers:
             response["Content-Length"] = str(len(response.content))
         return response
 
