@@ -77,7 +77,7 @@ def main() -> None:
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         path = folder / "contacts.csv"
-        write_contacts(path, options.rows)
+        write_contacts(path, options.rows, name_parts=2)
         print(f"{options.rows:,} contacts of {len(HEADER)} columns, {path.stat().st_size >> 20} MiB")
         if "DATABASE_URL" not in os.environ:
             sys.path.insert(0, str(ROOT))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from typing import Any
 
 from django.db.models import Q
 
@@ -25,41 +25,39 @@ PHONE_DIGITS = 9
 MESSAGE = "{} has {}. Make sure that this is somebody else, or use that record."
 
 
+#: What two people may share: the column at which the warning stands, words for it, and the value.
+Mark = tuple[str, str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class ComparedPerson:
-    """What people are compared by: texts normalised, of phone numbers the digits that all spellings share."""
+    """What people are compared by: two who share one of the marks are likely to be one person.
+
+    Texts are normalised; of phone numbers a mark has the digits that all spellings share.
+    """
 
     scheme_number: str | None
     full_name: str
-    birthday: dt.date | None
-    phones: frozenset[str]
-    emails: frozenset[str]
+    marks: Sequence[Mark]
 
     @classmethod
     def of(cls, record: Contact | Draft) -> ComparedPerson:
         # A draft may lack a column, or could not read it.
         value_of = record.get if isinstance(record, Draft) else partial(getattr, record)
         values = {name: value_of(name) for name in COMPARED}
-        digits = (re.sub(r"\D", "", values[name] or "") for name in PHONES)
-        return cls(
-            "".join((values["scheme_number"] or "").split()) or None,
-            normalised(f"{values['first_name'] or ''} {values['last_name'] or ''}") or "",
-            values["birthday"],
-            frozenset(each[-PHONE_DIGITS:] for each in digits if len(each) >= PHONE_DIGITS),
-            frozenset(normalised(values[name]) or "" for name in EMAILS) - {""},
-        )
-
-    def shared_with(self, other: ComparedPerson) -> tuple[str, str] | None:
-        """A column and words for what makes both likely to be one person; ``None`` for two people."""
-        if self.scheme_number is not None and self.scheme_number == other.scheme_number:
-            return "scheme_number", "the same scheme number"
-        if not self.full_name or self.full_name != other.full_name:
-            return None
-        if self.birthday is not None and self.birthday == other.birthday:
-            return "birthday", "the same name and birthday"
-        if self.phones & other.phones:
-            return "phone1", "the same name and phone number"
-        return ("primary_email", "the same name and email") if self.emails & other.emails else None
+        number = "".join((values["scheme_number"] or "").split()) or None
+        name = normalised(f"{values['first_name'] or ''} {values['last_name'] or ''}") or ""
+        marks: list[Mark] = [("scheme_number", "the same scheme number", number)] if number else []
+        if name and values["birthday"] is not None:
+            marks.append(("birthday", "the same name and birthday", (name, values["birthday"])))
+        phones = (re.sub(r"\D", "", values[each]) for each in PHONES if name and values[each])
+        for digits in phones:
+            if len(digits) >= PHONE_DIGITS:
+                marks.append(("phone1", "the same name and phone number", (name, digits[-PHONE_DIGITS:])))
+        for email in (normalised(values[each]) for each in EMAILS if name):
+            if email:
+                marks.append(("primary_email", "the same name and email", (name, email)))
+        return cls(number, name, marks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +83,25 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
         for number, draft in enumerate(drafts)
         if draft.key is None or not draft.given.isdisjoint(COMPARED)
     ]
-    candidates: dict[str, list[tuple[Contact | None, ComparedPerson]]] = defaultdict(list)
+    # By mark, since a name alone may be that of thousands.
+    candidates: dict[Mark, list[Contact | None]] = {
+        mark: [] for _, _, person in compared for mark in person.marks
+    }
     for contact in load_candidates([person for _, _, person in compared]):
-        add_candidate(candidates, contact, ComparedPerson.of(contact))
+        for mark in ComparedPerson.of(contact).marks:
+            if mark in candidates:
+                candidates[mark].append(contact)
     for number, draft, person in compared:
-        for other, same in (*candidates[person.scheme_number or ""], *candidates[person.full_name]):
-            shared = person.shared_with(same)
-            if shared is not None and (other is None or other.pk != draft.key):
-                yield Duplicate(number, other, *shared)
-                break
+        shared = (
+            Duplicate(number, other, *mark[:2])
+            for mark in person.marks
+            for other in candidates[mark]
+            if other is None or other.pk != draft.key
+        )
+        yield from islice(shared, 1)
         if draft.key is None:
-            add_candidate(candidates, None, person)
-
-
-def add_candidate(
-    candidates: dict[str, list[tuple[Contact | None, ComparedPerson]]],
-    contact: Contact | None,
-    person: ComparedPerson,
-) -> None:
-    for key in {person.scheme_number, person.full_name} - {None, ""}:
-        candidates[str(key)].append((contact, person))
+            for mark in person.marks:
+                candidates[mark].append(None)
 
 
 def load_candidates(people: Sequence[ComparedPerson]) -> Sequence[Contact]:
