@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -19,6 +18,8 @@ PHONES = ("phone1", "phone2", "home_phone")
 EMAILS = ("primary_email", "secondary_email")
 #: The columns by which people are compared.
 COMPARED = ("scheme_number", "first_name", "last_name", "birthday", *PHONES, *EMAILS)
+#: The columns that are read of other contacts.
+LOADED = ("pk", *COMPARED, "archive_date")
 #: The digits of a phone number beyond the trunk zero or the country code.
 PHONE_DIGITS = 9
 #: The warning; first comes the other contact, then what both have.
@@ -41,9 +42,8 @@ class ComparedPerson:
     marks: Sequence[Mark]
 
     @classmethod
-    def of(cls, record: Contact | Draft) -> ComparedPerson:
-        # A draft may lack a column, or could not read it.
-        value_of = record.get if isinstance(record, Draft) else partial(getattr, record)
+    def of(cls, value_of: Callable[[str], Any]) -> ComparedPerson:
+        """The person whose columns have these values; a draft may lack some, or could not read them."""
         values = {name: value_of(name) for name in COMPARED}
         number = "".join((values["scheme_number"] or "").split()) or None
         name = normalised(f"{values['first_name'] or ''} {values['last_name'] or ''}") or ""
@@ -64,7 +64,8 @@ class ComparedPerson:
 class Duplicate:
     """A contact that may be the same person as a draft; ``None``: an earlier draft of the same call may be.
 
-    ``number``: of the draft. ``shared`` says what both have, ``field`` is the column for it.
+    ``number``: of the draft. ``contact`` has the columns ``LOADED`` only. ``shared`` says what both have,
+    ``field`` is the column for it.
     """
 
     number: int
@@ -79,24 +80,24 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
     Drafts of existing contacts are compared when they give any of the compared columns.
     """
     compared = [
-        (number, draft, ComparedPerson.of(draft))
+        (number, draft, ComparedPerson.of(draft.get))
         for number, draft in enumerate(drafts)
         if draft.key is None or not draft.given.isdisjoint(COMPARED)
     ]
     # By mark, since a name alone may be that of thousands.
-    candidates: dict[Mark, list[Contact | None]] = {
+    candidates: dict[Mark, list[dict[str, Any] | None]] = {
         mark: [] for _, _, person in compared for mark in person.marks
     }
-    for contact in load_candidates([person for _, _, person in compared]):
-        for mark in ComparedPerson.of(contact).marks:
+    for row in load_candidates([person for _, _, person in compared]):
+        for mark in ComparedPerson.of(row.get).marks:
             if mark in candidates:
-                candidates[mark].append(contact)
+                candidates[mark].append(row)
     for number, draft, person in compared:
         shared = (
-            Duplicate(number, other, *mark[:2])
+            Duplicate(number, None if row is None else Contact(**row), *mark[:2])
             for mark in person.marks
-            for other in candidates[mark]
-            if other is None or other.pk != draft.key
+            for row in candidates[mark]
+            if row is None or row["pk"] != draft.key
         )
         yield from islice(shared, 1)
         if draft.key is None:
@@ -104,15 +105,15 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
                 candidates[mark].append(None)
 
 
-def load_candidates(people: Sequence[ComparedPerson]) -> Sequence[Contact]:
-    """The contacts with the scheme number or the name of any of the people, archived ones included."""
+def load_candidates(people: Sequence[ComparedPerson]) -> Iterable[dict[str, Any]]:
+    """The columns of contacts with the scheme number or name of any of the people, archived ones included."""
     numbers = {person.scheme_number for person in people} - {None}
     names = {person.full_name for person in people} - {""}
     if not numbers and not names:
         return []
     contacts = Contact.objects.alias(lower_name=FULL_NAME)
     same = Q(scheme_number__in=numbers) | Q(lower_name__in=names)
-    return list(contacts.filter(same).order_by("creation_date", "pk").only(*COMPARED, "archive_date"))
+    return contacts.filter(same).order_by("creation_date", "pk").values(*LOADED)
 
 
 def duplicate_warnings(drafts: Sequence[Draft]) -> Iterator[tuple[int, Issue]]:
