@@ -228,6 +228,8 @@ class AnyOf(Func):
 
     def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
         column, params = compiler.compile(self.source_expressions[0])
+        if isinstance(self.compared, models.CharField):
+            return f"{column} = ANY(%s::text[])", [*params, adapted(self.values, array_of_texts)]
         if not isinstance(self.compared, models.UUIDField):
             return f"{column} = ANY(%s)", [*params, self.values]
         return f"{column} = ANY(%s::uuid[])", [*params, adapted(self.values, array_of_guids)]
@@ -273,6 +275,12 @@ def json_array(compared: models.Field, alias: str, values: Iterable[Any]) -> str
     """SQLite's text of a list of values of a column, as they are stored."""
     connection = connections[alias]
     return json.dumps([compared.get_db_prep_value(value, connection) for value in values])
+
+
+def array_of_texts(values: Iterable[str]) -> str:
+    """PostgreSQL's text of an array of texts; psycopg takes many times longer to adapt a list."""
+    escaped = [value.replace("\\", "\\\\").replace('"', '\\"') for value in values]
+    return '{"' + '","'.join(escaped) + '"}' if escaped else "{}"
 
 
 def array_of_guids(values: Iterable[Any]) -> str:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import CharField, F, Func, Q, Value
+from django.db.models.functions import Lower, Right
 
 from apps.core.models import normalised
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, Issue
 from apps.people.models import FULL_NAME, Contact
 
@@ -19,45 +23,38 @@ EMAILS = ("primary_email", "secondary_email")
 #: The columns by which people are compared.
 COMPARED = ("scheme_number", "first_name", "last_name", "birthday", *PHONES, *EMAILS)
 #: The columns that are read of other contacts.
-LOADED = ("pk", *COMPARED, "archive_date")
+LOADED = ("pk", *COMPARED, "archive_date", "creation_date")
+NO_DIGITS = re.compile(r"\D")
 #: The digits of a phone number beyond the trunk zero or the country code.
 PHONE_DIGITS = 9
 #: The warning; first comes the other contact, then what both have.
 MESSAGE = "{} has {}. Make sure that this is somebody else, or use that record."
 
+#: What two people may share: the column at which the warning stands, words for it, and the value. Beside the
+#: value stands the name that they must share as well; a scheme number is enough without.
+Mark = tuple[str, str, tuple[str, Any]]
 
-#: What two people may share: the column at which the warning stands, words for it, and the value.
-Mark = tuple[str, str, Any]
 
+def marks_of(value_of: Callable[[str], Any]) -> list[Mark]:
+    """The marks of the person whose columns have these values: two who share one are likely to be the same.
 
-@dataclass(frozen=True, slots=True)
-class ComparedPerson:
-    """What people are compared by: two who share one of the marks are likely to be one person.
-
-    Texts are normalised; of phone numbers a mark has the digits that all spellings share.
+    A draft may lack some values, or could not read them. Texts are normalised; of phone numbers a mark has
+    the digits that all spellings share.
     """
-
-    scheme_number: str | None
-    full_name: str
-    marks: Sequence[Mark]
-
-    @classmethod
-    def of(cls, value_of: Callable[[str], Any]) -> ComparedPerson:
-        """The person whose columns have these values; a draft may lack some, or could not read them."""
-        values = {name: value_of(name) for name in COMPARED}
-        number = "".join((values["scheme_number"] or "").split()) or None
-        name = normalised(f"{values['first_name'] or ''} {values['last_name'] or ''}") or ""
-        marks: list[Mark] = [("scheme_number", "the same scheme number", number)] if number else []
-        if name and values["birthday"] is not None:
-            marks.append(("birthday", "the same name and birthday", (name, values["birthday"])))
-        phones = (re.sub(r"\D", "", values[each]) for each in PHONES if name and values[each])
-        for digits in phones:
-            if len(digits) >= PHONE_DIGITS:
-                marks.append(("phone1", "the same name and phone number", (name, digits[-PHONE_DIGITS:])))
-        for email in (normalised(values[each]) for each in EMAILS if name):
-            if email:
-                marks.append(("primary_email", "the same name and email", (name, email)))
-        return cls(number, name, marks)
+    number = "".join((value_of("scheme_number") or "").split())
+    name = normalised(f"{value_of('first_name') or ''} {value_of('last_name') or ''}")
+    marks: list[Mark] = [("scheme_number", "the same scheme number", ("", number))] if number else []
+    if not name:
+        return marks
+    if (birthday := value_of("birthday")) is not None:
+        marks.append(("birthday", "the same name and birthday", (name, birthday)))
+    for phone in map(value_of, PHONES):
+        if phone and len(digits := NO_DIGITS.sub("", phone)) >= PHONE_DIGITS:
+            marks.append(("phone1", "the same name and phone number", (name, digits[-PHONE_DIGITS:])))
+    for email in map(normalised, map(value_of, EMAILS)):
+        if email:
+            marks.append(("primary_email", "the same name and email", (name, email)))
+    return marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,40 +77,63 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
     Drafts of existing contacts are compared when they give any of the compared columns.
     """
     compared = [
-        (number, draft, ComparedPerson.of(draft.get))
+        (number, draft, marks_of(draft.get))
         for number, draft in enumerate(drafts)
         if draft.key is None or not draft.given.isdisjoint(COMPARED)
     ]
     # By mark, since a name alone may be that of thousands.
     candidates: dict[Mark, list[dict[str, Any] | None]] = {
-        mark: [] for _, _, person in compared for mark in person.marks
+        mark: [] for _, _, marks in compared for mark in marks
     }
-    for row in load_candidates([person for _, _, person in compared]):
-        for mark in ComparedPerson.of(row.get).marks:
+    for row in load_candidates(candidates):
+        for mark in marks_of(row.get):
             if mark in candidates:
                 candidates[mark].append(row)
-    for number, draft, person in compared:
+    for number, draft, marks in compared:
         shared = (
             Duplicate(number, None if row is None else Contact(**row), *mark[:2])
-            for mark in person.marks
+            for mark in marks
             for row in candidates[mark]
             if row is None or row["pk"] != draft.key
         )
         yield from islice(shared, 1)
         if draft.key is None:
-            for mark in person.marks:
+            for mark in marks:
                 candidates[mark].append(None)
 
 
-def load_candidates(people: Sequence[ComparedPerson]) -> Iterable[dict[str, Any]]:
-    """The columns of contacts with the scheme number or name of any of the people, archived ones included."""
-    numbers = {person.scheme_number for person in people} - {None}
-    names = {person.full_name for person in people} - {""}
-    if not numbers and not names:
+def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, Any]]:
+    """The columns of contacts that may have one of the marks, archived ones included, the oldest first.
+
+    A name may be that of thousands: the database leaves out those who share nothing else with anybody.
+    """
+    values: dict[str, set[Any]] = defaultdict(set)
+    for field, _, (name, value) in marks:
+        values["full_name"].add(name)
+        values[field].add(value)
+    if not values:
         return []
-    contacts = Contact.objects.alias(lower_name=FULL_NAME)
-    same = Q(scheme_number__in=numbers) | Q(lower_name__in=names)
-    return contacts.filter(same).order_by("creation_date", "pk").values(*LOADED)
+    beside_name = Q(AnyOf("birthday", values["birthday"]))
+    for column in PHONES:
+        beside_name |= Q(AnyOf(f"{column}_digits", values["phone1"]))
+    for column in EMAILS:
+        beside_name |= Q(AnyOf(f"{column}_lower", values["primary_email"]))
+    contacts = Contact.objects.alias(
+        full_name=FULL_NAME,
+        **{f"{column}_digits": last_digits(column) for column in PHONES},
+        **{f"{column}_lower": Lower(column) for column in EMAILS},
+    ).filter(
+        Q(AnyOf("scheme_number", values["scheme_number"]))
+        | Q(AnyOf("full_name", values["full_name"] - {""})) & beside_name
+    )
+    # Not by the database, which would walk all contacts in their order to find a few.
+    return sorted(contacts.order_by().values(*LOADED), key=itemgetter("creation_date", "pk"))
+
+
+def last_digits(column: str) -> Right:
+    """The digits of a phone number that are compared."""
+    texts = (Value(NO_DIGITS.pattern), Value(""), Value("g"))
+    return Right(Func(F(column), *texts, function="regexp_replace", output_field=CharField()), PHONE_DIGITS)
 
 
 def duplicate_warnings(drafts: Sequence[Draft]) -> Iterator[tuple[int, Issue]]:

@@ -188,13 +188,13 @@ def is_australian(draft: Draft) -> bool:
 
 def australian_states_are_abbreviated(draft: Draft) -> Iterator[Issue]:
     for name, state in (("state", draft.state), ("postal_state", draft.postal_state)):
-        if is_australian(draft) and state and state not in STATES:
+        if state and state not in STATES and is_australian(draft):
             yield Issue("UnusualState", name, f"Australian states are {', '.join(STATES)}.")
 
 
 def australian_postcodes_have_four_digits(draft: Draft) -> Iterator[Issue]:
     for name, code in (("post_code", draft.post_code), ("postal_post_code", draft.postal_post_code)):
-        if not is_australian(draft) or not code or re.fullmatch(r"[0-9]{4}", code):
+        if not code or re.fullmatch(r"[0-9]{4}", code) or not is_australian(draft):
             continue
         lost = re.fullmatch(r"[0-9]{3}", code)
         meant = f" Did it lose its leading zero: 0{code}?" if lost else ""

@@ -266,7 +266,7 @@ class RecordMatcher:
                 unmatched.append(record)
         for column, values in compared.items():
             given = [pair for pair in zip(records, values, strict=True) if pair[1] is not None]
-            identified = {id(record) for record, _ in matched[column]}
+            identified = {id(record) for record, _ in matched.get(column, ())}
             for record, earlier in self.first_rows.earlier(column.member.name, given):
                 if column in self.unique_columns or id(record) in identified:
                     record.reject(column, "NotUnique", f"Row {earlier:,} of the file has it already.")

@@ -154,10 +154,10 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
     done = 0
     postponed: list[RecordRows] = []
     for records in importer.grouper.batches(table.rows(), BATCH):
-        read = import_batch(importer, records)
-        postponed += importer.report_batch(read, len(postponed) < MAX_POSTPONED)
+        postponed += importer.report_batch(import_batch(importer, records), len(postponed) < MAX_POSTPONED)
         done += sum(len(record.rows) for record in records)
         display.show_progress(done, total)
+        del records
         gc.collect(1)
     waiting = 0
     while postponed:
