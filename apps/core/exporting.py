@@ -19,12 +19,12 @@ from openpyxl import Workbook
 
 from apps.core.importing.columns import item_list_of
 from apps.core.importing.file_declaration import file_entity_set
-from apps.core.importing.file_formats import format_of
 from apps.core.importing.rejected_rows import text_cell
-from apps.core.importing.tables import ImportFileError
-from apps.core.importing.workbooks import MAX_ROWS
 from apps.core.models import Subscriber
 from apps.core.read_log import READ_LOG, log_export, without_values
+from apps.core.table_files.formats import format_of
+from apps.core.table_files.tables import ImportFileError
+from apps.core.table_files.workbooks import MAX_ROWS
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import ODataError
 from apps.odata.http.formats import Echo, ndjson_lines

@@ -19,10 +19,10 @@ from django_tasks import task
 from apps.core import exporting
 from apps.core.history import Author
 from apps.core.history_display import model_of
-from apps.core.importing.tables import ImportFileError
 from apps.core.models import Change, FileExport, FileExportPart, Notice
 from apps.core.notices import write_notices
 from apps.core.read_log import READ_LOG
+from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author
 from apps.odata.declaration.service import get_service
 

@@ -14,10 +14,10 @@ from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import members_of, spellings_of
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
-from apps.core.importing.file_formats import open_table
 from apps.core.importing.report import ImportCounts
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
-from apps.core.importing.tables import ImportFileError
+from apps.core.table_files.formats import open_table
+from apps.core.table_files.tables import ImportFileError
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
 

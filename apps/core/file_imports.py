@@ -20,9 +20,9 @@ from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
 from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
-from apps.core.importing.tables import ImportFileError
 from apps.core.models import Change, FileImport, Notice
 from apps.core.notices import write_notices
+from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author
 
 Status = FileImport.Status

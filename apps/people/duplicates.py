@@ -109,7 +109,7 @@ def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, Any]]:
     """
     values: dict[str, set[Any]] = defaultdict(set)
     for field, _, (name, value) in marks:
-        values["full_name"].add(name)
+        values["name"].add(name)
         values[field].add(value)
     if not values:
         return []
@@ -119,12 +119,12 @@ def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, Any]]:
     for column in EMAILS:
         beside_name |= Q(AnyOf(f"{column}_lower", values["primary_email"]))
     contacts = Contact.objects.alias(
-        full_name=FULL_NAME,
+        compared_name=FULL_NAME,
         **{f"{column}_digits": last_digits(column) for column in PHONES},
         **{f"{column}_lower": Lower(column) for column in EMAILS},
     ).filter(
         Q(AnyOf("scheme_number", values["scheme_number"]))
-        | Q(AnyOf("full_name", values["full_name"] - {""})) & beside_name
+        | Q(AnyOf("compared_name", values["name"] - {""})) & beside_name
     )
     # Not by the database, which would walk all contacts in their order to find a few.
     return sorted(contacts.order_by().values(*LOADED), key=itemgetter("creation_date", "pk"))

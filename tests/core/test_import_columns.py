@@ -7,7 +7,7 @@ from apps.core.importing.columns import IMPORT_REFERENCE, recognise_columns
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import file_entity_set
 from apps.core.importing.runs import definition_for
-from apps.core.importing.tables import ImportFileError
+from apps.core.table_files.tables import ImportFileError
 from apps.odata.declaration import service
 
 

@@ -8,9 +8,9 @@ import zipfile
 import openpyxl
 import pytest
 
-from apps.core.importing import json_files, workbooks
-from apps.core.importing.file_formats import open_table
-from apps.core.importing.tables import MAX_ROW, UNCALCULATED, ImportFileError
+from apps.core.table_files import json_files, workbooks
+from apps.core.table_files.formats import open_table
+from apps.core.table_files.tables import MAX_ROW, UNCALCULATED, ImportFileError
 
 
 def cells_of(path, **words):

@@ -8,10 +8,10 @@ from apps.core.importing.batches import BatchImporter
 from apps.core.importing.columns import item_list_of, recognise_columns
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import file_entity_set
-from apps.core.importing.file_formats import open_table
 from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import definition_for
-from apps.core.importing.tables import ImportFileError, Row
+from apps.core.table_files.formats import open_table
+from apps.core.table_files.tables import ImportFileError, Row
 from apps.odata.declaration import service
 from apps.odata.read.flattening import columns, rows
 from apps.odata.read.record_json import select_all

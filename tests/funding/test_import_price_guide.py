@@ -9,8 +9,8 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
-from apps.core.importing import workbooks
 from apps.core.models import Change
+from apps.core.table_files import workbooks
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services import price_guide
 from apps.funding.services.price_guide import Range, merge_ranges

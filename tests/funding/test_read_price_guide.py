@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from apps.core.importing.file_formats import open_table
-from apps.core.importing.tables import ImportFileError
+from apps.core.table_files.formats import open_table
+from apps.core.table_files.tables import ImportFileError
 from apps.funding.services.price_guide_file import InvalidGuide, parse_price, read_guide
 from apps.odata.declaration.values import WireValueError
 from tests.funding.guide_files import (

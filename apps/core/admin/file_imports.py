@@ -16,10 +16,10 @@ from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.file_import_kinds import TABLE_OPTIONS, ImportKind, import_kinds, permitted_kinds
 from apps.core.file_imports import Status, create_file_import, kind_of, note_dead_task, set_columns, start
-from apps.core.importing.file_formats import FORMATS
-from apps.core.importing.tables import ImportFileError, column_letters
 from apps.core.models import FileImport
 from apps.core.read_log import READ_LOG, is_logged
+from apps.core.table_files.formats import FORMATS
+from apps.core.table_files.tables import ImportFileError, column_letters
 
 LIST_COLUMNS = ("file", "kind_title", "status_label", "result", "staff", "created_at")
 COLOURS = {

@@ -15,7 +15,7 @@ from apps.core.admin_base.list_views import ListViewAdmin, filters_of
 from apps.core.admin_base.pages import Page
 from apps.core.file_exports import start_file_export
 from apps.core.file_import_kinds import FILE_KINDS, permitted_kinds
-from apps.core.importing.tables import ImportFileError
+from apps.core.table_files.tables import ImportFileError
 from apps.odata.declaration.service import get_service
 from apps.odata.read.replica import database_for_lists
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from apps.core.importing.tables import UNCALCULATED
+from apps.core.table_files.tables import UNCALCULATED
 from apps.odata.declaration.schema import StructuralProperty
 from apps.odata.declaration.values import WireValueError, reader_of
 from apps.odata.read.flattening import formula_restored

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from apps.core.importing.cells import letters_of
 from apps.core.importing.definition import ImportDefinition, ImportOptions, RelatedColumn
 from apps.core.importing.file_declaration import NameProperty, RecordName
-from apps.core.importing.tables import ImportFileError, Table, column_letters
+from apps.core.table_files.tables import ImportFileError, Table, column_letters
 from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 

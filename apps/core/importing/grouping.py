@@ -9,7 +9,7 @@ from apps.core.importing.columns import Member
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.reading import ColumnReader, RowReader
 from apps.core.importing.records import RecordRows
-from apps.core.importing.tables import Row
+from apps.core.table_files.tables import Row
 
 
 class RowGrouper:

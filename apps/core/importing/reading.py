@@ -21,8 +21,8 @@ from apps.core.importing.file_declaration import normalised_column
 from apps.core.importing.records import CellIssue, ReadRecord, RecordRows
 from apps.core.importing.references import NamedReference
 from apps.core.importing.report import RowIssue, quoted
-from apps.core.importing.tables import Row, Table
 from apps.core.models import normalised
+from apps.core.table_files.tables import Row, Table
 from apps.odata.declaration.schema import StructuredType
 from apps.odata.declaration.values import WireValueError
 from apps.odata.read.flattening import LIST_SEPARATOR

@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.core.importing.columns import ImportColumn
 from apps.core.importing.report import RowIssue
-from apps.core.importing.tables import Row
+from apps.core.table_files.tables import Row
 from apps.odata.write.drafts import Draft
 
 

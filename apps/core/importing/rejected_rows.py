@@ -11,9 +11,9 @@ from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from apps.core.importing.columns import REASON
-from apps.core.importing.delimited import DelimitedTable
-from apps.core.importing.file_formats import format_of
-from apps.core.importing.tables import ImportFileError, Row, Table
+from apps.core.table_files.delimited import DelimitedTable
+from apps.core.table_files.formats import format_of
+from apps.core.table_files.tables import ImportFileError, Row, Table
 from apps.odata.read.flattening import formula_safe
 
 #: The rows of a record, each with its reason.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apps.core.importing.rejected_rows import RejectedRows, open_rejected_rows
-from apps.core.importing.tables import Row, Table, column_letters
+from apps.core.table_files.tables import Row, Table, column_letters
 
 #: So many characters of a cell are quoted in a message.
 QUOTED = 60

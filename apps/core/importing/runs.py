@@ -15,11 +15,11 @@ from apps.core.importing.batches import BatchImporter
 from apps.core.importing.columns import ImportColumn, item_list_of, recognise_columns
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
-from apps.core.importing.file_formats import format_of, open_table
 from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, ShowIssue
-from apps.core.importing.tables import ImportFileError, Table
 from apps.core.models import Subscriber
+from apps.core.table_files.formats import format_of, open_table
+from apps.core.table_files.tables import ImportFileError, Table
 from apps.odata import clock
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import Conflict

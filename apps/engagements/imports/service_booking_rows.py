@@ -7,8 +7,8 @@ from typing import Any
 from apps.core.importing.cells import CellReader, cell_reader, cleaned, letters_of
 from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
-from apps.core.importing.tables import ImportFileError, Row, Table
 from apps.core.models import normalised
+from apps.core.table_files.tables import ImportFileError, Row, Table
 from apps.engagements.choices import ManagementType
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.odata.declaration.service import get_service

@@ -23,10 +23,10 @@ from django.utils import timezone
 
 from apps.core import history
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.file_formats import open_table
 from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import ImportDisplay, errors_file, import_author
 from apps.core.models import Subscriber, normalised
+from apps.core.table_files.formats import open_table
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.imports.service_booking_rows import (

@@ -3,9 +3,9 @@
 from django.db import IntegrityError
 
 from apps.core.file_import_kinds import FILE_KINDS, SHEET, ImportKind, ImportOrder, ImportQuestion
-from apps.core.importing.file_formats import open_table
 from apps.core.importing.report import ImportCounts
-from apps.core.importing.tables import ImportFileError
+from apps.core.table_files.formats import open_table
+from apps.core.table_files.tables import ImportFileError
 from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
 from apps.funding.models import PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide import import_guide

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from apps.core.demo import Context, load_lookups
-from apps.core.importing.file_formats import open_table
 from apps.core.models import normalised
+from apps.core.table_files.formats import open_table
 from apps.funding.choices import ItemType
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product, to_cents
 from apps.funding.models.prices import PriceTable, prices_of_products

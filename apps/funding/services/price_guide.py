@@ -14,9 +14,9 @@ from django.db.models import Model
 
 from apps.core import history
 from apps.core.importing.runs import import_author
-from apps.core.importing.tables import ImportFileError
 from apps.core.models import normalised
 from apps.core.saving import insert_instances, save_records
+from apps.core.table_files.tables import ImportFileError
 from apps.funding.choices import Zone
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide_file import Guide, GuideRow

@@ -12,8 +12,8 @@ from typing import Any
 from apps.core.importing import cells
 from apps.core.importing.cells import letters_of
 from apps.core.importing.report import quoted
-from apps.core.importing.tables import ImportFileError, Row, Table, column_letters
 from apps.core.models import normalised
+from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.funding.models import Product
 from apps.funding.validation.prices import is_support_item, overlapping

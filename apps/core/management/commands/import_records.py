@@ -14,8 +14,8 @@ from rich.progress import MofNCompleteColumn, Progress
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.importing.runs import ImportDisplay, import_file
-from apps.core.importing.tables import ImportFileError
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED
+from apps.core.table_files.tables import ImportFileError
 from apps.odata.declaration import service
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import plural

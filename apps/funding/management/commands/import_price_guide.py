@@ -7,10 +7,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import IntegrityError
 from django.utils import timezone
 
-from apps.core.importing.file_formats import format_of, open_table
-from apps.core.importing.tables import ImportFileError
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED
 from apps.core.models import Subscriber
+from apps.core.table_files.formats import format_of, open_table
+from apps.core.table_files.tables import ImportFileError
 from apps.funding.services.price_guide import GuideReport, import_guide
 from apps.funding.services.price_guide_file import Guide, InvalidGuide, read_guide
 from apps.odata.errors import plural

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from apps.core.importing.delimited import DelimitedTable
-from apps.core.importing.json_files import JsonLinesTable, JsonTable
-from apps.core.importing.tables import ImportFileError, Table
-from apps.core.importing.workbooks import WorkbookTable
+from apps.core.table_files.delimited import DelimitedTable
+from apps.core.table_files.json_files import JsonLinesTable, JsonTable
+from apps.core.table_files.tables import ImportFileError, Table
+from apps.core.table_files.workbooks import WorkbookTable
 
 FORMATS = {
     ".csv": "csv",

@@ -6,8 +6,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
-from apps.core.importing.delimited import TextLines
-from apps.core.importing.tables import MAX_ROW, ImportFileError, Row, Table, check_width
+from apps.core.table_files.delimited import TextLines
+from apps.core.table_files.tables import MAX_ROW, ImportFileError, Row, Table, check_width
 from apps.odata.read.flattening import LIST_SEPARATOR
 from apps.odata.read.flattening import text_of as text_of_json
 

@@ -11,7 +11,7 @@ from xml.etree.ElementTree import ParseError
 
 import openpyxl
 
-from apps.core.importing.tables import MAX_ROW, UNCALCULATED, ImportFileError, Table
+from apps.core.table_files.tables import MAX_ROW, UNCALCULATED, ImportFileError, Table
 
 #: Bytes of everything in the workbook once unpacked, and of what must be in memory at once.
 MAX_UNPACKED = 1 << 30

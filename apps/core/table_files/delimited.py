@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, ClassVar, TextIO
 
-from apps.core.importing.tables import MAX_ROW, ImportFileError, Table
+from apps.core.table_files.tables import MAX_ROW, ImportFileError, Table
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 #: What Excel on Windows saves as CSV unless another encoding is chosen.
