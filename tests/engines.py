@@ -112,8 +112,9 @@ def pytest(words: list[str], environment: dict[str, str], output: IO[bytes] | No
     """A running pytest. Only the whole suite is worth starting workers for."""
     names_a_part = any(not word.startswith("-") for word in words)
     # Workers take tests in their order, so that those of a file share what it sets up, and no test that
-    # needs the records of migrations comes after one that empties the tables.
-    spread = [] if names_a_part else ["-n", "auto", "--dist", "load"]
+    # needs the records of migrations comes after one that empties the tables. Forty at a time:
+    # of larger parts one had all tests of the browser, while the other worker had nothing left to do.
+    spread = [] if names_a_part else ["-n", "auto", "--dist", "load", "--maxschedchunk", "40"]
     # Rewriting and compiling the tests takes each worker ten seconds; what is kept serves the next run.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [sys.executable, "-m", "pytest", *spread, *words]
