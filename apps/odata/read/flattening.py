@@ -2,9 +2,11 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 from apps.odata.declaration.resource import Nesting
@@ -17,6 +19,7 @@ LIST_SEPARATOR = "; "
 # The start of a cell that a spreadsheet runs as a formula. It includes apostrophes, so that removing one
 # restores exactly the original text.
 _LOOKS_LIKE_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_FIRST_OF_FORMULA = frozenset("'=+-@\t\r")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +40,15 @@ class Column:
         """Whether a cell can hold several values."""
         return any(navigation.many for navigation in self.navigations)
 
-    def cell(self, record: Any) -> Any:
-        """The cell of a record, or of an item of the row list, decoded from its JSON; ``None`` when empty."""
+    @cached_property
+    def cell(self) -> Callable[[Any], Any]:
+        """The function that takes the cell from a record, or from an item of the row list.
+
+        Those are decoded from their JSON; an empty cell is ``None``.
+        """
+        return self.nested_cell if self.prop is None or self.navigations else itemgetter(self.prop.name)
+
+    def nested_cell(self, record: Any) -> Any:
         value = record
         for navigation in self.navigations:
             if value is None:
@@ -123,10 +133,10 @@ def formula_safe(value: Any) -> str:
 
     Numbers stay as they are; ``formula_restored`` is the inverse.
     """
-    text = text_of(value)
-    if isinstance(value, str) and _LOOKS_LIKE_FORMULA.match(text):
-        return f"'{text}"
-    return text
+    if not isinstance(value, str):
+        return text_of(value)
+    # Few texts begin like this, and an export asks it of each of its cells.
+    return f"'{value}" if value[:1] in _FIRST_OF_FORMULA and _LOOKS_LIKE_FORMULA.match(value) else value
 
 
 def formula_restored(text: str) -> str:
