@@ -75,8 +75,11 @@ class ComparedColumns:
             *self.related,
         }
 
-    def load(self, *conditions: Any, extra: Sequence[str] = (), order: Sequence[str] = ("pk",)) -> list[Any]:
-        """(record, values of ``extra`` columns) of the records that meet the conditions."""
+    def load(self, *conditions: Any, extra: Sequence[str] = (), order: Sequence[str] = ()) -> list[Any]:
+        """(record, values of ``extra`` columns) of the records that meet the conditions.
+
+        Without an order, by which PostgreSQL might read the whole table to find a few thousand of its rows.
+        """
         columns = [field.attname for field in self.values.values()]
         rows = self.model._base_manager.filter(*conditions).order_by(*order)
         names, width = tuple(self.values), len(extra) + 1
@@ -326,7 +329,7 @@ class RecordMatcher:
         # What an empty cell leaves as it is cannot be part of the key by which records are looked up.
         names = [name for name in given if name not in self.compared.unchanged_when_empty]
         found: dict[Any, list[ExistingRecord]] = defaultdict(list)
-        for existing, _ in self.load(*conditions):
+        for existing, _ in sorted(self.load(*conditions), key=lambda pair: pair[0].key):
             found[tuple(existing.values[name] for name in names)].append(existing)
         for record in wanted:
             for existing in found.get(tuple(record.values.get(name) for name in names), ()):
