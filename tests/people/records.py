@@ -1,5 +1,6 @@
 """Builders of people's records: each test states only what is particular to it."""
 
+from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from unittest import mock
@@ -9,6 +10,7 @@ from django.contrib.auth.models import Permission
 from django.template import engines
 from django.template.response import SimpleTemplateResponse
 
+from apps.core.site import BackOfficeSite
 from apps.people.models import Client, Contact, Role, Staff
 
 PASSWORD = "correct horse battery"
@@ -55,11 +57,20 @@ def a_contact(**fields):
     return Contact.objects.create(**{"first_name": "Mia", "last_name": f"Nguyen{next(_number)}", **fields})
 
 
-def get_unrendered(client, address, query=None):
-    """A page with its context and without its text: rendering is most of what a page costs."""
+@contextmanager
+def unrendered():
+    """Pages have their context without the menu, and no text: these are most of what a page costs."""
     blank = engines["django"].from_string("")
-    with mock.patch.object(SimpleTemplateResponse, "resolve_template", return_value=blank):
-        return client.get(address, query)
+    with (
+        mock.patch.object(SimpleTemplateResponse, "resolve_template", return_value=blank),
+        mock.patch.object(BackOfficeSite, "get_app_list", return_value=[]),
+    ):
+        yield
+
+
+@unrendered()
+def get_unrendered(client, address, query=None):
+    return client.get(address, query)
 
 
 def form_data(page, **changed):

@@ -463,5 +463,5 @@ def test_the_tab_is_titled_by_the_record_or_by_what_is_listed(client, ada):
     ],
 )
 def test_one_entry_of_the_menu_is_marked(client, ada, place, title):
-    sidebar = get_unrendered(client, f"/admin/{place}").context["sidebar_navigation"]
+    sidebar = client.get(f"/admin/{place}").context["sidebar_navigation"]
     assert [item["title"] for group in sidebar for item in group["items"] if item["active"]] == [title]

@@ -8,7 +8,7 @@ from apps.odata import clock
 from apps.sales.choices import Outcome
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
 from tests.people.builders import a_staff_member, a_team
-from tests.people.records import form_data, get_unrendered
+from tests.people.records import form_data, get_unrendered, unrendered
 from tests.sales.builders import (
     a_reason,
     a_result_body,
@@ -26,13 +26,15 @@ pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada")]
 ADD = "/admin/sales/opportunity/add/"
 
 
+@unrendered()
 def add(client, **fields):
-    return client.post(ADD, form_data(get_unrendered(client, ADD), **{"name": "Siblings", **fields}))
+    return client.post(ADD, form_data(client.get(ADD), **{"name": "Siblings", **fields}))
 
 
+@unrendered()
 def change(client, record, **fields):
     address = f"/admin/sales/{record._meta.model_name}/{record.pk}/change/"
-    return client.post(address, form_data(get_unrendered(client, address), **fields))
+    return client.post(address, form_data(client.get(address), **fields))
 
 
 def errors(response):
