@@ -4,7 +4,6 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from apps.funding import resources
 from apps.funding.approval import OPERATION, apply_action
@@ -23,7 +22,7 @@ class ProviderInvoiceViewSet(ODataViewSet):
         """POST: approve, reject, hold or release it, in the name of a staff member."""
         return self.respond_once(request, lambda: self.respond_acted(request, key))
 
-    def respond_acted(self, request: Request, key: str) -> Response:
+    def respond_acted(self, request: Request, key: str) -> HttpResponse:
         self.refuse_plain_filters()
         body = self.parse_body(request)
         guid = self.read_key(key)

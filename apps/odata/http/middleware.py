@@ -9,7 +9,6 @@ from django.conf import settings
 from django.core.exceptions import MiddlewareNotUsed
 from django.http import FileResponse, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
-from django.template.response import SimpleTemplateResponse
 from django.urls import resolve
 from django.utils.cache import patch_vary_headers
 
@@ -38,10 +37,10 @@ class InterfaceMiddleware:
 
 
 def call_view(request: HttpRequest) -> HttpResponseBase:
-    """The rendered response of the view at the address of a request."""
-    request.resolver_match = match = resolve(request.path_info)
+    """The response of the view at the address of a request."""
+    request.resolver_match = match = resolve(request.path_info, settings.ROOT_URLCONF)
     response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
-    return response.render() if isinstance(response, SimpleTemplateResponse) else response
+    return response
 
 
 # --- compression ----------------------------------------------------------------------------------------

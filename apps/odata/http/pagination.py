@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.db.models import QuerySet
+from django.http import HttpResponse
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from apps.odata.apply.reader import TransformedReader
 from apps.odata.delta.change_log import get_change_log
@@ -84,17 +84,18 @@ class KeysetPagination(BasePagination):
 
     # --- the response -----------------------------------------------------------------------------------
 
-    def get_paginated_response(self, data: list[str]) -> Response:
+    def get_paginated_response(self, data: list[str]) -> HttpResponse:
         page, tracking = self.page, self.tracking
         entries = page.removed.items() if isinstance(page, DeltaPage) else ()
         removed = [self.removed_entry(*entry) for entry in entries]
-        data = self.view.rendered(
+        rendered = self.view.rendered(
             self.reader, data, count=page.count, links=dict(self.links()), removed=removed
         )
         headers = {"Preference-Applied": self.view.preferences.applied(True, is_tracked=tracking is not None)}
         if removed and reads_version_401(self.view.request):
             headers["OData-Version"] = "4.01"
-        return Response(data, headers={name: value for name, value in headers.items() if value})
+        response: HttpResponse = self.view.respond(rendered, headers)
+        return response
 
     def links(self) -> Any:
         """The link to the next page, or of a tracked query to the changes since its first page was read."""

@@ -1,10 +1,10 @@
 """What the service is told about records that were read; ``settings.ODATA_READ_LOG`` names what takes it."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol, cast
+from functools import cache
+from typing import Any, Protocol
 
 from django.conf import settings
-from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
 
 from apps.odata.declaration.schema import EntitySet
@@ -32,4 +32,7 @@ class ReadLog(Protocol):
         """The same records, which are taken note of while they are read."""
 
 
-read_log = cast("ReadLog", SimpleLazyObject(lambda: import_string(settings.ODATA_READ_LOG)))
+@cache
+def get_read_log() -> ReadLog:
+    log: ReadLog = import_string(settings.ODATA_READ_LOG)
+    return log

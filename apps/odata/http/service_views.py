@@ -5,8 +5,8 @@ import json
 from functools import cached_property
 from typing import Any
 
+from django.http import HttpResponse
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from apps.odata.declaration.service import get_service
 from apps.odata.errors import NotFound
@@ -20,14 +20,14 @@ from apps.odata.query.options import parameters
 class ServiceDocumentView(ODataView):
     """``GET /api/``: the list of entity sets (OData 4.01, JSON Format 5)."""
 
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         self.refuse_plain_filters()
         entity_sets = [
             {"name": entity_set.name, "kind": "EntitySet", "url": entity_set.path}
             for entity_set in get_service().entity_sets
         ]
         document = {"@odata.context": f"{self.base_url}$metadata", "value": entity_sets}
-        return Response(json.dumps(document, ensure_ascii=False).encode())
+        return self.respond(json.dumps(document, ensure_ascii=False).encode())
 
 
 class MetadataView(ODataView):
@@ -44,7 +44,7 @@ class MetadataView(ODataView):
         names = ("$format", "format")
         return [value for name, value in parameters(self.query_string) if name.lower() in names]
 
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """The document, or 304 when the caller has it: it changes with the version of the service only."""
         self.refuse_plain_filters()
         is_xml = request.accepted_renderer.format == "xml"
@@ -53,8 +53,8 @@ class MetadataView(ODataView):
         etag = f'W/"{hashlib.blake2b(document, digest_size=8).hexdigest()}"'
         headers = {"ETag": etag, "Cache-Control": "private, no-cache"}
         if matches_etag(request.META.get("HTTP_IF_NONE_MATCH", ""), etag):
-            return Response(status=304, headers=headers)
-        return Response(document, headers=headers)
+            return self.respond(headers=headers, status=304)
+        return self.respond(document, headers)
 
 
 class UnknownAddressView(ODataView):

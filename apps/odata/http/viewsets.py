@@ -17,7 +17,6 @@ from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
-from rest_framework.response import Response
 from rest_framework.viewsets import GenericViewSet
 
 from apps.odata.apply.reader import TransformedReader
@@ -43,7 +42,7 @@ from apps.odata.http.formats import (
 )
 from apps.odata.http.headers import matches_etag, requested_version
 from apps.odata.http.pagination import KeysetPagination, PageReader
-from apps.odata.http.read_log import read_log
+from apps.odata.http.read_log import get_read_log
 from apps.odata.http.views import ODataView
 from apps.odata.query.options import QueryOptions, parse_options
 from apps.odata.query.stored_values import make_etag
@@ -88,7 +87,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         initialized.META, initialized.method = request.META, request.method
         return initialized
 
-    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         """As DRF's, but a method of version 2.1 alone is named as such, once the version itself is valid."""
         if request.method in self.resource.methods_of_2_1:
             self.refuse_plain_filters()
@@ -200,7 +199,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         is_table = renderer.format == "csv"
         if is_table and options.shows_undeclared and isinstance(reader, JsonReader):
             raise BadQuery("What $compute and $ref make is served in JSON.", target="$format")
-        stream = read_log.log_stream(
+        stream = get_read_log().log_stream(
             self.entity_set, reader.stream(), self.query_options.parameters, has_others=self.expands_others
         )
         response = StreamingHttpResponse(
@@ -218,7 +217,9 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def log_records(self, records: Sequence[str], is_list: bool = False) -> None:
         query = self.query_options.parameters
-        read_log.log_records(self.entity_set, records, query, is_list=is_list, has_others=self.expands_others)
+        get_read_log().log_records(
+            self.entity_set, records, query, is_list=is_list, has_others=self.expands_others
+        )
 
     def query(self, request: Request) -> HttpResponseBase:
         """``POST /{set}/$query``: as GET, for queries that are too long for an address."""
@@ -238,13 +239,13 @@ class ODataViewSet(GenericViewSet, ODataView):
         self.query_options = replace(options, only_references=True)
         self.address = f"{address}/$ref"
 
-    def count(self, request: Request) -> Response:
+    def count(self, request: Request) -> HttpResponse:
         """``/{set}/$count``: the number of records."""
         self.refuse_transformations()
         rows = self.filter_queryset(self.get_queryset().using(database_for_lists()))
-        return Response(b"%d" % self.reader(rows, self.query_options).count())
+        return self.respond(b"%d" % self.reader(rows, self.query_options).count())
 
-    def retrieve(self, request: Request, key: str) -> Response:
+    def retrieve(self, request: Request, key: str) -> HttpResponse:
         """One record with its ETag."""
         return self.respond_record(request, self.get_queryset(), self.read_key(key))
 
@@ -263,16 +264,16 @@ class ODataViewSet(GenericViewSet, ODataView):
         if request.accepted_renderer.format not in ("json", "txt"):
             raise BadQuery("One record is served as application/json.", target="$format")
 
-    def respond_record(self, request: Request, rows: QuerySet[Any], key: Any) -> Response:
+    def respond_record(self, request: Request, rows: QuerySet[Any], key: Any) -> HttpResponse:
         self.refuse_options_of_lists(request)
         reader = self.reader(rows, self.query_options, item=True)
         record, etag = reader.record(key)
         if_none_match = request.META.get("HTTP_IF_NONE_MATCH", "")
         if etag and if_none_match and matches_etag(if_none_match, etag):
-            return Response(status=304, headers={"ETag": etag})
+            return self.respond(headers={"ETag": etag}, status=304)
         headers = {"ETag": etag, "Preference-Applied": self.preferences.applied()}
         self.log_records([record])
-        return respond(headers, self.rendered(reader, [record], bare=True))
+        return self.respond(self.rendered(reader, [record], bare=True), headers)
 
     def member(self, request: Request, key: str, members: str) -> HttpResponseBase:
         """``/claim({key})/LineItems`` and all other addresses behind a record."""
@@ -287,7 +288,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             self.choose_references(address.path)
         response = self.respond_member(request, address)
         if address.ending != "$count":
-            read_log.log_key(owner, record_key, self.query_options.parameters)
+            get_read_log().log_key(owner, record_key, self.query_options.parameters)
         return response
 
     def respond_member(self, request: Request, address: MemberAddress) -> HttpResponseBase:
@@ -301,23 +302,23 @@ class ODataViewSet(GenericViewSet, ODataView):
             raise no_record(address.path)
         if address.ending == "$count":
             self.refuse_transformations()
-            return Response(b"%d" % self.filter_queryset(address.rows).order_by().count())
+            return self.respond(b"%d" % self.filter_queryset(address.rows).order_by().count())
         return self.respond_list(request, address.rows)
 
     def member_text(self, request: Request, key: str, members: str) -> HttpResponseBase:
         """The number of a list (``/$count``) and the bare value of a property (``/$value``)."""
         return self.member(request, key, members)
 
-    def respond_related(self, request: Request, address: MemberAddress) -> Response:
+    def respond_related(self, request: Request, address: MemberAddress) -> HttpResponse:
         """One record that another one leads to; 204 where it leads to none."""
         key = address.rows.order_by().values_list("pk", flat=True).first()
         if key is not None:
             return self.respond_record(request, address.rows, key)
         if address.path.endswith(")") or not address.owner.exists():
             raise no_record(address.path)
-        return Response(status=204)
+        return self.respond(status=204)
 
-    def respond_object(self, request: Request, address: MemberAddress) -> Response:
+    def respond_object(self, request: Request, address: MemberAddress) -> HttpResponse:
         """A complex property; 204 where it is null."""
         self.refuse_options_of_lists(request)
         if self.query_options.compute:
@@ -327,9 +328,9 @@ class ODataViewSet(GenericViewSet, ODataView):
         if json is None:
             raise no_record(address.path)
         if json == "null":
-            return Response(status=204)
+            return self.respond(status=204)
         context = f"{address.path}{projection.select_list}"
-        return Response(
+        return self.respond(
             RenderedRecords(self.base_url, context, [json], address.type, address.path, bare=True)
         )
 
@@ -343,12 +344,12 @@ class ODataViewSet(GenericViewSet, ODataView):
         if value is None:
             raise no_record(address.path)
         if value == "null":
-            return Response(status=204)
+            return self.respond(status=204)
         if address.ending == "$value":
             text = json.loads(value) if value.startswith('"') else value
-            return Response(text.encode())
+            return self.respond(text.encode())
         context = json.dumps(f"{self.base_url}$metadata#{address.path}")
-        return Response(f'{{"@odata.context":{context},"value":{value}}}'.encode())
+        return self.respond(f'{{"@odata.context":{context},"value":{value}}}'.encode())
 
     # --- writing --------------------------------------------------------------------------------------
 
@@ -357,7 +358,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         return self.respond_once(request, partial(self.respond_created, request))
 
     def respond_once(
-        self, request: Request, respond: Callable[[], Response], digest: bytes | None = None
+        self, request: Request, respond: Callable[[], HttpResponse], digest: bytes | None = None
     ) -> HttpResponse:
         """``respond()``, or the stored response to an earlier request with the same Idempotency-Key.
 
@@ -366,9 +367,9 @@ class ODataViewSet(GenericViewSet, ODataView):
         if "Idempotency-Key" not in request.headers:
             return respond()
         wrapper: Callable[..., HttpResponse] = import_string(settings.ODATA_POST_WRAPPER)
-        return wrapper(request, lambda: self.finalize_response(request, respond()).render(), digest)
+        return wrapper(request, lambda: self.finalize_response(request, respond()), digest)
 
-    def respond_created(self, request: Request) -> Response:
+    def respond_created(self, request: Request) -> HttpResponse:
         self.refuse_plain_filters()
         created = self.store(request)
         preferences, keys = self.preferences, created.keys
@@ -377,12 +378,12 @@ class ODataViewSet(GenericViewSet, ODataView):
         applied = preferences.applied(is_write=True, has_body=not is_minimal)
         headers: dict[str, str | None] = {"Location": location, "Preference-Applied": applied}
         if is_minimal:
-            return respond({**headers, "OData-EntityId": location}, status=204)
+            return self.respond(headers={**headers, "OData-EntityId": location}, status=204)
         reader = self.reader(self.get_queryset(), EXPAND_ALL)
         found = reader.read(keys)
         records, etags = zip(*(found[key] for key in keys), strict=True)
         headers["ETag"] = etags[0] if location else None
-        return respond(headers, self.rendered(reader, records, bare=created.bare), 201)
+        return self.respond(self.rendered(reader, records, bare=created.bare), headers, 201)
 
     def store(self, request: Request) -> Created:
         """Create the records of the body. Resources whose bodies are not JSON override it."""
@@ -404,7 +405,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         """PATCH: the record takes the members of the body and keeps the others."""
         return self.respond_once(request, partial(self.respond_changed, request, key, BodyKind.PARTIAL))
 
-    def respond_changed(self, request: Request, key: str, kind: BodyKind) -> Response:
+    def respond_changed(self, request: Request, key: str, kind: BodyKind) -> HttpResponse:
         self.refuse_plain_filters()
         body, target = self.parse_body(request), self.target(key)
         dispatch.update(target, body, kind, self.ignores_warnings)
@@ -414,10 +415,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         """DELETE: the record is archived."""
         return self.respond_once(request, partial(self.respond_archived, key))
 
-    def respond_archived(self, key: str) -> Response:
+    def respond_archived(self, key: str) -> HttpResponse:
         self.refuse_plain_filters()
         dispatch.archive(self.target(key))
-        return Response(status=204)
+        return self.respond(status=204)
 
     def target(self, key: str) -> dispatch.Target:
         """The record that a request changes; in version 2.1 it must say which state it has read."""
@@ -428,7 +429,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         check = self.check_if_match if if_match not in ("", "*") else None
         return dispatch.Target(self.entity_set, self.read_key(key), self.get_queryset(), check)
 
-    def respond_updated(self, request: Request, record_key: Any) -> Response:
+    def respond_updated(self, request: Request, record_key: Any) -> HttpResponse:
         """The record after a write with its ETag, without a body when that is preferred."""
         reader = self.reader(self.get_queryset(), EXPAND_ALL, item=True)
         record, etag = reader.record(record_key)
@@ -437,10 +438,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         applied = preferences.applied(is_write=True, has_body=not is_minimal)
         headers = {"ETag": etag, "Preference-Applied": applied}
         if is_minimal:
-            return respond(headers, status=204)
+            return self.respond(headers=headers, status=204)
         # A change of nothing shows a record as a GET does, and the history has no entry of it.
         self.log_records([record])
-        return respond(headers, self.rendered(reader, [record], bare=True))
+        return self.respond(self.rendered(reader, [record], bare=True), headers)
 
     def check_if_match(self, record: Any) -> None:
         """Raise ``PreconditionFailed`` when the If-Match header does not name the record as it is now."""
@@ -449,13 +450,6 @@ class ODataViewSet(GenericViewSet, ODataView):
             return
         if not matches_etag(if_match, make_etag(getattr(record, self.entity_set.etag_field))):
             raise PreconditionFailed(RECORD_CHANGED)
-
-
-def respond(
-    headers: Mapping[str, str | None], data: RenderedRecords | None = None, status: int = 200
-) -> Response:
-    """A response with those of the headers that have a value."""
-    return Response(data, status, headers={name: value for name, value in headers.items() if value})
 
 
 def no_record(address: str) -> NotFound:

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
+from django.http import HttpResponse
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
-from rest_framework.response import Response
 
 from apps.odata.errors import BadBody
 from apps.odata.http.batch.batched_request import BatchedRequest
@@ -49,7 +49,7 @@ class BatchView(ODataView):
     renderer_classes = (MultipartBatchRenderer, JSONBatchRenderer)
     content_negotiation_class: type[BaseContentNegotiation] = BatchNegotiation
 
-    def post(self, request: Request) -> Response:
+    def post(self, request: Request) -> HttpResponse:
         self.refuse_plain_filters()
         if isinstance(request._request, BatchedRequest):
             raise BadBody("A batch holds no other batch.")
@@ -60,9 +60,9 @@ class BatchView(ODataView):
         is_json = request.content_type.lower().startswith("application/json")
         continue_on_error = preference[1] != "false" if preference else is_json
         batch = BatchProcessor(request, self.base_url, continue_on_error).process(items)
+        headers = {"Preference-Applied": preference[0]} if preference else {}
+        response = self.respond(batch, headers)
         renderer: Any = request.accepted_renderer
-        content_type = renderer.media_type
         if renderer.format == "multipart":
-            content_type += f"; boundary={batch_boundary(batch)}"
-        headers = {"Preference-Applied": preference[0]} if preference else None
-        return Response(batch, content_type=content_type, headers=headers)
+            response["Content-Type"] += f"; boundary={batch_boundary(batch)}"
+        return response
