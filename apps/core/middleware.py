@@ -4,12 +4,13 @@ import codecs
 import re
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 from csp.constants import HEADER
 from csp.middleware import CSPMiddleware
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
+from django.http.response import HttpResponseBase, ResponseHeaders
 from django.middleware.gzip import GZipMiddleware
 
 from apps.core import history
@@ -40,20 +41,23 @@ class BrowserPolicyMiddleware(CSPMiddleware):
     show personal data, so nothing caches them.
     """
 
-    def process_request(self, request: HttpRequest) -> None:
-        """No page has a script of its own that would need django-csp's nonce."""
+    def __init__(self, get_response: GetResponse) -> None:
+        super().__init__(get_response)
+        self.headers = ResponseHeaders(settings.BROWSER_HEADERS)
+        self.headers_of_tls = ResponseHeaders(settings.BROWSER_HEADERS | settings.TLS_HEADERS)
 
-    def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        headers = settings.BROWSER_HEADERS
-        if request.is_secure():
-            headers = headers | settings.TLS_HEADERS
-        set_absent(response, headers)
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        # Without django-csp's own way of a request: no page has a script that would need its nonce.
+        response: Any = self.get_response(request)
+        set_absent(response, self.headers_of_tls if request.is_secure() else self.headers)
         if request.path_info.startswith("/admin/"):
             response["Cache-Control"] = "no-store, private"
             # The attribute by which django-csp's own decorators change a policy.
-            response._csp_replace = {"script-src": settings.BACK_OFFICE_SCRIPT_SOURCES}  # type: ignore[attr-defined]
+            response._csp_replace = {"script-src": settings.BACK_OFFICE_SCRIPT_SOURCES}
         # Data has a policy of its own already; django-csp would make another for each response.
-        return response if HEADER in response else super().process_response(request, response)
+        if HEADER not in response:
+            response = self.process_response(request, response)
+        return response
 
 
 class PageCompressionMiddleware(GZipMiddleware):
