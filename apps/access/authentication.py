@@ -30,7 +30,7 @@ from apps.access.callers import (
 from apps.access.throttling import count_failure
 from apps.core import history
 from apps.odata import clock
-from apps.odata.batched_queries import by_name
+from apps.odata.batched_queries import by_name, kept_cursor
 from apps.odata.errors import Forbidden, Unauthenticated
 
 #: The schemes that are accepted, named with every 401 (RFC 9110, 11.6.1).
@@ -165,14 +165,13 @@ def find_application_by_token(token: str) -> ApplicationCaller | None:
     comparison in the index need not be in constant time.
     """
     digest = hash_secret(token)
-    database = connections[DEFAULT_DB_ALIAS]  # looked up once: ``connection`` does so for each attribute
-    with database.cursor() as cursor:
-        now = database.ops.adapt_datetimefield_value(clock.now())
-        cursor.execute(by_name(database, "find token", _BY_BEARER), [digest, now])
-        row = cursor.fetchone()
-    if row is None:
-        return None
-    return caller_from_row(*row)
+    database: Any = connections[DEFAULT_DB_ALIAS]  # looked up once: ``connection`` does so for each attribute
+    # As a text: for psycopg, to adapt a time is more work than all else of this statement.
+    now = str(database.ops.adapt_datetimefield_value(clock.now()))
+    cursor = kept_cursor(database) if database.vendor == "postgresql" else database.cursor()
+    cursor.execute(by_name(database, "find token", _BY_BEARER), [digest, now])
+    row = cursor.fetchone()
+    return None if row is None else caller_from_row(*row)
 
 
 def find_application_by_secret(client_id: str, secret: str) -> ApplicationCaller | None:

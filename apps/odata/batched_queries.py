@@ -106,15 +106,16 @@ def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
     statements = [query for query in queries if query is not None]
     if not statements:
         return [[] for _ in queries]
-    connection = connections[DEFAULT_DB_ALIAS]
+    connection: Any = connections[DEFAULT_DB_ALIAS]
     found: list[Rows] = []
-    with connection.cursor() as cursor:
-        if connection.vendor == "postgresql":
-            cursor.execute(text_of_trip(connection, statements))
-            # By the driver's own cursor: what Django puts around each call takes longer than the call.
-            with connection.wrap_database_errors:
-                found = [result.fetchall() for result in cursor.cursor.results()]
-        else:
+    if connection.vendor == "postgresql":
+        cursor = kept_cursor(connection)
+        cursor.execute(text_of_trip(connection, statements))
+        # By the driver's own cursor: what Django puts around each call takes longer than the call.
+        with connection.wrap_database_errors:
+            found = [result.fetchall() for result in cursor.cursor.results()]
+    else:
+        with connection.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement.sql, statement.params)
                 found.append(cursor.fetchall())
@@ -125,12 +126,32 @@ def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
     return [[] if query is None else next(by_query) for query in queries]
 
 
+def kept_cursor(connection: Any) -> Any:
+    """As ``cursor()`` of a connection to PostgreSQL, on one of psycopg that stays: for rows fetched at once.
+
+    A new one takes Python as long as sending a short statement and reading its row.
+    """
+    connection.close_if_health_check_failed()
+    if connection.connection is None:
+        connection.ensure_connection()
+    cursor, zone = _cursors.get(connection, (None, None))
+    if cursor is None or cursor.connection is not connection.connection or zone != connection.timezone:
+        with connection.wrap_database_errors:
+            cursor = connection.create_cursor()
+        _cursors[connection] = cursor, connection.timezone
+    wrapped = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor
+    return wrapped(cursor)
+
+
+#: psycopg's cursor that each of Django's connections keeps, and the zone in which it reads times.
+_cursors: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
+
+
 def text_of_trip(connection: Any, statements: Iterable[Statement]) -> str:
     """The text of several statements with their values in it: PostgreSQL takes several without parameters.
 
     The driver would read all of it for places of parameters, and only keeps what it read of short ones.
     """
-    connection.ensure_connection()
     with connection.wrap_database_errors:
         literal_of = Transformer(connection.connection).as_literal
         return "; ".join(

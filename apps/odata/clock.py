@@ -62,7 +62,7 @@ def is_time_over() -> bool:
 
 def today() -> dt.date:
     """The calendar day of ``now()`` in the zone of this request."""
-    return timezone.localtime(now()).date()
+    return now().astimezone(timezone.get_current_timezone()).date()
 
 
 def start_of_day(day: dt.date) -> dt.datetime:
@@ -78,10 +78,12 @@ def set_database_zone(connection: Any) -> None:
     """
     if connection.vendor != "postgresql":
         return
-    connection.ensure_connection()
+    if connection.connection is None:
+        connection.ensure_connection()
     zone = str(timezone.get_current_timezone())  # its name; Django names a fixed offset by its sign and hours
-    reported = connection.connection.info.parameter_status("TimeZone")  # a rolled back change is undone there
-    if reported == zone == connection.timezone_name:
+    # By libpq, since psycopg makes its ``info`` anew each time. A change that is rolled back is undone there.
+    reported = connection.connection.pgconn.parameter_status(b"TimeZone")
+    if reported == zone.encode() and zone == connection.timezone_name:
         return
     connection.settings_dict["TIME_ZONE"] = zone
     for cached in ("timezone", "timezone_name"):  # as Django's own receiver of setting_changed does

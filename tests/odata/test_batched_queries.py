@@ -3,9 +3,18 @@
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
-from apps.odata import batched_queries
-from apps.odata.batched_queries import AnyOf, AnyPairOf, Statement, by_name, fetch_all, prepared_query
+from apps.odata import batched_queries, clock
+from apps.odata.batched_queries import (
+    AnyOf,
+    AnyPairOf,
+    Statement,
+    by_name,
+    fetch_all,
+    kept_cursor,
+    prepared_query,
+)
 from apps.people.models import Client, Staff, Team
 from tests.people.builders import a_client, a_staff_member, a_team
 
@@ -115,3 +124,25 @@ def test_postgresql_plans_a_query_once_but_not_behind_a_pooler(monkeypatch):
     monkeypatch.setitem(connection.settings_dict, "DISABLE_SERVER_SIDE_CURSORS", True)
     assert by_name(connection, label, sql) == sql
     assert fetch_all([clients_of([client.pk])]) == found
+
+
+@pytest.mark.postgres("SQLite's times are texts")
+def test_times_are_read_in_the_zone_of_the_request_also_by_the_cursor_that_is_kept():
+    team = a_team()
+    for zone in ("Australia/Perth", "Australia/Sydney"):
+        with timezone.override(zone):
+            clock.set_database_zone(connection)
+            [(_, created, _)] = fetch_all([teams_of([team.pk])])[0]
+            assert str(created.tzinfo) == zone
+
+
+@pytest.mark.postgres("SQLite's tests have one connection, which stays")
+@pytest.mark.django_db(transaction=True)
+def test_a_cursor_is_kept_for_as_long_as_its_connection():
+    client = a_client()
+    connection.close()
+    assert fetch_all([clients_of([client.pk])]) == [[(client.pk, client.business_name)]]
+    driver = kept_cursor(connection).cursor
+    assert kept_cursor(connection).cursor is driver
+    connection.close()
+    assert kept_cursor(connection).cursor is not driver
