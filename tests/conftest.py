@@ -13,11 +13,12 @@ import pytest
 import time_machine
 from django.conf import settings
 from django.core.cache import cache
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client, TransactionTestCase
 from django.test.utils import override_settings
 from playwright.sync_api import sync_playwright
 
+from apps.core.models import Subscriber
 from apps.odata import clock
 from tests import races
 from tests.any_day import MOMENT
@@ -126,6 +127,15 @@ def fresh_clock():
     clock.reset_now()
     yield
     clock.reset_now()
+
+
+@pytest.fixture(scope="module")
+def module_transaction(django_db_setup, django_db_blocker):
+    """For records made once for a file of tests: the transaction of each test lies inside this one."""
+    Subscriber.clear_cache()
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture

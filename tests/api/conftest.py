@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -195,12 +195,10 @@ OTHER_APPS = (
 
 
 @pytest.fixture(scope="module")
-def module_records(django_db_setup, django_db_blocker):
-    """The records, made once for a file of tests: the transaction of each test lies inside this one."""
-    Subscriber.clear_cache()
-    with django_db_blocker.unblock(), timezone.override("Australia/Sydney"), transaction.atomic():
-        yield some_records(Caller(an_application(name="Who made the records")))
-        transaction.set_rollback(True)
+def module_records(module_transaction):
+    """The records, made once for a file of tests."""
+    with timezone.override("Australia/Sydney"):
+        return some_records(Caller(an_application(name="Who made the records")))
 
 
 @pytest.fixture

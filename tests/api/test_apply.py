@@ -22,8 +22,8 @@ SALES = (
 )
 
 
-@pytest.fixture
-def sales(api):
+@pytest.fixture(scope="module", autouse=True)
+def opportunities(module_transaction):
     for name, source, value, chance in SALES:
         an_opportunity(
             Name=name,
@@ -31,7 +31,6 @@ def sales(api):
             UpfrontValueOfSale=None if value is None else value,
             ChanceOfSales=chance,
         )
-    return api
 
 
 def rows(api, apply, path="opportunity", **options):
@@ -41,16 +40,16 @@ def rows(api, apply, path="opportunity", **options):
     return json.loads(answer.content, parse_float=str)["value"]
 
 
-def test_money_is_added_exactly(sales):
-    (row,) = rows(sales, "aggregate(UpfrontValueOfSale with sum as Value,$count as Number)")
+def test_money_is_added_exactly(api):
+    (row,) = rows(api, "aggregate(UpfrontValueOfSale with sum as Value,$count as Number)")
     assert row == {"Value": "1000000566.51", "Number": 6}
-    (row,) = rows(sales, "filter(Source eq 'CallCold')/aggregate(UpfrontValueOfSale with sum as Value)")
+    (row,) = rows(api, "filter(Source eq 'CallCold')/aggregate(UpfrontValueOfSale with sum as Value)")
     assert row == {"Value": "0.30"}
 
 
-def test_groups_come_in_the_order_of_their_members_null_first(sales):
+def test_groups_come_in_the_order_of_their_members_null_first(api):
     found = rows(
-        sales,
+        api,
         "groupby((Source),aggregate($count as Number,UpfrontValueOfSale with sum as Value,"
         "UpfrontValueOfSale with min as Least,Name with max as Last,"
         "ChanceOfSales with average as Chance,ChanceOfSales with countdistinct as Chances))",
@@ -149,12 +148,12 @@ def test_groups_come_in_the_order_of_their_members_null_first(sales):
         ("groupby((year(CreationDate)))", None),
     ],
 )  # fmt: skip
-def test_transformations_follow_one_another(sales, apply, expected):
+def test_transformations_follow_one_another(api, apply, expected):
     if expected is None:
         query = {"$apply": apply}
-        assert "groupby takes names of members" in refused(sales.get("opportunity", query), 400)["message"]
+        assert "groupby takes names of members" in refused(api.get("opportunity", query), 400)["message"]
     else:
-        assert rows(sales, apply) == expected
+        assert rows(api, apply) == expected
 
 
 def test_members_of_objects_are_grouped_in_their_place(api):
@@ -184,33 +183,33 @@ def test_every_kind_of_member_is_a_group_in_the_json_of_records(api, records):
             )
 
 
-def test_pages_link_to_the_next_rows(sales):
+def test_pages_link_to_the_next_rows(api):
     query = {"$apply": "filter(length(Name) eq 2)/groupby((Name),aggregate($count as N))", "$count": "true"}
-    first = ok(sales.get("opportunity", query, Prefer="odata.maxpagesize=4"))
+    first = ok(api.get("opportunity", query, Prefer="odata.maxpagesize=4"))
     assert [row["Name"] for row in first["value"]] == ["a1", "a2", "a3", "b1"]
     assert first["@odata.count"] == 6
-    rest = ok(sales.follow(first["@odata.nextLink"], Prefer="odata.maxpagesize=4"))
+    rest = ok(api.follow(first["@odata.nextLink"], Prefer="odata.maxpagesize=4"))
     assert [row["Name"] for row in rest["value"]] == ["b2", "c1"]
     assert "@odata.nextLink" not in rest
     body = ok(
-        sales.get(
+        api.get(
             "opportunity", {**query, "$top": "2", "$skip": "1", "$orderby": "Name desc", "$select": "Name"}
         )
     )
     assert body["value"] == [{"Name": "b2"}, {"Name": "b1"}]
 
 
-def test_what_only_chooses_records_answers_records(sales):
-    body = ok(sales.get("opportunity", {"$apply": "filter(length(Name) eq 2)/topcount(2,UpfrontValueOfSale)",
+def test_what_only_chooses_records_answers_records(api):
+    body = ok(api.get("opportunity", {"$apply": "filter(length(Name) eq 2)/topcount(2,UpfrontValueOfSale)",
                                         "$orderby": "Name", "$select": "Name"}))  # fmt: skip
     assert [row["Name"] for row in body["value"]] == ["b1", "b2"]
     assert "OpportunityId" in body["value"][0]
 
 
-def test_rows_follow_the_media_type_and_the_preferences(sales):
+def test_rows_follow_the_media_type_and_the_preferences(api):
     groups = "groupby((Source),aggregate(UpfrontValueOfSale with sum as S,$count as N))"
     query = {"$apply": f"filter(length(Name) eq 2)/{groups}", "$filter": "Source eq null and S eq -5"}
-    answer = sales.get("opportunity", query, Accept=TEXT_NUMBERS, Prefer="omit-values=nulls")
+    answer = api.get("opportunity", query, Accept=TEXT_NUMBERS, Prefer="omit-values=nulls")
     assert ok(answer)["value"] == [{"S": "-5.00", "N": "1"}]
 
 
@@ -285,9 +284,9 @@ def test_sums_are_for_collections(api, records):
     refused(api.get("claim/$count", query), 400)
 
 
-def test_computed_values_of_sums_can_be_filtered_and_ordered(sales):
+def test_computed_values_of_sums_can_be_filtered_and_ordered(api):
     found = rows(
-        sales,
+        api,
         "groupby((Source),aggregate(UpfrontValueOfSale with sum as S))",
         **{"$compute": "S mul 2 as T", "$filter": "T gt 0", "$orderby": "T desc"},
     )

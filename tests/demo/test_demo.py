@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from django.contrib.auth.models import Permission
 from django.core.validators import validate_email
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import F
 from stdnum.au import abn
 
@@ -77,12 +77,8 @@ REAL_PROVIDERS = "life without barriers|aruma|endeavour|scope|yooralla|mable|hir
 
 
 @pytest.fixture(scope="module", autouse=True)
-def loaded(django_db_setup, django_db_blocker):
-    """The demo, loaded once for all these tests; each rolls back what it changes."""
-    with django_db_blocker.unblock(), transaction.atomic():
-        load_demo(as_of=DAY, **SIZES)
-        yield
-        transaction.set_rollback(True)
+def loaded(module_transaction):
+    load_demo(as_of=DAY, **SIZES)
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,7 @@ import io
 import pytest
 from django.apps import apps
 from django.core.management import call_command
-from django.db import connection, transaction
+from django.db import connection
 
 from apps.core.models import Change
 from apps.engagements.models import SupportCategory
@@ -34,17 +34,13 @@ NOT_BROUGHT = ("NoEngagement", "AlreadyUsed", "Duplicate")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def demo(django_db_setup, django_db_blocker):
-    """Demo data, loaded once for all these tests; each rolls back what it changes."""
+def demo(module_transaction):
     # Documents are imported with their files, and provider invoices may be known by nothing but a document.
     counts = {
         "clients": 12, "staff": 6, "contacts": 24, "documents": 0, "opportunities": 12, "claims": 14,
         "invoices": 6, "inbox": 0,
     }  # fmt: skip
-    with django_db_blocker.unblock(), transaction.atomic():
-        call_command("load_demo", **counts, as_of=dt.date(2026, 9, 15), stdout=io.StringIO())
-        yield
-        transaction.set_rollback(True)
+    call_command("load_demo", **counts, as_of=dt.date(2026, 9, 15), stdout=io.StringIO())
 
 
 def exported(resource, path):

@@ -39,8 +39,8 @@ GOOD_INVOICES = (
 )
 
 
-@pytest.fixture(autouse=True)
-def office():
+@pytest.fixture(scope="module", autouse=True)
+def office(module_transaction):
     an_office()
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as django_settings
-from django.db import transaction
 from django.test.utils import override_settings
 
 from apps.operations.services.backups import create_backup
@@ -80,17 +79,11 @@ def cheap_passphrases(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def module_participant(django_db_setup, django_db_blocker, tmp_path_factory):
-    """A participant and the folder of their documents, made once for a file of tests.
-
-    The transaction of each test lies inside this one.
-    """
+def module_participant(module_transaction, tmp_path_factory):
+    """A participant and the folder of their documents, made once for a file of tests."""
     folder = tmp_path_factory.mktemp("participant")
-    with django_db_blocker.unblock(), transaction.atomic():
-        with override_settings(STORAGES=document_settings(folder)):
-            made = a_participant()
-        yield made, folder
-        transaction.set_rollback(True)
+    with override_settings(STORAGES=document_settings(folder)):
+        return a_participant(), folder
 
 
 @pytest.fixture
