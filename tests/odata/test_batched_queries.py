@@ -1,7 +1,7 @@
 """Queries whose text is made once, and several of them in one trip."""
 
 import pytest
-from django.db import connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -142,7 +142,8 @@ def test_a_cursor_is_kept_for_as_long_as_its_connection():
     client = a_client()
     connection.close()
     assert fetch_all([clients_of([client.pk])]) == [[(client.pk, client.business_name)]]
-    driver = kept_cursor(connection).cursor
-    assert kept_cursor(connection).cursor is driver
+    default = connections[DEFAULT_DB_ALIAS]
+    driver = kept_cursor(default).cursor
+    assert kept_cursor(default).cursor is driver
     connection.close()
-    assert kept_cursor(connection).cursor is not driver
+    assert kept_cursor(default).cursor is not driver
