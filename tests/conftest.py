@@ -78,10 +78,11 @@ def pytest_runtest_setup(item):
 
 
 @pytest.fixture(autouse=True)
-def clean_cache():
-    """Rate limits and cached answers of one test are not the next one's."""
-    cache.clear()
+def no_state_is_left():
+    """The moment, the rate limits and the cached answers of one test are not the next one's."""
+    clock.reset_now()
     yield
+    clock.reset_now()
     cache.clear()
 
 
@@ -119,14 +120,6 @@ def moment_of_run():
     moment = os.environ.get(MOMENT)
     with time_machine.travel(dt.datetime.fromisoformat(moment)) if moment else contextlib.nullcontext():
         yield
-
-
-@pytest.fixture(autouse=True)
-def fresh_clock():
-    """The moment of one test is not the next one's."""
-    clock.reset_now()
-    yield
-    clock.reset_now()
 
 
 @pytest.fixture(scope="module")

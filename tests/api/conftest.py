@@ -34,15 +34,13 @@ from tests.sales.records import sales_records
 
 @pytest.fixture(autouse=True)
 def fresh_state(monkeypatch):
-    """No clock, no subscriber's settings and no limits left over from another test."""
+    """No subscriber's settings and no limits left over from another test."""
     half_past = time.time() // 60 * 60 + 30
     meter = RateLimiter(lambda: half_past)
     monkeypatch.setattr("apps.access.throttling.RATE_LIMITER", meter)
-    clock.reset_now()
     Subscriber.clear_cache()
     with timezone.override("Australia/Sydney"):
         yield
-    clock.reset_now()
     Subscriber.clear_cache()
 
 

@@ -27,11 +27,9 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def fresh_clock():
-    clock.reset_now()
+def fresh_settings():
     Subscriber.clear_cache()
     yield
-    clock.reset_now()
     Subscriber.clear_cache()
 
 

@@ -6,18 +6,15 @@ import pytest
 
 from apps.core.models import Subscriber
 from apps.documents.models import Document
-from apps.odata import clock
 from tests.api.caller import Caller, an_application
 from tests.documents.builders import a_category, form
 from tests.people.builders import a_staff_member
 
 
 @pytest.fixture(autouse=True)
-def fresh_clock_and_settings(monkeypatch, settings):
-    clock.reset_now()
+def fresh_settings():
     Subscriber.clear_cache()
     yield
-    clock.reset_now()
     Subscriber.clear_cache()
 
 
