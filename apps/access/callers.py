@@ -15,6 +15,7 @@ import secrets
 import uuid
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from django.conf import settings
@@ -65,6 +66,7 @@ READ, WRITE = "read", "write"
 EVERYTHING = (READ, WRITE)
 
 
+@lru_cache(maxsize=256)
 def split_scope(scope: str) -> frozenset[str]:
     """The single scopes of a scope string."""
     return frozenset(scope.split())
