@@ -38,7 +38,7 @@ class BrowserPolicyMiddleware(CSPMiddleware):
     """Headers that restrict browsers, on every response, whoever makes it.
 
     The interface library of the back office evaluates expressions in its markup, so its pages may; and they
-    show personal data, so nothing caches them.
+    show personal data, so nothing caches them, but for what sets its own time.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
@@ -51,7 +51,7 @@ class BrowserPolicyMiddleware(CSPMiddleware):
         response: Any = self.get_response(request)
         set_absent(response, self.headers_of_tls if request.is_secure() else self.headers)
         if request.path_info.startswith("/admin/"):
-            response["Cache-Control"] = "no-store, private"
+            response.setdefault("Cache-Control", "no-store, private")
             # The attribute by which django-csp's own decorators change a policy.
             response._csp_replace = {"script-src": settings.BACK_OFFICE_SCRIPT_SOURCES}
         # Data has a policy of its own already; django-csp would make another for each response.

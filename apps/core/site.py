@@ -5,6 +5,8 @@ from weakref import WeakKeyDictionary
 
 from django.contrib.admin.apps import AdminConfig
 from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils.cache import patch_cache_control
 from unfold.sites import UnfoldAdminSite
 
 
@@ -24,6 +26,12 @@ class BackOfficeSite(UnfoldAdminSite):
         if request not in self.app_lists:
             self.app_lists[request] = super().get_app_list(request)
         return self.app_lists[request]
+
+    def i18n_javascript(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:
+        """The texts of Django's scripts, which every form page asks for: the browser keeps them for a day."""
+        response = super().i18n_javascript(request, extra_context)
+        patch_cache_control(response, private=True, max_age=86_400)
+        return response
 
 
 class BackOfficeConfig(AdminConfig):

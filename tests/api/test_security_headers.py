@@ -24,8 +24,8 @@ pytestmark = pytest.mark.any_engine("middleware and the server set headers")
 ROOT = Path(__file__).resolve().parents[2]
 CONTACT = "mailto:security@example.org"
 YEAR = 365 * 24 * 3600
-#: A static file, and what a load balancer and monitoring ask.
-OTHER_PUBLIC = ("/static/", "/livez", "/readyz", "/metrics")
+#: Files, the texts of scripts, and what a load balancer and monitoring ask.
+OTHER_PUBLIC = ("/static/", "/admin/jsi18n/", "/livez", "/readyz", "/metrics")
 
 
 def faults(response, address=""):

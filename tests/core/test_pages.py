@@ -45,6 +45,10 @@ def test_nothing_keeps_a_page_of_the_back_office(client):
     answers = [client.get(route) for route in ("/admin/", "/admin/people/staff/", "/admin/nothing-here/")]
     assert [answer.status_code for answer in answers] == [200, 403, 404]
     assert all("no-store" in answer["Cache-Control"] for answer in answers)
+    texts_of_scripts = client.get("/admin/jsi18n/")
+    assert texts_of_scripts["Cache-Control"] == "private, max-age=86400"
+    client.logout()
+    assert "no-store" in client.get("/admin/jsi18n/")["Cache-Control"]
 
 
 @pytest.mark.django_db
