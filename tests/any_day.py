@@ -11,8 +11,8 @@ import sys
 MOMENT = "TESTS_MOMENT"
 
 #: Each weekday, and on it a date or an hour at which things go wrong. In the morning of Sydney it is still
-#: the day before in UTC; in the small hours zones change. The clock goes on from each moment. All are to come:
-#: tests that go to a day of their own would find that nobody has signed in yet.
+#: the day before in UTC; in the small hours zones change. The clock goes on from each moment. All are to
+#: come: tests that go to a day of their own would find that nobody has signed in yet.
 MOMENTS = (
     "2028-02-28T23:30+11:00",  # Monday
     "2028-02-29T00:30+11:00",  # Tuesday
