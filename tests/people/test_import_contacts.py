@@ -7,7 +7,10 @@ import io
 import openpyxl
 import pytest
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
+from apps.core.importing import runs
 from apps.core.models import Change
 from apps.people.models import Client, Contact, Role, Staff
 from tests.people.import_files import GOOD, HEADER, a_csv, imported, rows_of
@@ -483,3 +486,17 @@ def test_a_contact_without_code_and_number_is_named_by_its_email_and_names(tmp_p
 
     assert "row 3, C3 (Representative/ContactPrimaryEmail): Ambiguous: 2 contacts have it" in result.err
     assert Contact.objects.get(first_name="Al").representative.first_name == "Ivy"
+
+
+@pytest.mark.postgres("SQLite keeps no statistics")
+def test_postgresql_looks_at_a_table_that_an_import_fills(tmp_path, monkeypatch):
+    def analyses(path):
+        with CaptureQueriesContext(connection) as statements:
+            imported("contact", path)
+        return [each["sql"] for each in statements if each["sql"].startswith("ANALYZE")]
+
+    monkeypatch.setattr(runs, "BATCH", 1)
+    monkeypatch.setattr(runs, "FIRST_ANALYSIS", len(GOOD))
+    assert analyses(a_csv(tmp_path, *GOOD[:-1])) == []
+    Contact.objects.all().delete()
+    assert analyses(a_csv(tmp_path, *GOOD)) == ['ANALYZE (SKIP_LOCKED) "people_contact"']

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from django.db import connection
+
 from apps.core.archive import set_archive_dates
 from apps.core.importing.columns import ImportColumn, item_list_of, members_of
 from apps.core.importing.definition import ImportDefinition, ImportOptions
@@ -88,6 +90,17 @@ class BatchImporter:
         self.save(new, self.definition.create or service_of(self.entity_set.model, "create"))
         self.save(changed, self.definition.update or service_of(self.entity_set.model, "update"))
         return read
+
+    def analyse(self) -> None:
+        """Let PostgreSQL look at the tables, which have outgrown the statistics that it plans by.
+
+        Until it does so by itself, a minute later, it would compare each new row with every other.
+        """
+        if connection.vendor == "postgresql":
+            models = [self.entity_set.model, *([self.items.part.type.model] if self.items else [])]
+            tables = [connection.ops.quote_name(model._meta.db_table) for model in models]
+            with connection.cursor() as cursor:
+                cursor.execute("ANALYZE (SKIP_LOCKED) " + ", ".join(tables))
 
     def reject_scattered(self, records: Sequence[ReadRecord]) -> None:
         """Reject rows of a record that are apart from its others."""

@@ -27,6 +27,8 @@ from apps.odata.write.dispatch import retry_on_conflict
 
 #: Rows that are read together and saved in one transaction.
 BATCH = 5_000
+#: New records of a file after which PostgreSQL looks at their table, and again at each multiple of them.
+FIRST_ANALYSIS, NEXT_ANALYSIS = 1_000, 8
 #: Records that wait until the end of the file for one that they name.
 MAX_POSTPONED = 100_000
 
@@ -151,12 +153,15 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
     """Import every row; rows that name a later row of the file are tried again at its end."""
     # Counted first: nothing of a file that breaks off in the middle is saved.
     total = sum(1 for _ in table.rows())
-    done = 0
+    done, analysed_at = 0, FIRST_ANALYSIS
     postponed: list[RecordRows] = []
     for records in importer.grouper.batches(table.rows(), BATCH):
         postponed += importer.report_batch(import_batch(importer, records), len(postponed) < MAX_POSTPONED)
         done += sum(len(record.rows) for record in records)
         display.show_progress(done, total)
+        if importer.report.counts.new >= analysed_at:
+            analysed_at *= NEXT_ANALYSIS
+            importer.analyse()
         del records
         gc.collect(1)
     waiting = 0
