@@ -79,7 +79,7 @@ def find_changes_of_fixed_columns(
 
 def check_warnings(drafts: Sequence[Draft], rules: Sequence[Rule], ignore_warnings: bool) -> None:
     """Raise ``WarningsPresent`` with every issue that the rules find, unless warnings are ignored."""
-    if not ignore_warnings and (warnings := list(apply_rules(drafts, rules))):
+    if not ignore_warnings and (warnings := apply_rules(drafts, rules)):
         raise WarningsPresent(warnings)
 
 

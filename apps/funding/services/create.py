@@ -96,7 +96,7 @@ def check_bills(bill_type: BillType, drafts: Sequence[Draft]) -> list[tuple[int,
     if not issues:
         issues += apply_rules(drafts, bill_type.rules, contexts)
     raise_if_invalid(drafts, [*records.reference_issues, *issues])
-    return list(apply_rules(drafts, bill_type.warnings, contexts))
+    return apply_rules(drafts, bill_type.warnings, contexts)
 
 
 # --- defaults -------------------------------------------------------------------------------------------

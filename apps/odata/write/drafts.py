@@ -158,16 +158,18 @@ class WarningsPresent(ValidationFailed):
 
 def apply_rules(
     drafts: Iterable[Any], rules: Sequence[Rule], contexts: Iterable[Any] | None = None
-) -> Iterator[tuple[int, Issue]]:
+) -> list[tuple[int, Issue]]:
     """Check every draft against every rule, which is passed the draft's context as well if there are any."""
     subjects = zip(drafts, strict=True) if contexts is None else zip(drafts, contexts, strict=True)
+    found: list[tuple[int, Issue]] = []
     for number, subject in enumerate(subjects):
         for rule in rules:
             try:
                 for issue in rule(*subject):
-                    yield number, issue
+                    found.append((number, issue))
             except InvalidValue:
                 continue
+    return found
 
 
 def raise_if_invalid(drafts: Iterable[Draft], issues: Issues) -> None:
