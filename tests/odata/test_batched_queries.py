@@ -50,6 +50,13 @@ def trips(call):
     return found, len(captured)
 
 
+def test_texts_are_compared_whatever_is_in_them():
+    for text in ('a "quoted" name', "back\\slash", "NULL", "{a,b}", "%s", "it's"):
+        client = a_client(BusinessName=text)
+        found = Client.objects.filter(AnyOf("business_name", ["nobody", text]))
+        assert [each.pk for each in found] == [client.pk]
+
+
 def test_a_prepared_query_has_the_rows_of_its_queryset_each_time():
     clients, teams = [a_client(), a_client()], [a_team(), a_team()]
     for keys in ([clients[0].pk], [each.pk for each in clients], []):
