@@ -24,7 +24,7 @@ EMAILS = ("primary_email", "secondary_email")
 COMPARED = ("scheme_number", "first_name", "last_name", "birthday", *PHONES, *EMAILS)
 #: The columns that are read of other contacts.
 LOADED = ("pk", *COMPARED, "archive_date", "creation_date")
-NO_DIGITS = re.compile(r"\D")
+NOT_DIGITS = re.compile(r"\D")
 #: The digits of a phone number beyond the trunk zero or the country code.
 PHONE_DIGITS = 9
 #: The warning; first comes the other contact, then what both have.
@@ -49,7 +49,7 @@ def marks_of(value_of: Callable[[str], Any]) -> list[Mark]:
     if (birthday := value_of("birthday")) is not None:
         marks.append(("birthday", "the same name and birthday", (name, birthday)))
     for phone in map(value_of, PHONES):
-        if phone and len(digits := NO_DIGITS.sub("", phone)) >= PHONE_DIGITS:
+        if phone and len(digits := NOT_DIGITS.sub("", phone)) >= PHONE_DIGITS:
             marks.append(("phone1", "the same name and phone number", (name, digits[-PHONE_DIGITS:])))
     for email in map(normalised, map(value_of, EMAILS)):
         if email:
@@ -132,7 +132,7 @@ def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, Any]]:
 
 def last_digits(column: str) -> Right:
     """The digits of a phone number that are compared."""
-    texts = (Value(NO_DIGITS.pattern), Value(""), Value("g"))
+    texts = (Value(NOT_DIGITS.pattern), Value(""), Value("g"))
     return Right(Func(F(column), *texts, function="regexp_replace", output_field=CharField()), PHONE_DIGITS)
 
 
