@@ -18,7 +18,15 @@ from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain
 from apps.core.models import normalised
 from apps.core.notices import notify_assigned
 from apps.odata import clock
-from apps.odata.batched_queries import AnyOf, PreparedQuery, Rows, Statement, fetch_all, prepared_query
+from apps.odata.batched_queries import (
+    AnyOf,
+    AnyRowOf,
+    PreparedQuery,
+    Rows,
+    Statement,
+    fetch_all,
+    prepared_query,
+)
 from apps.odata.errors import RECORD_CHANGED, PreconditionFailed
 from apps.odata.write.drafts import (
     Draft,
@@ -145,7 +153,7 @@ class Conflicts:
             if values := [(number, value) for number, value in numbered if value is not None]:
                 self.values[unique] = values
         self.queries: list[Statement] = [
-            owner_query(model, unique)({value[-1] for _, value in values})
+            owner_query(model, unique)({value for _, value in values})
             for unique, values in self.values.items()
         ]
 
@@ -175,12 +183,12 @@ def find_conflicts(model: type[models.Model], drafts: Sequence[Draft]) -> list[t
 
 @lru_cache(maxsize=256)
 def owner_query(model: type[models.Model], unique: Unique) -> PreparedQuery:
-    """Values and keys of the records whose last unique column has any of some values."""
+    """Values and keys of the records that have any of some values."""
+    names = [column.attname for column in unique.columns]
 
     @prepared_query
     def rows(values: Any) -> models.QuerySet[Any, Any]:
-        names = [column.attname for column in unique.columns]
-        owners = model._base_manager.filter(AnyOf(unique.columns[-1].name, values))
+        owners = model._base_manager.filter(AnyRowOf(names, values))
         return owners.order_by().values_list(*names, "pk")
 
     return rows

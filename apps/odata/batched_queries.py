@@ -261,30 +261,37 @@ class AnyOf(Func):
         return f"{column} IN (SELECT value FROM json_each(%s))", [*params, values]
 
 
-class AnyPairOf(Func):
-    """A condition that a reference and a text are any of many pairs of a guid and a text.
+class AnyRowOf(Func):
+    """A condition that several columns hold any of many rows of values.
 
-    ``AnyPairOf("provider", "reference_key", pairs)``. PostgreSQL looks up each pair in an index of both
+    ``AnyRowOf(("provider", "reference_key"), pairs)``. PostgreSQL looks up each row in an index of the
     columns; with a list for each column it would have to guess which of them narrows more.
     """
 
     output_field = models.BooleanField()
 
-    def __init__(self, guid: str, text: str, pairs: Iterable[tuple[UUID, str]] | Placeholder) -> None:
-        super().__init__(F(guid), F(text))
-        self.pairs = pairs if isinstance(pairs, Placeholder) else list(pairs)
+    def __init__(self, paths: Iterable[str], rows: Iterable[tuple[Any, ...]] | Placeholder) -> None:
+        super().__init__(*map(F, paths))
+        self.rows = rows if isinstance(rows, Placeholder) else list(rows)
+
+    @property
+    def compared(self) -> list[models.Field]:
+        return [final_field(each.output_field) for each in self.source_expressions]
 
     def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
-        guid, text = (compiler.compile(each)[0] for each in self.source_expressions)
-        guids = adapted(self.pairs, lambda pairs: array_of_guids(guid for guid, _ in pairs))
-        texts = adapted(self.pairs, lambda pairs: [text for _, text in pairs])
-        return f"({guid}, {text}) IN (SELECT * FROM unnest(%s::uuid[], %s::text[]))", [guids, texts]
+        columns = ", ".join(compiler.compile(each)[0] for each in self.source_expressions)
+        types = ", ".join(f"%s::{array_type(each, connection)}" for each in self.compared)
+        arrays = [
+            adapted(self.rows, partial(array_of_column, number, compared))
+            for number, compared in enumerate(self.compared)
+        ]
+        return f"({columns}) IN (SELECT * FROM unnest({types}))", arrays
 
     def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
-        guid, text = (compiler.compile(each)[0] for each in self.source_expressions)
-        pairs = adapted(self.pairs, lambda pairs: json.dumps([(guid.hex, text) for guid, text in pairs]))
-        members = "json_extract(value, '$[0]'), json_extract(value, '$[1]')"
-        return f"({guid}, {text}) IN (SELECT {members} FROM json_each(%s))", [pairs]
+        columns = ", ".join(compiler.compile(each)[0] for each in self.source_expressions)
+        rows = adapted(self.rows, partial(json_rows, self.compared, connection.alias))
+        members = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(len(self.compared)))
+        return f"({columns}) IN (SELECT {members} FROM json_each(%s))", [rows]
 
 
 def adapted(values: Any, adapt: Callable[[Any], Any]) -> Any:
@@ -296,6 +303,30 @@ def json_array(compared: models.Field, alias: str, values: Iterable[Any]) -> str
     """SQLite's text of a list of values of a column, as they are stored."""
     connection = connections[alias]
     return json.dumps([compared.get_db_prep_value(value, connection) for value in values])
+
+
+def json_rows(compared: Sequence[models.Field], alias: str, rows: Iterable[tuple[Any, ...]]) -> str:
+    """SQLite's text of a list of rows, as their columns are stored."""
+    connection = connections[alias]
+    return json.dumps(
+        [
+            [each.get_db_prep_value(value, connection) for each, value in zip(compared, row, strict=True)]
+            for row in rows
+        ]
+    )
+
+
+def array_type(compared: models.Field, connection: Any) -> str:
+    """PostgreSQL's type of an array of a column's values; texts have no length there."""
+    return "text[]" if isinstance(compared, models.CharField) else f"{compared.cast_db_type(connection)}[]"
+
+
+def array_of_column(number: int, compared: models.Field, rows: Iterable[tuple[Any, ...]]) -> Any:
+    """The parameter for PostgreSQL of one column of many rows."""
+    values = [row[number] for row in rows]
+    if isinstance(compared, models.CharField):
+        return array_of_texts(values)
+    return array_of_guids(values) if isinstance(compared, models.UUIDField) else values
 
 
 def array_of_texts(values: Iterable[str]) -> str:

@@ -6,9 +6,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.core.models import NormalisedField
-from apps.core.saving import find_conflicts, uniques_of
-from apps.funding.models import Claim
+from apps.core.saving import find_conflicts, owner_query, uniques_of
+from apps.funding.models import Claim, ProviderInvoice
 from apps.odata import clock
+from apps.odata.batched_queries import fetch_all
 from apps.odata.write.drafts import Draft
 from apps.people.models import Client, CustomField
 
@@ -67,6 +68,20 @@ def test_a_record_is_not_in_conflict_with_itself():
     client, other = a_client(business_name="One"), a_client(business_name="Other")
     assert found(name("ONE", key=client.pk)) == []
     assert found(name("ONE", key=other.pk)) == [(0, "NotUnique", "business_name")]
+
+
+def test_of_values_that_are_unique_together_only_records_with_all_of_them_are_read():
+    """Thousands of provider invoices may have the reference 1, each of another provider."""
+    providers = [a_client(business_name=name) for name in ("One", "Other")]
+    taken = ProviderInvoice.objects.create(provider=providers[0], reference="A-1")
+    (unique,) = (each for each in uniques_of(ProviderInvoice) if len(each.columns) == 2)
+    references = {(provider.pk, "a-1") for provider in providers}
+    assert fetch_all([owner_query(ProviderInvoice, unique)(references)]) == [
+        [(providers[0].pk, "a-1", taken.pk)]
+    ]
+    assert fetch_all([owner_query(ProviderInvoice, unique)({(providers[1].pk, "a-1")})]) == [[]]
+    drafts = [Draft({"provider": provider, "reference": " a-1"}) for provider in providers]
+    assert found(*drafts, model=ProviderInvoice) == [(0, "NotUnique", "reference")]
 
 
 def test_nulls_and_blanks_are_never_in_conflict():

@@ -1,5 +1,7 @@
 """Queries whose text is made once, and several of them in one trip."""
 
+import datetime as dt
+
 import pytest
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test.utils import CaptureQueriesContext
@@ -8,7 +10,7 @@ from django.utils import timezone
 from apps.odata import batched_queries, clock
 from apps.odata.batched_queries import (
     AnyOf,
-    AnyPairOf,
+    AnyRowOf,
     Statement,
     by_name,
     fetch_all,
@@ -39,9 +41,8 @@ def staff_called(names, firsts):
 
 @prepared_query
 def staff_of_pairs(pairs):
-    return (
-        Staff.objects.filter(AnyPairOf("pk", "last_name", pairs)).order_by("pk").values_list("pk", flat=True)
-    )
+    staff = Staff.objects.filter(AnyRowOf(("pk", "last_name"), pairs))
+    return staff.order_by("pk").values_list("pk", flat=True)
 
 
 def trips(call):
@@ -82,6 +83,33 @@ def test_both_values_of_a_pair_belong_to_one_row():
     for some, expected in ((pairs, [(ada.pk,)]), (pairs[1:], []), ([], [])):
         assert fetch_all([staff_of_pairs(some)]) == [expected]
         assert list(staff_of_pairs.make(some)) == [key for (key,) in expected]
+
+
+def test_rows_of_any_columns_are_compared():
+    early, late = dt.date(1980, 2, 29), dt.date(1990, 1, 1)
+    ada = a_staff_member(LastName="Ada", Birthday=early.isoformat(), SendBirthdayReminder=True)
+    a_staff_member(LastName="Bea", Birthday=late.isoformat())
+    paths = ("birthday", "role", "send_birthday_reminder", "last_name")
+    for rows, expected in (
+        ([(early, ada.role_id, True, "Ada"), (late, ada.role_id, True, "Ada")], [ada.pk]),
+        ([(late, ada.role_id, True, "Ada")], []),
+        ([(early, ada.role_id, False, "Ada")], []),
+    ):
+        assert list(Staff.objects.filter(AnyRowOf(paths, rows)).values_list("pk", flat=True)) == expected
+
+
+@pytest.mark.postgres("SQLite's times are texts")
+def test_moments_are_read_in_the_zone_of_the_connection():
+    """Also in the hour that comes twice, and in the years at both ends of the calendar."""
+    zone = connection.timezone
+    twice = [dt.datetime(2026, 4, 4, hour, 30, 5, 123400, tzinfo=dt.UTC) for hour in (15, 16)]
+    ends = [dt.datetime(1, 1, 2, tzinfo=dt.UTC), dt.datetime(9999, 12, 30, tzinfo=dt.UTC)]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT unnest(%s::timestamptz[])", [[*twice, *ends]])
+        read = [moment for (moment,) in cursor.fetchall()]
+    assert [each.astimezone(dt.UTC) for each in read] == [*twice, *ends]
+    assert {each.tzinfo for each in read} == {zone}
+    assert [(each.hour, each.minute, each.fold) for each in read[:2]] == [(2, 30, 0), (2, 30, 1)]
 
 
 def test_the_text_of_a_query_is_made_once():

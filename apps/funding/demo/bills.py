@@ -158,14 +158,18 @@ class BillFactory:
     def supports(self, count: int) -> Iterator[Support]:
         """The supports of so many claims; where nothing is left of a plan, another one comes in its place."""
         plans = [plan for plan in self.current_plans() if any(budget.left > LEAST for budget in plan.budgets)]
-        for _ in range(count):
-            for plan in self.chance.sample(plans, min(8, len(plans))):
-                days = self.choose_days(plan)
-                lines = list(self.lines(ClaimLine, plan, days, 1 + self.chance.randrange(3)))
-                if lines:
-                    total = sum((to_cents(line.quantity * line.price) for line in lines), ZERO)
-                    yield Support(plan, days, lines, total, plan.reusable)
-                    break
+        while count and plans:
+            number = self.chance.randrange(len(plans))
+            plan = plans[number]
+            days = self.choose_days(plan)
+            lines = list(self.lines(ClaimLine, plan, days, 1 + self.chance.randrange(3)))
+            if lines:
+                total = sum((to_cents(line.quantity * line.price) for line in lines), ZERO)
+                yield Support(plan, days, lines, total, plan.reusable)
+                count -= 1
+            else:
+                plans[number] = plans[-1]
+                plans.pop()
 
     def lines(
         self, model: type[ClaimLine | InvoiceLine], plan: DemoPlan, days: tuple[dt.date, dt.date], most: int
@@ -187,6 +191,7 @@ class BillFactory:
                 quantity += Decimal("0.25")
             total = to_cents(quantity * price)
             if total > budget.left:
+                budget.left = ZERO  # it has no room for another line; who claims would look elsewhere
                 continue
             plan.claimed.add((product, day, quantity))
             budget.left -= total

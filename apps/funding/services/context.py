@@ -31,7 +31,7 @@ from apps.funding.validation.bills import CLAIMS, CREDIT_PERMISSION, INVOICES, B
 from apps.odata import clock
 from apps.odata.batched_queries import (
     AnyOf,
-    AnyPairOf,
+    AnyRowOf,
     PreparedQuery,
     Rows,
     Statement,
@@ -436,14 +436,14 @@ def has_reference_of_invoice(bill: DraftBill) -> bool:
 @prepared_query
 def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
     """Those of pairs of a provider and a normalised reference."""
-    invoices = ProviderInvoice.objects.filter(AnyPairOf("provider", "reference_key", references))
+    invoices = ProviderInvoice.objects.filter(AnyRowOf(("provider", "reference_key"), references))
     return invoices.order_by("pk").values_list("provider", "reference_key", "pk")
 
 
 @prepared_query
 def claims_with(references: Any) -> QuerySet[Any, Any]:
     """The unarchived claims of pairs of a provider and a normalised reference."""
-    pairs = AnyPairOf("provider", "provider_invoice_reference_key", references)
+    pairs = AnyRowOf(("provider", "provider_invoice_reference_key"), references)
     claims = Claim.objects.filter(pairs, archive_date=None)
     columns = ("provider_invoice", "claim_number", "pk", "contact", "funding_status")
     return claims.order_by("pk").values_list("provider", "provider_invoice_reference_key", *columns)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.utils import formats
 
 from apps.core import history, saving
@@ -218,12 +218,12 @@ def find_request_problem(request: TransitionRequest, number: int) -> str | None:
 
 
 def lock_records(request: TransitionRequest, keys: Sequence[UUID]) -> LockedRecords:
-    model = request.model
-    wanted = Q(AnyOf("guid", keys))
+    model, wanted = request.model, set(keys)
     if request.name in CHANGES_ORIGINAL:
-        resubmissions = model._default_manager.filter(wanted, resubmission_of__isnull=False).order_by()
-        wanted |= Q(pk__in=resubmissions.values("resubmission_of"))
-    rows = model._default_manager.filter(wanted).order_by("pk").select_for_update(of=("self",))
+        # In one query with the others PostgreSQL reads the whole table.
+        resubmissions = model._default_manager.filter(AnyOf("guid", keys)).order_by()
+        wanted.update(key for key in resubmissions.values_list("resubmission_of", flat=True) if key)
+    rows = model._default_manager.filter(AnyOf("guid", wanted)).order_by("pk").select_for_update(of=("self",))
     bills = {bill.pk: bill for bill in rows}
     return LockedRecords(bills, load_lines(model, bills) if request.transition.changes_budgets else {})
 

@@ -9,11 +9,15 @@ import socket
 import struct
 import time
 from collections.abc import Generator, Mapping
+from datetime import tzinfo
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import psycopg
 from django.db.backends.postgresql import base
+from psycopg.adapt import AdaptersMap
+from psycopg.pq import Format
 
 #: Seconds without an answer after which the server is asked for a sign of life; doubled after each.
 FIRST_PROBE_SECONDS = 1.0
@@ -91,6 +95,23 @@ def pause(host: str | None, port: Any) -> None:
     Connection.paused_until[address_of(host, port)] = time.monotonic() + PAUSE_SECONDS
 
 
+@lru_cache
+def moment_loader(zone: tzinfo) -> Any:
+    """psycopg's own reader of moments, in the session's zone: it takes a fifth of the time of Django's.
+
+    Django's is a class of Python, which gives moments the zone of the connection; a session has the same one.
+    """
+
+    class MomentLoader:
+        format = Format.TEXT
+        timezone = zone  # Django's cursors look whether it is that of the connection
+
+        def __new__(cls, oid: int, context: Any = None) -> Any:
+            return psycopg.adapters.get_loader(oid, cls.format)(oid, context)  # type: ignore[misc]
+
+    return MomentLoader
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     # Django calls ``Database.connect`` and looks up psycopg's exceptions in it.
     Database = SimpleNamespace(**{**vars(psycopg), "connect": Connection.connect})  # type: ignore[assignment]
@@ -103,6 +124,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
             pause(host, port)
             raise psycopg.OperationalError(SILENT)
         return super().get_new_connection(conn_params)
+
+    def get_connection_params(self) -> dict[str, Any]:
+        params: dict[str, Any] = super().get_connection_params()
+        params["context"] = AdaptersMap(params["context"])
+        params["context"].register_loader("timestamptz", moment_loader(self.timezone))
+        return params
 
     def is_usable(self) -> bool:
         """As Django's, but without its query while nothing has arrived: that is a trip for each request.
