@@ -7,7 +7,7 @@ import tomllib
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property, lru_cache
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
 from django.utils.module_loading import import_string
 
 from apps.core.bulk_insert import plain
@@ -96,6 +96,8 @@ class Context:
     sizes: Mapping[str, int]
     #: Receives the progress: a model and how many rows of it were stored.
     report: Callable[[type[models.Model], int], None]
+    #: Whether each step is a transaction of its own: a large load; else all are one, which somebody began.
+    in_steps: bool = False
     #: The day of the past that it is now; ``clock.today()`` takes too long to ask for every line of a bill.
     today: dt.date = field(init=False)
     #: The current records of the sets loaded so far, by model, in the order of their creation.
@@ -116,10 +118,11 @@ class Context:
 
     @contextmanager
     def clock_at(self, day: dt.date, hours: float) -> Iterator[dt.datetime]:
-        """Within the block it is so many hours past midnight of that day, for every service."""
+        """Within the block, a step, it is so many hours past midnight of that day, for every service."""
         self.today = day
         midnight = dt.datetime.combine(day, dt.time(), self.zone).astimezone(dt.UTC)
-        with clock.set_to(midnight + dt.timedelta(hours=hours)):
+        step = transaction.atomic() if self.in_steps else nullcontext()
+        with step, clock.set_to(midnight + dt.timedelta(hours=hours)):
             yield clock.now()
 
     def batches(self, items: Sequence[Item], name: str) -> Iterator[Sequence[Item]]:

@@ -24,6 +24,8 @@ YEAR = 365
 AGENCY, PLAN, SELF = ManagementType.AGENCY, ManagementType.PLAN, ManagementType.SELF
 #: The share of what is gone of a budget that others spent; the demo's claims are about the rest.
 SPENT_ELSEWHERE = 0.6
+#: The usual budgets are enough for so many claims a contact.
+CLAIMS_OF_A_CONTACT = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,9 @@ def budget_draft(
 ) -> Draft:
     """A service booking, or a PACE plan's budget for a category, and what others spent of it already."""
     usual = DATA["usual"].get(str(category.number), DATA["usual"]["others"])
-    budget = cents(usual * stage.length / YEAR * chance.uniform(0.6, 1.6))
+    claims, contacts = context.sizes.get("claims", 0), context.sizes["contacts"]
+    enough = max(1, claims / max(contacts, 1) / CLAIMS_OF_A_CONTACT)
+    budget = cents(usual * enough * stage.length / YEAR * chance.uniform(0.6, 1.6))
     share = min(float(stage.spent) * chance.uniform(0.85, 1.15), 1.0) * SPENT_ELSEWHERE
     values: dict[str, Any] = {
         "category": category,

@@ -9,6 +9,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 
 from apps.core.demo import DemoSet, Size, complete_sizes, demo_sets
+from apps.core.management.commands import load_demo as command
 from apps.core.models import Change, Subscriber
 from apps.funding.demo.loading import FUNDING
 from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice
@@ -130,6 +131,22 @@ def test_a_clash_with_an_existing_record_loads_nothing(people_only):
         load_demo(yes_add_to_existing=True)
     assert counts() == (1, 0, 0)
     assert not Role.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.postgres("SQLite loads all in one transaction, which costs it nothing")
+def test_a_large_load_is_stored_step_by_step(monkeypatch):
+    monkeypatch.setattr(command, "MOST_AT_ONCE", 0)
+    assert load_demo(**LEAST | {"contacts": 4}, claims=20).startswith("Loaded 1 staff, 1 clients, 4 contacts")
+    assert counts() == (1, 1, 4)
+
+
+@pytest.mark.postgres("SQLite loads all in one transaction, which costs it nothing")
+def test_a_large_load_that_breaks_off_says_that_some_is_left(people_only, monkeypatch):
+    monkeypatch.setattr(command, "MOST_AT_ONCE", 0)
+    Client.objects.create(business_name=ORGANISATION.upper())
+    with pytest.raises(CommandError, match="broke off; begin again with an empty database: a record clashes"):
+        load_demo(yes_add_to_existing=True)
 
 
 def test_every_record_has_a_line_in_the_history_written_by_the_command(people_only):

@@ -249,7 +249,7 @@ SIZES = (
         1_500,
         0,
         "claims of two years; more need more people and invoices, where those are not asked for",
-        least_ratio={"clients": 200, "staff": 4_000, "contacts": 10, "invoices": 20, "inbox": 15},
+        least_ratio={"clients": 200, "staff": 4_000, "contacts": 30, "invoices": 20, "inbox": 15},
     ),
     Size("invoices", 200, 0, "invoices to the agency and to clients"),
     Size("inbox", 100, 0, "provider invoices that no claim is built on yet"),

@@ -6,6 +6,7 @@ import time
 from argparse import ArgumentTypeError
 from collections import Counter
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from django.apps import apps
@@ -22,6 +23,10 @@ from apps.odata.write.drafts import ValidationFailed
 
 #: For fewer rows, PostgreSQL plans well without statistics.
 FEW_ROWS = 2_000
+#: So many records are loaded in one transaction. Of more, PostgreSQL would keep each version of a budget that
+#: claims change until the end, and every look at it passes them all.
+MOST_AT_ONCE = 50_000
+BROKEN_OFF = "The load broke off; begin again with an empty database"
 
 
 class Command(BaseCommand):
@@ -76,7 +81,7 @@ class Command(BaseCommand):
         self.load(sets, options)
 
     def load(self, sets: tuple[DemoSet, ...], options: dict[str, Any]) -> None:
-        """Load the sets in one transaction; a bar for each model on standard error where somebody watches."""
+        """Load the sets; a bar for each model on standard error where somebody watches."""
         began = time.perf_counter()
         counted: Counter[type[models.Model]] = Counter()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
@@ -86,14 +91,13 @@ class Command(BaseCommand):
                 model: progress.add_task(plural(model), total=None) for each in sets for model in each.models
             }
 
-            next_statistics = FEW_ROWS
+            analysed: Counter[type[models.Model]] = Counter()
 
             def report(model: type[models.Model], rows: int) -> None:
-                nonlocal next_statistics
                 counted[model] += rows
                 progress.advance(bars[model], rows)
-                if counted.total() >= next_statistics:
-                    next_statistics = counted.total() * 2
+                if counted[model] >= max(2 * analysed[model], FEW_ROWS):
+                    analysed.update(counted - analysed)
                     gather_statistics()
 
             context = demo_context(sets, options, report)
@@ -101,14 +105,14 @@ class Command(BaseCommand):
             # After 700 new objects, as usual, looking for garbage takes a fifth of the time.
             gc.set_threshold(100_000)
             try:
-                with transaction.atomic(), timezone.override(context.zone), repeatable_guids(chance):
+                whole = nullcontext() if context.in_steps else transaction.atomic()
+                with whole, timezone.override(context.zone), repeatable_guids(chance):
                     for each in sets:
                         each.load(context)
                     gather_statistics()
             except (IntegrityError, ValidationFailed) as error:
-                raise CommandError(
-                    f"Nothing was loaded: a record clashes with one that is there. {error}"
-                ) from error
+                left = BROKEN_OFF if context.in_steps else "Nothing was loaded"
+                raise CommandError(f"{left}: a record clashes with one that is there. {error}") from error
         seconds = time.perf_counter() - began
         counts = ", ".join(f"{counted[model]:,} {plural(model)}" for model in bars)
         self.stdout.write(
@@ -127,11 +131,13 @@ def demo_context(
         raise CommandError(f"--as-of {as_of} lies in the future: demo records were made before today.")
     sizes = [size for each in sets for size in each.sizes]
     asked = {size.name: options[size.name] for size in sizes if options[size.name] is not None}
-    return Context(options["seed"], as_of, zone, complete_sizes(sizes, asked), report)
+    complete = complete_sizes(sizes, asked)
+    in_steps = connection.vendor == "postgresql" and sum(complete.values()) > MOST_AT_ONCE
+    return Context(options["seed"], as_of, zone, complete, report, in_steps)
 
 
 def gather_statistics() -> None:
-    """Tell PostgreSQL how large the tables have become, which within one transaction nobody else does.
+    """Tell PostgreSQL how large the tables have become, sooner than it looks by itself.
 
     Planned for smaller tables, look-ups of many keys take a hundred times longer, and so do the checks of
     references at the commit.
