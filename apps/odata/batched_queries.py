@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import count
+from operator import itemgetter
 from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -282,7 +283,7 @@ class AnyRowOf(Func):
         columns = ", ".join(compiler.compile(each)[0] for each in self.source_expressions)
         types = ", ".join(f"%s::{array_type(each, connection)}" for each in self.compared)
         arrays = [
-            adapted(self.rows, partial(array_of_column, number, compared))
+            adapted(self.rows, array_of_column(number, compared))
             for number, compared in enumerate(self.compared)
         ]
         return f"({columns}) IN (SELECT * FROM unnest({types}))", arrays
@@ -321,12 +322,14 @@ def array_type(compared: models.Field, connection: Any) -> str:
     return "text[]" if isinstance(compared, models.CharField) else f"{compared.cast_db_type(connection)}[]"
 
 
-def array_of_column(number: int, compared: models.Field, rows: Iterable[tuple[Any, ...]]) -> Any:
-    """The parameter for PostgreSQL of one column of many rows."""
-    values = [row[number] for row in rows]
+def array_of_column(number: int, compared: models.Field) -> Callable[[Iterable[tuple[Any, ...]]], Any]:
+    """What makes the parameter for PostgreSQL of one column of many rows."""
+    array: Callable[[Iterable[Any]], Any] = list
     if isinstance(compared, models.CharField):
-        return array_of_texts(values)
-    return array_of_guids(values) if isinstance(compared, models.UUIDField) else values
+        array = array_of_texts
+    elif isinstance(compared, models.UUIDField):
+        array = array_of_guids
+    return lambda rows: array(map(itemgetter(number), rows))
 
 
 def array_of_texts(values: Iterable[str]) -> str:

@@ -102,14 +102,13 @@ def moment_loader(zone: tzinfo) -> Any:
     Django's is a class of Python, which gives moments the zone of the connection; a session has the same one.
     """
 
-    class MomentLoader:
-        format = Format.TEXT
-        timezone = zone  # Django's cursors look whether it is that of the connection
-
-        def __new__(cls, oid: int, context: Any = None) -> Any:
-            return psycopg.adapters.get_loader(oid, cls.format)(oid, context)  # type: ignore[misc]
-
-    return MomentLoader
+    loader: Any = psycopg.adapters.get_loader(psycopg.adapters.types["timestamptz"].oid, Format.TEXT)
+    members = {
+        "format": Format.TEXT,
+        "timezone": zone,  # Django's cursors look whether it is that of the connection
+        "__new__": lambda cls, oid, context=None: loader(oid, context),
+    }
+    return type("MomentLoader", (), members)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
