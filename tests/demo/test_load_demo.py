@@ -6,7 +6,7 @@ import re
 import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 
 from apps.core.demo import DemoSet, Size, complete_sizes, demo_sets
 from apps.core.management.commands import load_demo as command
@@ -143,10 +143,22 @@ def test_a_large_load_is_stored_step_by_step(monkeypatch):
 
 @pytest.mark.postgres("SQLite loads all in one transaction, which costs it nothing")
 def test_a_large_load_that_breaks_off_says_that_some_is_left(people_only, monkeypatch):
+    def fail():
+        raise IntegrityError("the end")
+
+    monkeypatch.setattr(command, "MOST_AT_ONCE", 0)
+    monkeypatch.setattr(command, "gather_statistics", fail)
+    with pytest.raises(CommandError, match=r"broke off; begin again with an empty database: .* the end"):
+        load_demo(**LEAST)
+    assert counts() == (1, 1, 0)
+
+
+def test_a_large_load_beside_other_records_leaves_nothing_when_it_fails(people_only, monkeypatch):
     monkeypatch.setattr(command, "MOST_AT_ONCE", 0)
     Client.objects.create(business_name=ORGANISATION.upper())
-    with pytest.raises(CommandError, match="broke off; begin again with an empty database: a record clashes"):
+    with pytest.raises(CommandError, match="Nothing was loaded: a record clashes"):
         load_demo(yes_add_to_existing=True)
+    assert counts() == (1, 0, 0)
 
 
 def test_every_record_has_a_line_in_the_history_written_by_the_command(people_only):

@@ -78,9 +78,9 @@ class Command(BaseCommand):
             raise CommandError(
                 "The database holds records already. Use an empty one, or say --yes-add-to-existing."
             )
-        self.load(sets, options)
+        self.load(sets, options, in_use)
 
-    def load(self, sets: tuple[DemoSet, ...], options: dict[str, Any]) -> None:
+    def load(self, sets: tuple[DemoSet, ...], options: dict[str, Any], in_use: bool) -> None:
         """Load the sets; a bar for each model on standard error where somebody watches."""
         began = time.perf_counter()
         counted: Counter[type[models.Model]] = Counter()
@@ -100,7 +100,7 @@ class Command(BaseCommand):
                     analysed.update(counted - analysed)
                     gather_statistics()
 
-            context = demo_context(sets, options, report)
+            context = demo_context(sets, options, report, in_use)
             chance = context.chance("identifiers")
             # After 700 new objects, as usual, looking for garbage takes a fifth of the time.
             gc.set_threshold(100_000)
@@ -122,7 +122,10 @@ class Command(BaseCommand):
 
 
 def demo_context(
-    sets: tuple[DemoSet, ...], options: dict[str, Any], report: Callable[[type[models.Model], int], None]
+    sets: tuple[DemoSet, ...],
+    options: dict[str, Any],
+    report: Callable[[type[models.Model], int], None],
+    in_use: bool,
 ) -> Context:
     zone = Subscriber.current().zone
     today = timezone.localdate(timezone=zone)
@@ -132,7 +135,8 @@ def demo_context(
     sizes = [size for each in sets for size in each.sizes]
     asked = {size.name: options[size.name] for size in sizes if options[size.name] is not None}
     complete = complete_sizes(sizes, asked)
-    in_steps = connection.vendor == "postgresql" and sum(complete.values()) > MOST_AT_ONCE
+    # What a load that breaks off leaves cannot be told from records that were there.
+    in_steps = connection.vendor == "postgresql" and not in_use and sum(complete.values()) > MOST_AT_ONCE
     return Context(options["seed"], as_of, zone, complete, report, in_steps)
 
 
