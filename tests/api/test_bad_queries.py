@@ -59,6 +59,9 @@ def test_an_option_given_twice_is_refused(api, query):
         ("$applies=aggregate($count as n)", "$applies"),
         ("=x", ""),
         ("$=x", "$"),
+        ("$_=x", "$_"),
+        ("sap=x", "sap"),
+        ("$expand=Address(_=1)", "_"),
     ],
 )
 def test_an_option_nobody_knows_is_refused_by_name(api, query, named):

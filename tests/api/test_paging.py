@@ -2,14 +2,22 @@
 
 import json
 import threading
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 import pytest
 from django.db import connection
+from requests.utils import parse_header_links
 
 from apps.people.models import Client, Contact
 from tests.api.caller import Caller, ok, refused
-from tests.people.builders import a_client, a_client_body, a_contact_body, posted
+from tests.people.builders import (
+    a_client,
+    a_client_body,
+    a_contact_body,
+    a_staff_member,
+    a_team,
+    posted,
+)
 
 MANY = 1_050
 
@@ -204,6 +212,25 @@ def test_a_link_keeps_everything_else_that_was_asked(api):
     assert names == [f"O'Hara & Söhne 100% +{number} #" for number in reversed(range(6))]
 
 
+def test_what_programs_add_to_every_address_changes_no_answer(api):
+    clients(3)
+    query, added = {"$orderby": "BusinessName", "$top": "2"}, {"_": "1700000000", "sap-client": "100"}
+    plain = ok(api.get("client", query))
+    assert ok(api.get("client", {**query, **added})) == plain
+    assert ok(ask(api, "$orderby=BusinessName&$top=2&_=1&sap-language=EN")) == plain
+    url = "client?$orderby=BusinessName&$top=2&_=1"
+    batch = api.post("$batch", {"requests": [{"id": "1", "method": "GET", "url": url}]}, added)
+    assert ok(batch)["responses"][0]["body"] == plain
+    page = ok(api.get("client", {**added, "$orderby": "BusinessName"}, Prefer="odata.maxpagesize=2"))
+    assert "_=" not in page["@odata.nextLink"]
+    assert "sap-" not in page["@odata.nextLink"]
+    guid = page["value"][0]["ClientGuid"]
+    for path in ("", "$metadata", "client/$count", f"client({guid})", f"client({guid})/BusinessName"):
+        assert api.get(path, added).status_code == 200
+    assert api.post("client", a_client_body(), added).status_code == 201
+    assert api.get("$entity", {"$id": f"client({guid})", **added}).status_code == 200
+
+
 def test_options_without_the_dollar_are_not_doubled_in_a_link(api):
     clients(7)
     body = ok(
@@ -337,6 +364,68 @@ def test_records_of_one_moment_are_paged_by_their_key(api):
     assert Contact.objects.values("creation_date").distinct().count() == 1
     found = [row["ContactGuid"] for row in api.all("contact")]
     assert found == sorted(map(str, keys), reverse=True)
+
+
+# --- the Link header ------------------------------------------------------------------------------------
+
+
+def next_of_header(answer):
+    """What a program that knows nothing of OData follows, and one that cuts the header at each comma."""
+    assert answer["Link"].count(",") == 0
+    (link,) = parse_header_links(answer["Link"])
+    assert link["rel"] == "next"
+    return link["url"]
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("client", {}),
+        ("client", {"$select": "BusinessName,CreationDate", "$orderby": "BusinessName desc,CreationDate"}),
+        ("client", {"$filter": 'BusinessName ne \'<\r\n>"; rel="prev",é%\''}),
+        ("client/$ref", {}),
+        ("client", {"$apply": "groupby((BusinessName,ClientGuid),aggregate($count as N))"}),
+        ("client", {"$apply": "topcount(3,BusinessName)"}),
+    ],
+)
+def test_a_page_names_the_next_one_in_a_header_as_well(api, path, query):
+    clients(4)
+    first = api.get(path, query, Prefer="odata.maxpagesize=2")
+    link = next_of_header(first)
+    assert unquote(link) == unquote(ok(first)["@odata.nextLink"])
+    assert api.call("HEAD", path, query, Prefer="odata.maxpagesize=2")["Link"] == first["Link"]
+    last = api.follow(link, Prefer="odata.maxpagesize=5")
+    assert ok(last)["value"] == ok(api.follow(ok(first)["@odata.nextLink"]))["value"] != []
+    assert "Link" not in last
+
+
+@pytest.mark.django_db(transaction=True)  # of changes that are not committed a delta tells nothing
+def test_lists_behind_a_record_bodies_and_deltas_name_the_next_page_in_a_header(api):
+    teams = [a_team(name=f"T{n}") for n in range(3)]
+    member = a_staff_member(Teams=[{"TeamId": team.pk} for team in teams])
+    clients(3)
+    size = {"Prefer": "odata.track-changes,odata.maxpagesize=2"}
+    assert "/Teams?" in next_of_header(api.get(f"staff({member.pk})/Teams", **size))
+    assert next_of_header(ask(api, "$select=BusinessName", **size)).startswith(
+        "http://testserver/api/Client?"
+    )
+    first = api.get("client", **size)
+    last = api.follow(next_of_header(first), **size)
+    assert "Link" not in last  # that to the changes is none to the next page
+    for guid in Client.objects.values_list("pk", flat=True):
+        body, headers = {"WebAddress": "https://x.example"}, {"api_version": "2.1", "If_Match": "*"}
+        ok(api.patch(f"client({guid})", body, **headers))
+    changes = api.follow(ok(last)["@odata.deltaLink"], **size)
+    assert len(ok(api.follow(next_of_header(changes), **size))["value"]) == 1
+
+
+def test_a_link_longer_than_proxies_take_is_in_the_body_only(api):
+    clients(2)
+    for length, has_header in ((3_000, True), (5_000, False)):
+        query = {"$filter": f"BusinessName ne '{'x' * length}'"}
+        answer = api.get("client", query, Prefer="odata.maxpagesize=1")
+        assert "@odata.nextLink" in ok(answer)
+        assert ("Link" in answer) is has_header
 
 
 # --- POST /{set}/$query -------------------------------------------------------------------------------

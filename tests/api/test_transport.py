@@ -98,7 +98,9 @@ def test_a_program_of_an_allowed_origin_reads_answers_and_their_headers(browser)
     answer = browser.call("GET", "client", Origin=APP)
     assert ok(answer)["@odata.context"]
     assert answer["Access-Control-Allow-Origin"] == APP
-    assert {"ETag", "Location", "OData-Version"} <= set(answer["Access-Control-Expose-Headers"].split(", "))
+    assert {"ETag", "Link", "Location", "OData-Version"} <= set(
+        answer["Access-Control-Expose-Headers"].split(", ")
+    )
     assert "Access-Control-Allow-Credentials" not in answer
     assert "Origin" in answer["Vary"]
     assert browser.call("GET", "nothing", Origin=APP)["Access-Control-Allow-Origin"] == APP

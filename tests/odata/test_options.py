@@ -66,6 +66,12 @@ def test_what_is_no_option_is_handed_on():
     assert found.aliases == {"@p": lit(ValueKind.INTEGER, 5)}
 
 
+@pytest.mark.parametrize("name", ["_", "_dc", "sap-client", "SAP-Language", "sap-", "%5F", "_=1&_"])
+def test_what_programs_add_to_every_address_is_ignored(name):
+    assert parse_options(f"{name}=%27x&$top=1") == parse_options("$top=1")
+    assert parse_options(f"{name}=x&$top=1").parameters == (("$top", "1"),)
+
+
 def test_expand_reads_the_options_of_each_part():
     found = parse_options(
         "$expand=LineItems($filter=contains(A,');,(''');$orderby=B desc,C;$top=5;Skip=1;$count=true;"

@@ -101,8 +101,8 @@ def compressed(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 _METHODS = "GET, POST, PUT, PATCH, DELETE"
 _RESPONSE_HEADERS = (
-    "ETag, Idempotency-Replayed, Location, OData-EntityId, OData-Version, Preference-Applied, Retry-After,"
-    " X-Request-ID, api-supported-versions"
+    "ETag, Idempotency-Replayed, Link, Location, OData-EntityId, OData-Version, Preference-Applied,"
+    " Retry-After, X-Request-ID, api-supported-versions"
 )
 #: Seconds in which a browser does not ask again.
 _MAX_AGE = "7200"

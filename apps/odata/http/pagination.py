@@ -2,7 +2,7 @@
 
 import json
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from django.conf import settings
 from django.db.models import QuerySet
@@ -26,6 +26,10 @@ PageReader = JsonReader | TransformedReader | DeltaReader
 _OPTIONS_OF_A_PAGE = {"skiptoken", "deltatoken", "skip", "top"}
 #: Characters that are not escaped in a link, so that people can read it.
 _READABLE = "$,()/:@'*"
+#: Those of a link in a header, where readers split at commas.
+_READABLE_IN_HEADER = "$()/:@'*?&=%+~#[]!"
+#: Characters of the greatest link that a Link header repeats: proxies refuse long lines of headers.
+MAX_LINK_HEADER = 4_096
 
 
 class KeysetPagination(BasePagination):
@@ -88,10 +92,12 @@ class KeysetPagination(BasePagination):
         page, tracking = self.page, self.tracking
         entries = page.removed.items() if isinstance(page, DeltaPage) else ()
         removed = [self.removed_entry(*entry) for entry in entries]
-        rendered = self.view.rendered(
-            self.reader, data, count=page.count, links=dict(self.links()), removed=removed
-        )
-        headers = {"Preference-Applied": self.view.preferences.applied(True, is_tracked=tracking is not None)}
+        links = dict(self.links())
+        rendered = self.view.rendered(self.reader, data, count=page.count, links=links, removed=removed)
+        headers = {
+            "Preference-Applied": self.view.preferences.applied(True, is_tracked=tracking is not None),
+            "Link": link_header(links.get("@odata.nextLink", "")),
+        }
         if removed and reads_version_401(self.view.request):
             headers["OData-Version"] = "4.01"
         response: HttpResponse = self.view.respond(rendered, headers)
@@ -126,3 +132,9 @@ class KeysetPagination(BasePagination):
             for name, value in self.view.query_options.parameters
             if name.lower().removeprefix("$") not in left_out
         ]
+
+
+def link_header(next_link: str) -> str:
+    """The Link header (RFC 8288) of a page with a next one; empty without, or when that link is too long."""
+    address = quote(next_link, safe=_READABLE_IN_HEADER)
+    return f'<{address}>; rel="next"' if 0 < len(address) <= MAX_LINK_HEADER else ""

@@ -122,7 +122,10 @@ class VersionSchemaGenerator(SchemaGenerator):
 def page_response(entity_set: EntitySet) -> Json:
     page = {
         "description": "A page of records; as lines or as a table the whole collection in one stream.",
-        "headers": {"Preference-Applied": {"schema": TEXT}},
+        "headers": {
+            "Preference-Applied": {"schema": TEXT},
+            "Link": {"description": 'The next page, with rel="next".', "schema": TEXT},
+        },
         "content": {
             JSON: {"schema": reference(f"{entity_set.name}Page")},
             NDJSON: {"schema": {**TEXT, "description": "A record to a line."}},

@@ -36,6 +36,10 @@ MAX_ROWS = 2**31 - 1
 #: Parameters of the service that are neither query options nor filters.
 SERVICE_PARAMETERS = ("version", "api-version", "ignoreWarnings")
 
+#: Parameters that programs add to every address, and that say nothing to this service: ``_`` keeps caches of
+#: browsers away, ``sap-client`` and ``sap-language`` are meant for other servers.
+IGNORED_PREFIXES = ("_", "sap-")
+
 
 @dataclass(frozen=True, slots=True)
 class NestedOptions:
@@ -100,7 +104,8 @@ class QueryOptions(NestedOptions):
 
     ``aliases`` maps ``@name`` to its value. ``service`` holds
     the service's own parameters by their documented spelling, ``plain`` all others: filters as
-    ``(name, value)``, in their order. ``parameters`` are all pairs as they were sent, decoded.
+    ``(name, value)``, in their order. ``parameters`` are all pairs as they were sent, decoded, without those
+    that are ignored.
     """
 
     apply: Pipeline | None = None
@@ -131,9 +136,12 @@ def parse_query_string(query_string: bytes, ignored: tuple[str, ...]) -> QueryOp
     aliases: dict[str, Literal] = {}
     service: dict[str, str] = {}
     plain: dict[str, str] = {}
-    sent = tuple(parameters(query_string))
-    for name, value in sent:
+    sent: list[tuple[str, str]] = []
+    for name, value in parameters(query_string):
         lower = name.lower()
+        if lower.startswith(IGNORED_PREFIXES):
+            continue
+        sent.append((name, value))
         option = lower.removeprefix("$")
         if option in ignored:
             continue
@@ -151,7 +159,7 @@ def parse_query_string(query_string: bytes, ignored: tuple[str, ...]) -> QueryOp
     if "compute" in options:
         substitute_computed(options)
     others = tuple(plain.items())
-    return QueryOptions(**options, aliases=aliases, service=service, plain=others, parameters=sent)
+    return QueryOptions(**options, aliases=aliases, service=service, plain=others, parameters=tuple(sent))
 
 
 remembered_options = lru_cache(maxsize=256)(parse_query_string)
