@@ -22,6 +22,7 @@ from apps.funding.admin.provider_invoices import (
     usual_document_category,
 )
 from apps.funding.admin.queues import (
+    DECIDED,
     WAITING,
     Queue,
     load_provider_invoice_queues,
@@ -166,7 +167,7 @@ class ClaimAdmin(BillAdmin):
     def queues_page(self, request: HttpRequest) -> HttpResponse:
         """All queues on one page, without what is settled: how many wait, and for how long the oldest has."""
         queues: Sequence[tuple[Any, Callable[[], Sequence[Queue]]]] = (
-            (ProviderInvoice, load_provider_invoice_queues),
+            (ProviderInvoice, partial(load_provider_invoice_queues, left_out=DECIDED)),
             (Claim, partial(load_queues, Claim, left_out=SETTLED)),
             (Invoice, partial(load_queues, Invoice, left_out=SETTLED)),
         )

@@ -12,6 +12,7 @@ from apps.core.admin_base.display import admin_url, age, list_url
 from apps.funding.admin.bill_lists import BUSINESS_DAYS, PROGRESS, over_business_days
 from apps.funding.admin.month_end import entered_in, group_by_month, last_months
 from apps.funding.admin.queues import (
+    DECIDED,
     STATUS,
     WAITING,
     Queue,
@@ -101,8 +102,7 @@ def invoice_queues(request: HttpRequest) -> HomeContent | None:
 
 def provider_invoice_queues(request: HttpRequest) -> HomeContent:
     """The provider invoices by approval, and those that wait too long for a claim."""
-    queues = [queue for queue in load_provider_invoice_queues() if queue.status != "Approved"]
-    figures = queue_figures(ProviderInvoice, queues)
+    figures = queue_figures(ProviderInvoice, load_provider_invoice_queues(left_out=DECIDED))
     links = (
         [("Enter the next claim", admin_url(Claim, "next"))]
         if request.user.has_perm("funding.add_claim")

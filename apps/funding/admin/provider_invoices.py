@@ -37,7 +37,10 @@ from apps.funding.admin.bill_lists import age_conditions, find_contacts, find_pr
 from apps.funding.admin.bills import staff_of
 from apps.funding.admin.forms import use_typed_days
 from apps.funding.admin.queues import (
+    HAS_APPROVED_CLAIM,
+    NEEDS_DECISION,
     STATUS,
+    UNDECIDED,
     WAITING,
     AutocompletePaginator,
     choices_of,
@@ -87,6 +90,24 @@ class ApprovalFilter(ConditionFilter):
         return {WAITING: ("To be claimed", WAITS_FOR_CLAIM), **statuses}
 
 
+class DecidedFilter(ConditionFilter):
+    """Whether a claim has decided about provider invoices: those have left their queue."""
+
+    title = "claim"
+    parameter_name = "claim"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        is_queue = request.GET.get(STATUS) in UNDECIDED
+        return super().lookups(request, model_admin) if is_queue else []
+
+    def conditions(self, model: type[Model]) -> Conditions:
+        return {
+            "": ("Not approved yet", NEEDS_DECISION),
+            "approved": ("Approved or further", HAS_APPROVED_CLAIM),
+            "all": ("All", Q()),
+        }
+
+
 class ReceivedFilter(ConditionFilter):
     """How long ago provider invoices were received."""
 
@@ -124,6 +145,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     list_filter = (
         ArchivedFilter,
         ApprovalFilter,
+        DecidedFilter,
         ReceivedFilter,
         ("provider", AutocompleteSelectFilter),
         ("contact", AutocompleteSelectFilter),

@@ -3,11 +3,12 @@
 import datetime as dt
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.db import connection, models
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.formats import number_format
@@ -15,9 +16,9 @@ from django.utils.functional import cached_property
 
 from apps.core.admin_base import COUNT_LIMIT
 from apps.core.admin_base.display import admin_url, days_since
-from apps.funding.choices import ClaimStatus
-from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
-from apps.funding.statuses import RESUBMITTABLE
+from apps.funding.choices import ApprovalStatus, ClaimStatus
+from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice, resubmission_exists
+from apps.funding.statuses import EDITABLE, RESUBMITTABLE
 
 #: Nobody looks through more search results than so many.
 RESULT_LIMIT = 100
@@ -54,38 +55,32 @@ def choices_of(model: type[models.Model], column: str) -> list[tuple[str, str]]:
 
 
 def load_queues(
-    model: type[models.Model],
-    column: str = "funding_status",
-    since: str = "status_date",
-    left_out: Collection[str] = (),
+    model: type[models.Model], column: str = "funding_status", left_out: Collection[str] = ()
 ) -> list[Queue]:
-    """A queue for each status but those left out, in one statement: counted on its index, up to the limit.
-
-    A bill that was resubmitted has left its queue.
-    """
-    quote = connection.ops.quote_name
-    table, status, moment = quote(model._meta.db_table), quote(column), quote(since)
-    not_resubmitted = (
-        f" AND NOT EXISTS (SELECT 1 FROM {table} AS later"  # noqa: S608  our own names
-        f" WHERE later.resubmission_of_id = {table}.guid AND later.archive_date IS NULL)"
-    )
-
-    def count_query(value: str) -> str:
-        current = f"FROM {table} WHERE {status} = %s AND archive_date IS NULL"
-        current += not_resubmitted if value in RESUBMITTABLE else ""
-        return (  # our own names, and a number of ours
-            f"SELECT %s, count(*), min({moment}) FROM"  # noqa: S608
-            f" (SELECT {moment} {current} ORDER BY {moment} LIMIT {COUNT_LIMIT + 1}) AS capped"
-        )
-
+    """A queue for each status but those left out. A bill that was resubmitted has left its queue."""
+    moments_of = provider_invoice_moments if model is ProviderInvoice else partial(bill_moments, model)
     choices = [choice for choice in choices_of(model, column) if choice[0] not in left_out]
+    parts = [capped_count(value, moments_of(value)) for value, _ in choices]
     with connection.cursor() as cursor:
-        cursor.execute(
-            " UNION ALL ".join(count_query(value) for value, _ in choices),
-            [word for value, _ in choices for word in (value, value)],
-        )
+        statement = " UNION ALL ".join(sql for sql, _ in parts)
+        cursor.execute(statement, [value for _, params in parts for value in params])
         rows = {name: (count, oldest) for name, count, oldest in cursor.fetchall()}
     return [Queue(value, label, rows[value][0], read_moment(rows[value][1])) for value, label in choices]
+
+
+def capped_count(status: str, moments: QuerySet[Any, Any]) -> tuple[str, tuple[Any, ...]]:
+    """SQL and parameters of a row: the status, the number of moments up to the limit, the first of them."""
+    # Not public, and the only way to the text of a part of a statement; the counts of every list test it.
+    sql, params = moments.order_by("moment")[: COUNT_LIMIT + 1].query.sql_with_params()
+    return f"SELECT %s, count(*), min(moment) FROM ({sql}) AS capped", (status, *params)  # noqa: S608
+
+
+def bill_moments(model: type[Any], status: str) -> QuerySet[Any, Any]:
+    """Since when the current bills of a status have had it."""
+    bills = model._default_manager.filter(funding_status=status, archive_date=None).order_by()
+    if status in RESUBMITTABLE:
+        bills = bills.exclude(resubmission_exists(model))
+    return bills.values(moment=F("status_date"))
 
 
 def read_moment(value: Any) -> dt.datetime | None:
@@ -114,14 +109,44 @@ def load_hold_reasons(model: Any) -> list[dict[str, Any]]:
     return list(reasons.order_by("-count", "status_reason")[:12])
 
 
-# --- provider invoices without a claim ------------------------------------------------------------------
+# --- provider invoices ----------------------------------------------------------------------------------
 
 
-def load_provider_invoice_queues() -> list[Queue]:
-    """The invoices that wait for a claim, and a queue for each approval status."""
+#: Somebody still has to decide about provider invoices in these, unless a claim has decided it.
+UNDECIDED = frozenset(
+    {
+        ApprovalStatus.UNACTIONED.value,
+        ApprovalStatus.ON_HOLD_BY_CLIENT.value,
+        ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER.value,
+    }
+)
+DECIDED = frozenset(ApprovalStatus.values) - UNDECIDED
+#: Of provider invoices with claims: those with one before its approval, and those with one after it.
+CURRENT_CLAIMS = Claim.objects.filter(archive_date=None).order_by()
+HAS_ENTERED_CLAIM = Q(pk__in=CURRENT_CLAIMS.filter(funding_status__in=EDITABLE).values("provider_invoice"))
+HAS_APPROVED_CLAIM = Q(
+    Exists(CURRENT_CLAIMS.filter(provider_invoice=OuterRef("pk")).exclude(funding_status__in=EDITABLE))
+)
+#: Of undecided ones: whoever approved a claim has decided about the provider invoice that it is built on.
+NEEDS_DECISION = Q(is_claimed=False) | HAS_ENTERED_CLAIM & ~HAS_APPROVED_CLAIM
+
+
+def load_provider_invoice_queues(left_out: Collection[str] = ()) -> list[Queue]:
+    """The invoices that wait for a claim, and a queue for each approval status but those left out."""
     first = waiting_invoices().values_list("creation_date", flat=True).first()
     waiting = Queue(WAITING, "To be claimed", waiting_invoices()[: COUNT_LIMIT + 1].count(), first)
-    return [waiting, *load_queues(ProviderInvoice, "approval_status", "creation_date")]
+    return [waiting, *load_queues(ProviderInvoice, "approval_status", left_out)]
+
+
+def provider_invoice_moments(status: str) -> QuerySet[Any, Any]:
+    """When the current provider invoices of an approval status were received; of undecided ones, the work."""
+    received = ProviderInvoice.objects.filter(approval_status=status, archive_date=None).order_by()
+    moments = received.values(moment=F("creation_date"))
+    if status not in UNDECIDED:
+        return moments
+    # Two queries, each with its index: nearly all claims, and their provider invoices, are settled.
+    claimed = moments.filter(HAS_ENTERED_CLAIM, ~HAS_APPROVED_CLAIM, is_claimed=True)
+    return moments.filter(is_claimed=False).union(claimed, all=True)
 
 
 def waiting_invoices() -> QuerySet[ProviderInvoice]:
