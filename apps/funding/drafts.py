@@ -7,7 +7,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from apps.engagements.coverage import Coverage, CoveringBudget
-from apps.funding.models import ProviderInvoice
+from apps.funding.models import Claim, Invoice, LineItem, ProviderInvoice
 from apps.funding.models.prices import EffectivePrice
 from apps.odata.write.drafts import Draft
 
@@ -19,7 +19,7 @@ class LineDraft(Draft):
 
     ``apply_defaults`` sets the days, the price book's price (``None`` where it has none) and the total, or
     marks them invalid where they depend on an invalid member. ``load_bill_contexts`` sets the budget that
-    covers the line.
+    covers the line. Updates set the line as it is.
     """
 
     first_day: dt.date
@@ -28,12 +28,14 @@ class LineDraft(Draft):
     total: Decimal
     booking: CoveringBudget | None
     category_budget: CoveringBudget | None
+    existing: LineItem | None = None
 
 
 class InvoiceDraft(Draft):
-    """An invoice; ``apply_defaults`` sets the total."""
+    """An invoice; ``apply_defaults`` sets the total. Updates set the invoice as it is."""
 
     total: Decimal
+    existing: Invoice | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +47,17 @@ class InvoiceEntry:
 
 
 class ClaimDraft(Draft):
-    """A claim. ``apply_defaults`` sets the attributes below but the last two.
+    """A claim. ``apply_defaults`` sets the attributes below but the last three.
 
-    Updates set ``previous_provider_invoice_id``. With an ``invoice_entry`` the provider invoice is created or
-    completed together with the claim.
+    Updates set the claim as it is and its ``previous_provider_invoice_id``. With an ``invoice_entry`` the
+    provider invoice is created or completed together with the claim.
     """
 
     total: Decimal
     missing_abn_reason_code: str | None
     takes_provider_invoice: bool
     previous_provider_invoice_id: UUID | None
+    existing: Claim | None = None
     invoice_entry: InvoiceEntry | None = None
 
 

@@ -7,14 +7,15 @@ import pytest
 from apps.access.models import IdempotencyKey
 from apps.core.models import Change
 from apps.engagements.models import ClientEngagement
-from apps.funding.models import Claim, PriceBook
+from apps.funding.models import Claim, ClaimLine, PriceBook
 from apps.odata import clock
 from apps.odata.declaration.resource import V2_1
 from apps.odata.declaration.service import get_service
 from tests.api.batches import Request, get, send_json
-from tests.api.caller import Caller, an_application, ok, refused
+from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.engagements.builders import a_category_budget
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_line_body, an_invoice_body
+from tests.people.builders import a_contact
 
 IGNORED = {"ignoreWarnings": "true"}
 CHANGEABLE = [each for each in get_service(V2_1).entity_sets if each.resource.methods_of_2_1]
@@ -204,6 +205,29 @@ def test_a_bill_that_is_approved_is_not_changed(later, address_of):
     (fault,) = refused(later.patch(address, {"DueDate": None}), 400, "ValidationFailed")["details"]
     assert fault["code"] == "NotAllowed"
     assert "only what awaits approval or is on hold can be changed" in fault["message"]
+
+
+def test_what_was_paid_of_a_line_stays_with_it(later, address_of):
+    """As of a claim that resubmits one that was paid in part: PATCH and PUT name the member."""
+    address = address_of("Claim")
+    ClaimLine.objects.update(amount_paid="15.00")
+    Claim.objects.update(amount_paid="15.00", paid_earlier="15.00")
+    whole = read(later, address)
+    (line,) = whole["LineItems"]
+    key = {"LineItemGuid": line["LineItemGuid"]}
+    for lines, place in (
+        ([key | {"Quantity": 0.01}], "LineItems[0]/Quantity"),
+        ([key | {"ToDate": "2025-07-12"}], "LineItems[0]/ToDate"),
+        ([key | {"Product": a_line_body()["Product"], "Price": 70}], "LineItems[0]/Product/ProductGuid"),
+        ([a_line_body()], "LineItems"),
+    ):
+        assert faults(later.patch(address, {"LineItems": lines}, IGNORED)) == [("NotAllowed", place)]
+    assert faults(later.put(address, whole | {"LineItems": [line | {"Quantity": 0.01}]}, IGNORED)) == [
+        ("NotAllowed", "LineItems[0]/Quantity")
+    ]
+    other = {"ContactGuid": str(a_contact().pk)}
+    assert faults(later.patch(address, other, IGNORED)) == [("NotAllowed", "ContactGuid")]
+    assert read(later, address) == whole
 
 
 # --- DELETE ---------------------------------------------------------------------------------------------

@@ -309,6 +309,30 @@ def test_a_claim_that_awaits_approval_is_changed_line_by_line(client, scene):
     assert ServiceBooking.objects.get().waiting == claim.total
 
 
+@read_in_python
+def test_what_a_paid_line_keeps_is_said_on_its_cells(client, scene):
+    enter(client, scene)
+    claim = Claim.objects.get()
+    paid = Decimal("15.00")
+    claim.line_items.update(amount_paid=paid)
+    Claim.objects.update(amount_paid=paid, paid_earlier=paid)
+    address = f"{CLAIMS}{claim.pk}/change/"
+    page = get_unrendered(client, address)
+    other = an_entry(scene.entry.price_book)
+    (cells,) = [
+        {name: str(value) for name, value in row.items() if value is not None} for row in rows_of(page)
+    ]
+    data = bill_form_data(page, cells | {"quantity": "0.01", "product": other.product.code, "price": "70"})
+    with unrendered():
+        _, (row,) = errors_of(client.post(address, data))
+    assert row == {
+        "product": [f"15.00 were paid for {scene.product.code}: the product stays."],
+        "quantity": ["15.00 were paid of this line: its total, 0.70 now, is never less."],
+    }
+    claim.refresh_from_db()
+    assert claim.total == Decimal("140.00")
+
+
 def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
     enter(client, scene)
     claim = Claim.objects.get()

@@ -427,6 +427,19 @@ def test_an_approved_claim_is_not_changed_by_a_file(tmp_path):
     assert Claim.objects.get(claim_number="C-1").total == Decimal("238.25")
 
 
+def test_what_was_paid_is_not_undone_by_a_file(tmp_path):
+    import_claims(tmp_path, *GOOD)
+    paid = Decimal("98.25")
+    ClaimLine.objects.filter(claim__claim_number="C-1", position=1).update(amount_paid=paid)
+    result = import_claims(tmp_path, GOOD[0].replace(",2,,", ",4,,"), GOOD[1].replace("65.50", "65.49"))
+    (fault,) = faults(result)
+    assert "NotAllowed" in fault
+    assert "its total, 98.24 now, is never less" in fault
+    result = import_claims(tmp_path, GOOD[0])
+    assert "Line 2 was paid in part (98.25); it stays." in faults(result)[0]
+    assert Claim.objects.get(claim_number="C-1").total == Decimal("238.25")
+
+
 # --- all, some, none ------------------------------------------------------------------------------------
 
 

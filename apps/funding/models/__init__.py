@@ -18,6 +18,7 @@ from apps.funding.models.prices import (
     PriceBook,
     PriceBookEntry,
     Product,
+    is_within,
     to_cents,
 )
 from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, ProviderInvoice

@@ -25,6 +25,11 @@ def to_cents(amount: Decimal) -> Decimal:
     return amount.quantize(CENT, ROUND_HALF_UP)
 
 
+def is_within(part: Decimal, total: Decimal) -> bool:
+    """Whether an amount lies between nothing and a total, which is negative for credits."""
+    return min(total, ZERO) <= part <= max(total, ZERO)
+
+
 def flag(label: str) -> models.CharField:
     return optional_text(label, 2, choices=Flag)
 

@@ -34,6 +34,7 @@ from apps.odata.declaration import service
 from apps.odata.write.drafts import (
     Draft,
     Issue,
+    Rule,
     WarningsPresent,
     apply_rules,
     raise_if_invalid,
@@ -84,7 +85,9 @@ create_invoices = partial(create_bills, INVOICES)
 # --- validation -----------------------------------------------------------------------------------------
 
 
-def check_bills(bill_type: BillType, drafts: Sequence[Draft]) -> list[tuple[int, Issue]]:
+def check_bills(
+    bill_type: BillType, drafts: Sequence[Draft], further_rules: Sequence[Rule] = ()
+) -> list[tuple[int, Issue]]:
     """Fill what the drafts leave out, and apply the rules; the warnings about them.
 
     Raises ``ValidationFailed`` with all issues. The number of statements is constant.
@@ -94,7 +97,7 @@ def check_bills(bill_type: BillType, drafts: Sequence[Draft]) -> list[tuple[int,
     contexts = load_bill_contexts(bill_type, drafts, records)
     issues = [*records.conflicts, *apply_rules(drafts, bill_type.requirements, contexts)]
     if not issues:
-        issues += apply_rules(drafts, bill_type.rules, contexts)
+        issues += apply_rules(drafts, (*bill_type.rules, *further_rules), contexts)
     raise_if_invalid(drafts, [*records.reference_issues, *issues])
     return apply_rules(drafts, bill_type.warnings, contexts)
 

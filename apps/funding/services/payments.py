@@ -11,7 +11,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from apps.core import saving
-from apps.funding.models import CENT, ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem
+from apps.funding.models import CENT, ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem, is_within
 from apps.funding.statuses import PaymentExtent
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
@@ -52,6 +52,12 @@ def find_payment_problem(
 ) -> str | None:
     """Why a bill cannot be paid so; ``None`` when it can."""
     outstanding = bill.outstanding
+    for number, line in enumerate(lines, start=1):
+        if not is_within(line.paid, line.total):
+            return (
+                f"{line.paid:,.2f} were paid of line {number}, which comes to {line.total:,.2f}: nothing more"
+                " can be paid until its total is put right."
+            )
     if payment is None:
         is_full = extent is PaymentExtent.FULL
         return None if is_full else f"Say how much of the outstanding {outstanding:,.2f} was paid."
@@ -78,7 +84,7 @@ def find_line_problem(payment: Mapping[UUID, Decimal], lines: Sequence[LineAmoun
         return f"It has no line {min(unknown)}."
     for number, line in enumerate(lines, start=1):
         amount, outstanding = payment.get(line.key, ZERO), line.outstanding
-        if not min(outstanding, ZERO) <= amount <= max(outstanding, ZERO):
+        if not is_within(amount, outstanding):
             return f"Of line {number} {outstanding:,.2f} is outstanding: {amount:,.2f} cannot be paid on it."
     return None
 

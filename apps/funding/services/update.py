@@ -16,6 +16,7 @@ from apps.funding.drafts import LineDraft
 from apps.funding.models import AcknowledgedWarning, Bill, LineItem
 from apps.funding.services.create import acknowledge_warnings, acknowledged, check_bills
 from apps.funding.services.effects import (
+    BUDGETS,
     BudgetPosting,
     apply_claim_effects,
     line_posting,
@@ -26,6 +27,7 @@ from apps.funding.services.effects import (
 from apps.funding.services.transitions import apply_transition
 from apps.funding.statuses import TransitionName
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
+from apps.funding.validation.paid import PAID_RULES
 from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent, raise_if_invalid
 
@@ -60,9 +62,10 @@ def update_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
     existing = load_existing_bills(bill_type, drafts)
     raise_if_invalid_updates(drafts, existing)
     keys = [draft.key for draft in drafts]
-    warnings = find_new_warnings(bill_type, keys, check_bills(bill_type, drafts))
+    warnings = find_new_warnings(bill_type, keys, check_bills(bill_type, drafts, PAID_RULES))
     if warnings and not ignore_warnings:
         raise WarningsPresent(warnings)
+    keep_budgets_of_paid_lines(drafts)
     batch = WriteBatch()
     acknowledge_warnings(bill_type, warnings, keys, batch)
     line_history = update_lines(bill_type, drafts, existing, batch)
@@ -149,6 +152,7 @@ def complete_draft(
     bill_type: BillType, draft: Draft, existing: ExistingBill, references: Sequence[str]
 ) -> None:
     known = draft.given | draft.invalid
+    draft.fill("existing", existing.record)
     number = f"{bill_type.name}_number"
     if draft.get(number) is None and number not in draft.invalid:
         # A number cannot be removed.
@@ -170,6 +174,7 @@ def complete_draft(
 
 
 def complete_line(line: Draft, record: LineItem, references: Sequence[str]) -> None:
+    line.fill("existing", record)
     for column in record._meta.concrete_fields:
         name, is_whole = column.name, column.name in references
         if is_whole and line.key_of(name) == getattr(record, column.attname):
@@ -218,6 +223,18 @@ def update_issues(draft: Draft, existing: ExistingBill | None) -> Iterator[Issue
 
 
 # --- lines ----------------------------------------------------------------------------------------------
+
+
+def keep_budgets_of_paid_lines(drafts: Sequence[Draft]) -> None:
+    """Leave what was paid on the budget it counts on, though another one would cover the line by now."""
+    for line in (line for draft in drafts for line in draft.line_items):
+        record = line.get("existing")
+        if record is None or not record.amount_paid:
+            continue
+        if record.booking_id is not None or record.category_budget_id is not None:
+            for name in BUDGETS:
+                line.fill(name, saving.existing_value(record, record._meta.get_field(name)))
+
 
 #: The history of the lines of a bill: {"Line 2": [before, after]}.
 LineHistory = dict[str, list[Any]]

@@ -1,0 +1,64 @@
+"""Rules of bills of which money was paid: what it was paid for stays (decisions.md 10).
+
+Such a bill can be changed where it resubmits another one: what was paid came along.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from apps.funding.drafts import BillContext
+from apps.funding.models import is_within
+from apps.funding.validation.bills import for_each_line
+from apps.odata.write.drafts import Draft, Issue, Rule
+
+
+def paid_amount(line: Draft) -> Any:
+    """What was paid of an existing line; nothing of a new one."""
+    record = line.get("existing")
+    return record and record.amount_paid
+
+
+def participant_of_paid_bill_stays(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    if draft.contact.pk != draft.existing.contact_id and any(map(paid_amount, draft.line_items)):
+        paid = f"{draft.existing.amount_paid:,.2f} were paid for {draft.existing.contact.full_name}"
+        yield Issue("NotAllowed", "contact", f"{paid}: the participant stays.")
+
+
+def days_of_paid_lines_stay(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    """A line without days of its own has those of the bill, which then stay."""
+    messages: dict[Any, str] = {}
+    for number, line in enumerate(draft.line_items):
+        record = line.get("existing")
+        if not paid_amount(line) or "last_day" in line.invalid:
+            continue
+        new_dates = [name for name in ("from_date", "to_date") if line.get(name) != getattr(record, name)]
+        for name, bill_date in (("first_day", "start_date"), ("last_day", "end_date")):
+            if getattr(line, name) != getattr(record, name):
+                field = ("line_items", number, new_dates[0]) if new_dates else bill_date
+                messages[field] = f"{record.amount_paid:,.2f} were paid for line {number + 1}: its days stay."
+    for field, message in messages.items():
+        yield Issue("NotAllowed", field, message)
+
+
+def product_of_paid_line_stays(line: Draft) -> Iterator[Issue]:
+    if paid_amount(line) and line.product.pk != line.existing.product_id:
+        paid = f"{paid_amount(line):,.2f} were paid for {line.existing.product.code}"
+        yield Issue("NotAllowed", "product", f"{paid}: the product stays.")
+
+
+def total_covers_what_was_paid(line: Draft) -> Iterator[Issue]:
+    paid = paid_amount(line)
+    if not paid or is_within(paid, line.total):
+        return
+    factors = ("is_credit_item", "quantity", "price")
+    changed = [name for name in factors if line.get(name) != getattr(line.existing, name, None)]
+    message = f"{paid:,.2f} were paid of this line: its total, {line.total:,.2f} now, is never less."
+    yield Issue("NotAllowed", changed[0] if changed else "quantity", message)
+
+
+#: Of updates alone: nothing was paid of what is new.
+PAID_RULES: tuple[Rule, ...] = (
+    participant_of_paid_bill_stays,
+    days_of_paid_lines_stay,
+    for_each_line((product_of_paid_line_stays, total_covers_what_was_paid)),
+)
