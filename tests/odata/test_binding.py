@@ -175,7 +175,6 @@ def test_faults_name_the_option_they_stand_in():
         ("Code ne 'a'", "code <> a"),
         ("not (Rank gt 2)", "NOT rank > 2"),
         ("Status eq 200", "status = OnHold"),
-        ("Size in (1,2)", "size IN 1, 2"),
         (
             "OwnerGuid eq 00000000-0000-0000-0000-000000000001",
             "owner_id = 00000000-0000-0000-0000-000000000001",
@@ -189,6 +188,52 @@ def test_plain_comparisons_stay_plain_sql(text, sql):
     asked = re.sub(r'"odata_job"\.|::\w+|[()\'"]', "", where(text)).strip()
     asked = re.sub(r"\b(0{31}1)\b", "00000000-0000-0000-0000-000000000001", asked)
     assert asked == sql
+
+
+def jobs_kept(text):
+    return sample.Job.objects.filter(bind_filter(parse_expression(text), JOBS)).values_list("guid", flat=True)
+
+
+LISTS = [
+    "Size in (1,2)",
+    "Rank in (1,3.5,2)",
+    "Price in (0.1,2.5,8)",
+    "Price in (0.1,1e30)",
+    "Size in (100,99999999999999999999)",
+    "Code in ('a','O''Neil','a%b_c\\\\d','{','\"','日本','')",
+    "Status in ('Open',300)",
+    "Start in (2026-07-01,0001-01-01,9999-12-31)",
+    "Moment in (2026-06-30T14:00:00Z,2026-07-01)",
+    "time(Moment) in (00:00,10:30:15.25)",
+    "OwnerGuid in (00000000-0000-0000-0000-000000000001,00000000-0000-0000-0000-000000000002)",
+    "Urgent in (true,false)",
+    "length(Code) in (1,2)",
+    "(Size add 1) in (2,3,1.5)",
+    "'a' in ('b','a')",
+]
+
+
+@pytest.mark.parametrize("text", LISTS)
+def test_values_of_a_list_are_found_as_each_of_them_is(stored_jobs, text):
+    operand, _, values = text.partition(" in ")
+    each = " or ".join(f"{operand} eq {value}" for value in values[1:-1].split(","))
+    keys = [set(jobs_kept(condition)) for condition in (text, each, f"not ({text})")]
+    assert keys[0] == keys[1] != set()
+    assert keys[2] == {job["JobGuid"] for job in stored_jobs} - keys[0]
+
+
+@pytest.mark.usefixtures("stored_jobs")
+def test_a_list_of_any_length_is_the_same_statement():
+    for one, many in (
+        ("Code in ('a')", "Code in (" + ",".join(f"'{n}'" for n in range(400)) + ")"),
+        ("Size in (1)", "Size in (" + ",".join(map(str, range(400))) + ")"),
+        ("Start in (2026-07-01)", "Start in (" + ",".join(f"2026-07-{n:02d}" for n in range(1, 32)) + ")"),
+    ):
+        texts = [
+            sample.Job.objects.filter(bind_filter(parse_expression(text), JOBS)).query.sql_with_params()[0]
+            for text in (one, many)
+        ]
+        assert texts[0] == texts[1]
 
 
 @pytest.mark.postgres("only there can a LIKE use an index")

@@ -1,6 +1,7 @@
 """Keyset paging: each page links to the next one with a $skiptoken, the last one to changes if asked."""
 
 import json
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -17,19 +18,20 @@ from apps.odata.delta.reader import DeltaPage, DeltaReader
 from apps.odata.delta.tokens import DeltaToken, query_digest, read_token
 from apps.odata.errors import BadQuery
 from apps.odata.http.headers import reads_version_401
+from apps.odata.query.options import OPTIONS_OF_A_PAGE, parameters
 from apps.odata.read.reader import JsonReader
 
 #: What reads the records of a page, or the rows that are made of them.
 PageReader = JsonReader | TransformedReader | DeltaReader
 
-#: Options of one page that the link to the next one replaces.
-_OPTIONS_OF_A_PAGE = {"skiptoken", "deltatoken", "skip", "top"}
 #: Characters that are not escaped in a link, so that people can read it.
 _READABLE = "$,()/:@'*"
 #: Those of a link in a header, where readers split at commas.
 _READABLE_IN_HEADER = "$()/:@'*?&=%+~#[]!"
 #: Characters of the greatest link that a Link header repeats: proxies refuse long lines of headers.
 MAX_LINK_HEADER = 4_096
+#: Characters of the longest query in a link that is followed by GET: most servers take addresses of 8 KB.
+MAX_QUERY_OF_LINK = 8_000
 
 
 class KeysetPagination(BasePagination):
@@ -96,7 +98,7 @@ class KeysetPagination(BasePagination):
         rendered = self.view.rendered(self.reader, data, count=page.count, links=links, removed=removed)
         headers = {
             "Preference-Applied": self.view.preferences.applied(True, is_tracked=tracking is not None),
-            "Link": link_header(links.get("@odata.nextLink", "")),
+            "Link": self.link_header(links.get("@odata.nextLink", "")),
         }
         if removed and reads_version_401(self.view.request):
             headers["OData-Version"] = "4.01"
@@ -122,19 +124,35 @@ class KeysetPagination(BasePagination):
 
     def link(self, query: list[tuple[str, str]], *options: tuple[str, str]) -> str:
         text = urlencode([*query, *options], safe=_READABLE)
+        if self.view.has_query_in_body and len(text) > MAX_QUERY_OF_LINK:
+            return self.link_for_same_body(options)
         return f"{self.view.base_url}{self.view.address}?{text}"
+
+    @property
+    def query_address(self) -> str:
+        return f"{self.view.base_url}{self.view.address}/$query?"
+
+    def link_for_same_body(self, options: Iterable[tuple[str, str]]) -> str:
+        """The link to which the body of a ``$query`` request is posted again, when no address holds it."""
+        sent = parameters(self.view.sent_query_string)
+        kept = [
+            (name, value) for name, value in sent if name.lower().removeprefix("$") not in OPTIONS_OF_A_PAGE
+        ]
+        given = {"$skip": "0", **dict(options)} if self.view.query_options.skip else dict(options)
+        return self.query_address + urlencode([*kept, *given.items()], safe=_READABLE)
 
     def options_of_query(self, *others: str) -> list[tuple[str, str]]:
         """The options of the request without those of a page and the ``others``."""
-        left_out = _OPTIONS_OF_A_PAGE.union(others)
+        left_out = OPTIONS_OF_A_PAGE.union(others)
         return [
             (name, value)
             for name, value in self.view.query_options.parameters
             if name.lower().removeprefix("$") not in left_out
         ]
 
-
-def link_header(next_link: str) -> str:
-    """The Link header (RFC 8288) of a page with a next one; empty without, or when that link is too long."""
-    address = quote(next_link, safe=_READABLE_IN_HEADER)
-    return f'<{address}>; rel="next"' if 0 < len(address) <= MAX_LINK_HEADER else ""
+    def link_header(self, link: str) -> str:
+        """The Link header (RFC 8288) of a page with a next one, when proxies take a GET of it."""
+        address = quote(link, safe=_READABLE_IN_HEADER)
+        if not link or len(address) > MAX_LINK_HEADER or link.startswith(self.query_address):
+            return ""
+        return f'<{address}>; rel="next"'

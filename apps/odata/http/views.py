@@ -22,7 +22,8 @@ from apps.odata.http.headers import (
     read_preferences,
     requested_version,
 )
-from apps.odata.query.options import QueryOptions, parse_options
+from apps.odata.query.lexer import IN_ADDRESS, IN_BODY
+from apps.odata.query.options import OPTIONS_OF_A_PAGE, QueryOptions, option_name, parse_options
 
 
 class ODataView(APIView):
@@ -85,12 +86,21 @@ class ODataView(APIView):
     @cached_property
     def query_string(self) -> bytes:
         """The bytes of the query string as they were sent, of ``$query`` requests with those of the body."""
-        text: str = self.request.META.get("QUERY_STRING", "")
-        sent = text.encode("latin-1", "replace")
-        if getattr(self, "action", None) != "query":
+        sent = self.sent_query_string
+        if not self.has_query_in_body:
             return sent
         body: bytes = self.parse_body(self.request)
-        return b"&".join(filter(None, (sent, body.strip())))
+        return b"&".join(filter(None, (sent, *others_of_body(body.strip(), sent))))
+
+    @property
+    def sent_query_string(self) -> bytes:
+        """What stands behind the question mark of the address."""
+        text: str = self.request.META.get("QUERY_STRING", "")
+        return text.encode("latin-1", "replace")
+
+    @property
+    def has_query_in_body(self) -> bool:
+        return getattr(self, "action", None) == "query"
 
     def parse_body(self, request: Request) -> Any:
         """The body, by the parser of its media type. ``request.data`` calls no parser for an empty body."""
@@ -100,7 +110,8 @@ class ODataView(APIView):
 
     @cached_property
     def query_options(self) -> QueryOptions:
-        options = parse_options(self.query_string, self.own_options)
+        limits = IN_BODY if self.has_query_in_body else IN_ADDRESS
+        options = parse_options(self.query_string, self.own_options, limits)
         check_versions(options, self.request, self.version)
         return options
 
@@ -108,3 +119,12 @@ class ODataView(APIView):
         """An address that is no collection has no plain filters."""
         for name, _ in self.query_options.plain:
             raise BadQuery(f"There is no parameter {name[:60]} here.", target=name)
+
+
+def others_of_body(body: bytes, sent: bytes) -> list[bytes]:
+    """The parameters of a ``$query`` body but the options of a page that the address ``sent`` has as well.
+
+    With them a link to the next page of a query that is too long for an address goes on in the same body.
+    """
+    in_address = {option_name(piece) for piece in sent.split(b"&")} & OPTIONS_OF_A_PAGE
+    return [piece for piece in body.split(b"&") if option_name(piece) not in in_address]

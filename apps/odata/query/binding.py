@@ -105,7 +105,7 @@ class Binder(PathBinder):
         names = [name for name, value in values.items() if _ORDERED_VALUES[operator](value, least)]
         if not names:
             return sql.NEVER()
-        condition = sql.in_list(len(names))(left.sql, *(Constant(ValueKind.ENUM, name) for name in names))
+        condition = sql.IsOneOf(left.sql, [Constant(ValueKind.ENUM, name) for name in names])
         return sql.IS_TRUE(condition) if exact and left.nullable else condition
 
     def pair(self, left: Expression, right: Expression) -> tuple[Operand | KnownValue, Operand | KnownValue]:
@@ -160,7 +160,7 @@ class Binder(PathBinder):
                 values.append(self.convert(option, operand).sql)
         if not values:
             return sql.IS_NULL(operand.sql)
-        condition = sql.in_list(len(values))(operand.sql, *values)
+        condition: Any = sql.IsOneOf(operand.sql, values)
         if len(values) < len(options):
             return sql.join_conditions("OR", 2)(condition, sql.IS_NULL(operand.sql))
         return sql.IS_TRUE(condition) if exact and operand.nullable else condition

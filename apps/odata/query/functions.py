@@ -8,6 +8,7 @@ digits. Text is ordered by code point on both (``COLLATE "C"`` is SQLite's own o
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections.abc import Sequence
 from decimal import Decimal
@@ -18,7 +19,8 @@ from uuid import UUID
 from django.db import models
 from django.db.models.expressions import Expression, Func
 
-from apps.odata.query.ast import ValueKind
+from apps.odata.batched_queries import array_of_guids, array_of_texts
+from apps.odata.query.ast import NUMBERS, ValueKind
 from apps.odata.query.sqlite_functions import MAX_TEXT_LENGTH, to_sqlite_number
 from apps.odata.query.stored_values import QUOTIENT_DIGITS
 
@@ -195,9 +197,41 @@ def join_conditions(operator: str, number: int) -> Template:
     return Template(f"({f' {operator} '.join(conditions)})")
 
 
-def in_list(number: int) -> Template:
-    """Operand 0 is one of the ``number`` operands that follow."""
-    return Template("({0} IN (" + ", ".join(f"{{{at + 1}}}" for at in range(number)) + "))")
+class IsOneOf(Func):
+    """The operand is one of many constants, which are one parameter of a statement that is always the same.
+
+    SQLite reads numbers with a fraction in a text otherwise than its columns; they are a parameter each.
+    """
+
+    output_field = FIELDS[ValueKind.BOOLEAN]
+
+    def __init__(self, operand: Any, constants: Sequence[Constant]) -> None:
+        super().__init__(operand)
+        self.constants = constants
+
+    def resolve_expression(self, *args: Any, **kwargs: Any) -> IsOneOf:
+        (operand,) = self.get_source_expressions()
+        return IsOneOf(operand.resolve_expression(*args, **kwargs), self.constants)
+
+    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
+        text, params = compiler.compile(self.get_source_expressions()[0])
+        if connection.vendor == "postgresql":
+            first = self.constants[0].value
+            array = array_of_texts if isinstance(first, str) else array_of_guids
+            values = [each.value for each in self.constants]
+            return f"({text} = ANY(%s::{self.array_type}))", (*params, array(values))
+        values = [sqlite_value(each.value) for each in self.constants]
+        if any(type(value) is float for value in values):
+            return f"({text} IN ({', '.join(['%s'] * len(values))}))", (*params, *values)
+        return f"({text} IN (SELECT value FROM json_each(%s)))", (*params, json.dumps(values))
+
+    @property
+    def array_type(self) -> str:
+        kinds = {each.kind for each in self.constants}
+        if kinds == {ValueKind.INTEGER}:
+            is_big = any(not -(2**63) <= each.value < 2**63 for each in self.constants)
+            return "numeric[]" if is_big else "bigint[]"
+        return "numeric[]" if kinds <= {*NUMBERS} else f"{_CASTS[kinds.pop()][2:]}[]"
 
 
 def any_not_null(number: int) -> Template:

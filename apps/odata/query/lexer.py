@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
@@ -10,8 +11,23 @@ from uuid import UUID
 from apps.odata.errors import BadQuery, NotSupported
 from apps.odata.query.ast import EnumLiteral, Literal, ValueKind
 
-#: Characters of one expression.
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long an expression may be: its characters, and the values of one ``in`` list."""
+
+    length: int
+    options: int
+
+
+#: Characters of one expression without its ``in`` lists.
 MAX_LENGTH = 16_384
+#: The limits of an expression in an address, and of $filter and $apply in the body of a ``$query`` request.
+#: Values of a list cost the database far less than comparisons do.
+IN_ADDRESS = Limits(MAX_LENGTH, 500)
+IN_BODY = Limits(400_000, 5_000)
+#: Values of all ``in`` lists of one expression.
+MAX_ALL_OPTIONS = 10_000
 #: Characters of a number, and its greatest exponent.
 MAX_DIGITS = 60
 
@@ -54,15 +70,16 @@ class Token(NamedTuple):
 class Lexer:
     """The tokens of one text; ``token`` is the next one. ``target`` names the option in errors."""
 
-    def __init__(self, text: str, target: str) -> None:
+    def __init__(self, text: str, target: str, limits: Limits = IN_ADDRESS) -> None:
         self.text = text
         self.target = target
+        self.limits = limits
         self.code = "Invalid" + target.rpartition("$")[2].capitalize()
-        if len(text) > MAX_LENGTH:
-            raise BadQuery(
-                f"{target} is longer than {MAX_LENGTH:,} characters.", target=target, code=self.code
-            )
+        if len(text) > limits.length:
+            self.fail_too_long(limits.length)
         self.position = 0
+        #: The position up to which the text outside ``in`` lists may go.
+        self.end = MAX_LENGTH
         self.token = Token("end", "", 0, False)
         self.advance()
 
@@ -75,6 +92,8 @@ class Lexer:
         start = match.start(kind)
         token, self.token = self.token, Token(kind, match[kind], start, start > self.position)
         self.position = match.end()
+        if self.position > self.end:
+            self.fail_too_long(MAX_LENGTH, " without its lists of values")
         return token
 
     def accept(self, mark: str) -> bool:
@@ -94,6 +113,13 @@ class Lexer:
         position = self.token.at if at is None else at
         raise BadQuery(
             f"{self.target} cannot be read at position {position + 1}: {reason}.",
+            target=self.target,
+            code=self.code,
+        )
+
+    def fail_too_long(self, length: int, without: str = "") -> NoReturn:
+        raise BadQuery(
+            f"{self.target} is longer than {length:,} characters{without}.",
             target=self.target,
             code=self.code,
         )

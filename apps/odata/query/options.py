@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import Expression, Literal, SortTerm
+from apps.odata.query.lexer import IN_ADDRESS, MAX_LENGTH, Limits
 from apps.odata.query.media_types import MediaType, parse_format
 from apps.odata.query.parser import parse_expression, parse_orderby
 from apps.odata.query.substitution import substitute
@@ -24,8 +25,6 @@ from apps.odata.query.transformations import (
 )
 
 MAX_PARAMETERS = 100
-#: Characters of a $select, $expand or $search.
-MAX_LENGTH = 16_384
 #: Levels of $expand inside $expand.
 MAX_EXPAND_DEPTH = 5
 #: Programs repeat their queries, so that those of at most so many bytes are remembered when they are parsed.
@@ -35,6 +34,9 @@ MAX_ROWS = 2**31 - 1
 
 #: Parameters of the service that are neither query options nor filters.
 SERVICE_PARAMETERS = ("version", "api-version", "ignoreWarnings")
+
+#: Options of one page that the link to the next one replaces.
+OPTIONS_OF_A_PAGE = frozenset({"skiptoken", "deltatoken", "skip", "top"})
 
 #: Parameters that programs add to every address, and that say nothing to this service: ``_`` keeps caches of
 #: browsers away, ``sap-client`` and ``sap-language`` are meant for other servers.
@@ -118,8 +120,12 @@ class QueryOptions(NestedOptions):
     parameters: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
 
-def parse_options(query_string: bytes | str, ignored: tuple[str, ...] = ()) -> QueryOptions:
+def parse_options(
+    query_string: bytes | str, ignored: tuple[str, ...] = (), limits: Limits = IN_ADDRESS
+) -> QueryOptions:
     """Parse the bytes of a query string, or WSGI's Latin-1 decoding of them, without the ``ignored`` options.
+
+    ``limits`` are those of the options that may be long in a body, $filter and $apply.
 
     ``BadQuery`` names the invalid option, ``NotSupported`` features of OData that this service does not have,
     ``NotAcceptable`` a $format that it does not have.
@@ -127,11 +133,11 @@ def parse_options(query_string: bytes | str, ignored: tuple[str, ...] = ()) -> Q
     if isinstance(query_string, str):
         query_string = query_string.encode("latin-1", "replace")
     if len(query_string) > MAX_REMEMBERED_BYTES:
-        return parse_query_string(query_string, ignored)
-    return remembered_options(query_string, ignored)
+        return parse_query_string(query_string, ignored, limits)
+    return remembered_options(query_string, ignored, limits)
 
 
-def parse_query_string(query_string: bytes, ignored: tuple[str, ...]) -> QueryOptions:
+def parse_query_string(query_string: bytes, ignored: tuple[str, ...], limits: Limits) -> QueryOptions:
     options: dict[str, Any] = {}
     aliases: dict[str, Literal] = {}
     service: dict[str, str] = {}
@@ -145,8 +151,11 @@ def parse_query_string(query_string: bytes, ignored: tuple[str, ...]) -> QueryOp
         option = lower.removeprefix("$")
         if option in ignored:
             continue
-        if option in OPTION_PARSERS:
-            target = "$" + option
+        target = "$" + option
+        if option in LONG_OPTIONS:
+            text = check_text(target, value, limits.length)
+            add_once(options, option, OPTION_PARSERS[option](text, target, limits), target)
+        elif option in OPTION_PARSERS:
             add_once(options, option, OPTION_PARSERS[option](check_text(target, value), target), target)
         elif lower.startswith("$"):
             raise unknown_option(name, OPTION_PARSERS)
@@ -183,6 +192,11 @@ def parameters(query_string: bytes) -> Iterator[tuple[str, str]]:
         if piece:
             name, _, value = piece.partition(b"=")
             yield decode(name), decode(value)
+
+
+def option_name(piece: bytes) -> str:
+    """The name of an option in a piece of a query string, in lower case without the dollar sign."""
+    return decode(piece.partition(b"=")[0]).lower().removeprefix("$")
 
 
 _STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
@@ -226,13 +240,13 @@ def parse_alias(name: str, text: str) -> Literal:
 # --- single options -----------------------------------------------------------------------------------
 
 
-def check_text(target: str, text: str) -> str:
+def check_text(target: str, text: str, length: int = MAX_LENGTH) -> str:
     """The text of an option without surrounding blanks; ``BadQuery`` when it is empty or too long."""
     text = text.strip()
     if not text:
         raise BadQuery(f"{target} is empty.", target=target)
-    if len(text) > MAX_LENGTH:
-        raise BadQuery(f"{target} is longer than {MAX_LENGTH:,} characters.", target=target)
+    if len(text) > length:
+        raise BadQuery(f"{target} is longer than {length:,} characters.", target=target)
     return text
 
 
@@ -388,4 +402,6 @@ OPTION_PARSERS: dict[str, Any] = {
     "skiptoken": lambda text, target: text,
     "deltatoken": lambda text, target: text,
 }
+#: Those that may be long in a body: lists of values stand in them.
+LONG_OPTIONS = ("filter", "apply")
 _SERVICE_NAMES = {name.lower(): name for name in SERVICE_PARAMETERS}

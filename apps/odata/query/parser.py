@@ -4,7 +4,7 @@ import difflib
 
 from apps.odata.query import ast
 from apps.odata.query.ast import Expression
-from apps.odata.query.lexer import Lexer, Token
+from apps.odata.query.lexer import IN_ADDRESS, IN_BODY, MAX_ALL_OPTIONS, Lexer, Limits, Token
 
 #: Levels of parentheses and calls in the text.
 MAX_DEPTH = 40
@@ -13,8 +13,6 @@ MAX_DEPTH = 40
 MAX_LEVELS = 12
 #: Operators, functions and names of one expression; enough for a chain of 300 comparisons.
 MAX_NODES = 650
-#: Items of one ``in`` list, which cost the database far less than comparisons do.
-MAX_OPTIONS = 500
 #: Levels of any and all: each multiplies the work of the database.
 MAX_QUANTIFIERS = 3
 #: Segments of one path.
@@ -56,13 +54,13 @@ REFUSED_FUNCTIONS = {
 }
 
 
-def parse_expression(text: str, target: str = "$filter") -> Expression:
+def parse_expression(text: str, target: str = "$filter", limits: Limits = IN_ADDRESS) -> Expression:
     """The tree of one expression.
 
     ``target`` names the option in errors. ``BadQuery`` for a text that is no expression, or that is too long,
     too deep or too large; ``NotSupported`` for functions and types of OData that this service does not have.
     """
-    parser = Parser(text, target)
+    parser = Parser(text, target, limits)
     tree = parser.expression()
     parser.finish(tree)
     return tree
@@ -82,6 +80,7 @@ class Parser(Lexer):
     """Precedence climbing, one token ahead."""
 
     depth = 0
+    number_of_options = 0
     variables: tuple[str, ...] = ()
 
     def finish(self, *trees: Expression) -> None:
@@ -145,21 +144,29 @@ class Parser(Lexer):
         return ast.Junction(at, operator, (left, right))
 
     def options(self) -> tuple[ast.Literal | ast.Alias | ast.Path, ...]:
+        start, end = self.token.at, self.end
+        self.end = len(self.text)
         self.expect("(")
         options: list[ast.Literal | ast.Alias | ast.Path] = []
-        if self.accept(")"):
-            return ()
-        while True:
+        while options or self.token.text != ")":
             option = self.primary()
             if not isinstance(option, ast.Literal | ast.Alias | ast.Path):
                 self.fail("a list holds values only", option.at)
             options.append(option)
-            if len(options) > MAX_OPTIONS:
-                self.fail(f"a list holds at most {MAX_OPTIONS} values", option.at)
+            self.check_number_of_options(len(options), option.at)
             if not self.accept(","):
                 break
+        self.end = end + self.token.at - start
         self.expect(")")
         return tuple(options)
+
+    def check_number_of_options(self, number: int, at: int) -> None:
+        self.number_of_options += 1
+        if number > self.limits.options:
+            hint = f", and {IN_BODY.options:,} in the body of $query" if self.limits is IN_ADDRESS else ""
+            self.fail(f"a list holds at most {self.limits.options:,} values{hint}", at)
+        if self.number_of_options > MAX_ALL_OPTIONS:
+            self.fail(f"all lists together hold at most {MAX_ALL_OPTIONS:,} values", at)
 
     def operand(self) -> Expression:
         token = self.token

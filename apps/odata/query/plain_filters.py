@@ -24,8 +24,8 @@ from apps.odata.declaration.values import WireValueError, parse_boolean, parse_v
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import NO_POSITION, Binary, Call, Expression, In, Literal, Path, ValueKind
 from apps.odata.query.binding import bind_filter
+from apps.odata.query.lexer import IN_ADDRESS
 from apps.odata.query.operands import KIND_OF_EDM
-from apps.odata.query.parser import MAX_OPTIONS
 
 EQUAL, ORDERED = ("eq", "ne"), ("gt", "ge", "lt", "le")
 LISTED, TEXTUAL, NULL = ("in",), ("contains", "startswith", "endswith"), ("isnull",)
@@ -154,8 +154,8 @@ def parse_parameter(text: str, prop: StructuralProperty, operator: str) -> Any:
     if operator != "in":
         return parse_value(with_plus_sign(text, prop), prop)
     items = text.split(",")
-    if len(items) > MAX_OPTIONS:
-        raise WireValueError(code, f"holds at most {MAX_OPTIONS} values.")
+    if len(items) > IN_ADDRESS.options:
+        raise WireValueError(code, f"holds at most {IN_ADDRESS.options} values.")
     return tuple(parse_value(with_plus_sign(item, prop), prop) for item in items)
 
 
