@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
+from django.db.models import F
 
 from apps.documents.models import Document
 from apps.engagements.models import ServiceBooking
+from apps.funding.models import Claim, ClaimLine
 from apps.operations.services.restores import restore_backup
 from tests.operations.databases import default_database
 
@@ -105,6 +107,19 @@ def test_damaged_and_missing_documents_and_wrong_budgets_are_named(restored, cap
         "The database and its documents: 4 faults.",
     ]
     assert ServiceBooking.objects.get(pk=booking.pk).claimed == booking.claimed + 1
+
+
+def test_money_that_was_paid_and_cannot_be_right_is_named(restored):
+    claim = Claim.objects.filter(archive_date=None, amount_paid=0, total__gt=0).order_by("pk")[0]
+    line = claim.line_items.filter(total__gt=0).order_by("position")[0]
+    ClaimLine.objects.filter(pk=line.pk).update(amount_paid=line.total)
+    ServiceBooking.objects.filter(pk=line.booking_id).update(paid=F("paid") + line.total)
+    found = [fault for fault in faults_of() if fault.startswith("claim")]
+    paid, number = f"{line.total:,.2f}", line.position + 1
+    assert found == [
+        f"claim {claim}, paid: 0.00, its lines come to {paid}",
+        f"claim {claim}, line {number}: {paid} paid, the entries of its payments come to 0.00",
+    ]
 
 
 def test_files_without_a_document_are_counted_and_are_no_fault(restored, capsys):

@@ -36,7 +36,9 @@ class AuthoredRecord(models.Model):
 class StatusMove(AuthoredRecord):
     """A transition of a claim, an invoice or a provider invoice. Written by the services, never changed.
 
-    ``verb`` is the name of the transition, or of the action on a provider invoice.
+    ``verb`` is the name of the transition, or of the action on a provider invoice. ``paid_lines`` of one that
+    pays: what it paid of lines, as ``{"guid of the line": "15.00"}``; of one that resubmits, what was paid of
+    the new lines before. ``None`` of others, and of those made before amounts were kept.
     """
 
     claim = models.ForeignKey(Claim, null=True, on_delete=models.CASCADE, related_name="moves")
@@ -48,6 +50,7 @@ class StatusMove(AuthoredRecord):
     from_status = models.CharField(max_length=36)
     to_status = models.CharField(max_length=36)
     reason = models.CharField(max_length=400, null=True)
+    paid_lines = models.JSONField(null=True)
 
     class Meta(AuthoredRecord.Meta):
         ordering = ("-id",)

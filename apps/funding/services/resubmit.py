@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from apps.core import history, saving
@@ -24,15 +24,25 @@ FOUR_DECIMALS = Decimal("0.0001")
 AWAITING = InvoiceStatus.AWAITING_STAFF_APPROVAL.value
 
 
+class Resubmissions(NamedTuple):
+    """New bills: their keys by the originals', and the postings of their lines.
+
+    ``paid_earlier``: by the keys of the originals, what was paid of the new lines before.
+    """
+
+    keys: dict[UUID, UUID]
+    postings: list[BudgetPosting]
+    paid_earlier: dict[UUID, dict[UUID, Decimal]]
+
+
 def create_resubmissions(
     model: type[Claim | Invoice], bills: Sequence[Any], part: Resubmission, staff: Staff | None
-) -> tuple[dict[UUID, UUID], list[BudgetPosting]]:
+) -> Resubmissions:
     """Store a new bill for each of the locked bills, which stay as they are.
 
-    Returns the new keys by the originals', and the postings of the new lines. In full, the new bill has the
-    same lines with what was paid on them earlier: that counts with the new bill from now on, and the rest is
-    outstanding. The gap has the lines that were not paid in full, each over what is missing, and nothing of
-    them is paid; what was paid stays with the original.
+    In full, the new bill has the same lines with what was paid on them earlier: that counts with the new bill
+    from now on, and the rest is outstanding. The gap has the lines that were not paid in full, each over what
+    is missing, and nothing of them is paid; what was paid stays with the original.
     """
     name: Any = model._meta.model_name
     line_model: Any = LINE_MODELS[model]
@@ -42,13 +52,14 @@ def create_resubmissions(
         if part is Resubmission.FULL or line.total != line.amount_paid:
             originals[getattr(line, f"{name}_id")].append(line)
     entered_by = history.author().staff_id if staff is None else staff.pk
-    new_bills, new_lines = [], []
+    new_bills, new_lines, paid_earlier = [], [], {}
     for bill, number in zip(bills, next_numbers(model, len(bills)), strict=True):
         lines = [copy_record(line, position=at) for at, line in enumerate(originals[bill.pk])]
         if part is Resubmission.GAP:
             for line in lines:
                 reduce_to_gap(line)
-        paid = sum((line.amount_paid for line in lines), ZERO)
+        paid_earlier[bill.pk] = {line.guid: line.amount_paid for line in lines if line.amount_paid}
+        paid = sum(paid_earlier[bill.pk].values(), ZERO)
         new_bill = copy_record(
             bill,
             total=sum((line.total for line in lines), ZERO),
@@ -66,7 +77,7 @@ def create_resubmissions(
     history.write_entries(model, [bill.pk for bill in new_bills], "Created")
     saving.insert_instances(line_model, new_lines)
     keys = {bill.resubmission_of_id: bill.pk for bill in new_bills}
-    return keys, [record_posting(line, AWAITING) for line in new_lines]
+    return Resubmissions(keys, [record_posting(line, AWAITING) for line in new_lines], paid_earlier)
 
 
 def reduce_to_gap(line: Any) -> None:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -54,6 +55,9 @@ from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
 REASON_LENGTH = 400
+
+#: By the keys of bills, what was paid of their lines.
+PaidLines = Mapping[UUID, Mapping[UUID, Decimal]]
 
 #: After these a provider invoice has another claim, or one less: they wait for whoever acts on it.
 CHANGES_PROVIDER_INVOICE = frozenset(
@@ -123,12 +127,13 @@ class TransitionResult:
 
 @dataclass(frozen=True, slots=True)
 class BillChange:
-    """The new values of a bill's columns, and what is paid of its lines by their keys."""
+    """The new values of a bill's columns; by the keys of its lines, what is paid afterwards and paid now."""
 
     bill: Any
     transition: Transition
     values: dict[str, Any]
     paid: Mapping[UUID, Decimal] = field(default_factory=dict)
+    payments: Mapping[UUID, Decimal] = field(default_factory=dict)
 
     @property
     def status(self) -> str:
@@ -302,13 +307,15 @@ def plan_change(
         target = target if row.target is Target.PREVIOUS else row.target
         values |= {"funding_status": str(target), "status_date": clock.now(), "status_reason": request.reason}
     paid: Mapping[UUID, Decimal] = {}
+    payments: Mapping[UUID, Decimal] = {}
     if row.pays:
         paid = paid_by_line(row.pays, request.amounts.get(bill.pk), lines)
+        payments = {line.key: paid[line.key] - line.paid for line in lines if paid[line.key] != line.paid}
         values["payment_date"] = payment_date(bill, request.day)
         values["amount_paid"] = sum(paid.values(), ZERO)
     if isinstance(bill, Claim) and row.name is TransitionName.ARCHIVE:
         values["takes_provider_invoice"] = False
-    return BillChange(bill, row, values, paid)
+    return BillChange(bill, row, values, paid, payments)
 
 
 # --- saving ---------------------------------------------------------------------------------------------
@@ -327,14 +334,16 @@ def save_changes(
     bill_values += hand_over_provider_invoices(changes, locked.bills, context)
     moves = [(change.bill.pk, change.bill.funding_status, change.status) for change in changes]
     save_bills(model, bill_values)
-    record_moves(str(model._meta.model_name), moves, request.name.value, request.reason, request.staff)
+    paid_lines: PaidLines = {change.bill.pk: change.payments for change in changes} if transition.pays else {}
     resubmissions: dict[UUID, UUID] = {}
     if transition.resubmits is not None:
         originals = [change.bill for change in changes]
-        resubmissions, new_postings = create_resubmissions(
-            model, originals, transition.resubmits, request.staff
-        )
-        postings += new_postings
+        made = create_resubmissions(model, originals, transition.resubmits, request.staff)
+        resubmissions, paid_lines = made.keys, made.paid_earlier
+        postings += made.postings
+    record_moves(
+        str(model._meta.model_name), moves, request.name.value, request.reason, request.staff, paid_lines
+    )
     post_to_budgets(postings)
     if model is Claim and request.name in CHANGES_PROVIDER_INVOICE - {TransitionName.APPROVE}:
         update_claim_flags({bill.provider_invoice_id for bill, _ in bill_values})
@@ -460,16 +469,21 @@ def record_moves(
     name: str,
     reason: str | None,
     staff: Staff | None,
+    paid_lines: PaidLines = MappingProxyType({}),
 ) -> None:
     """Write (key, from, to) into the status history; ``record`` is the reference of ``StatusMove``."""
     author = history.author()
     staff_id = author.staff_id if staff is None else staff.pk
-    columns = (f"{record}_id", "verb", "from_status", "to_status", "reason", "at", "staff_id", "application")
+    who = (clock.now(), staff_id, author.application)
+    entries = {
+        key: {str(line): str(amount) for line, amount in payments.items()}
+        for key, payments in paid_lines.items()
+    }
     bulk_insert(
         StatusMove,
-        columns,
-        [
-            (key, name, source, target, reason, clock.now(), staff_id, author.application)
-            for key, source, target in moves
-        ],
+        (
+            *(f"{record}_id", "verb", "from_status", "to_status", "reason"),
+            *("at", "staff_id", "application", "paid_lines"),
+        ),
+        [(key, name, source, target, reason, *who, entries.get(key)) for key, source, target in moves],
     )

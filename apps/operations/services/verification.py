@@ -11,6 +11,7 @@ from apps.documents.models import Document
 from apps.documents.services import sweep
 from apps.documents.storage import read_file
 from apps.funding.services.effects import recount_budgets
+from apps.funding.services.invariants import find_money_faults
 from apps.operations.backup_files import BackupReader, document_file
 from apps.operations.tables import ContentSum, OperationError, Table, load_tables, read_rows, snapshot
 
@@ -53,7 +54,7 @@ def find_wrong_contents(reader: BackupReader) -> Iterator[str]:
 
 def verify_installation() -> list[str]:
     """What is wrong with the database and the documents of this installation, a line for each fault."""
-    return [*find_damaged_tables(), *find_damaged_documents(), *find_wrong_budgets()]
+    return [*find_damaged_tables(), *find_damaged_documents(), *find_wrong_budgets(), *find_wrong_money()]
 
 
 def find_damaged_tables() -> Iterator[str]:
@@ -147,6 +148,14 @@ def find_wrong_budgets() -> Iterator[str]:
             f"budgets: {found.bookings:,} service bookings and {found.category_budgets:,} budgets by category"
             " do not agree with their claims and invoices: ./run recount_budgets puts them right"
         )
+
+
+def find_wrong_money() -> Iterator[str]:
+    """Claims and invoices of which more was paid than they come to, or other sums than their entries say."""
+    try:
+        yield from find_money_faults()
+    except Error as error:
+        yield f"claims and invoices: {error}"
 
 
 def count_files_without_document(older_than: dt.timedelta = dt.timedelta(days=1)) -> int:

@@ -2,17 +2,21 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from apps.funding.services.effects import recount_budgets, recount_claim_flags
+from apps.funding.services.invariants import find_money_faults
+from apps.odata.errors import plural
 
 
 class Command(BaseCommand):
     help = (
         "Sums what every service booking and every budget by category has claimed, paid and waiting anew from"
         " the lines of claims and invoices, looks up anew which provider invoices are claimed and which hold"
-        " a claim up, and puts right those that say otherwise. Safe while people work."
+        " a claim up, and puts right those that say otherwise. Names the claims and invoices whose own"
+        " figures cannot be right (more paid than they come to, other sums than their payments), which"
+        " somebody must look at; exits with 1 when there are any. Safe while people work."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -33,3 +37,5 @@ class Command(BaseCommand):
                 self.stdout.write(f"{records} do not agree with their {others}.")
             else:
                 self.stdout.write(f"Put right: {records}.")
+        if faults := list(find_money_faults()):
+            raise CommandError("\n".join([*faults, f"Claims and invoices: {plural(len(faults), 'fault')}."]))

@@ -1,0 +1,135 @@
+"""What must hold of the money of claims and invoices, whatever happened to them; for ``./run verify``.
+
+Nothing is put right here: which figure is the wrong one, somebody has to find out.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.core.bulk_insert import in_batches
+from apps.funding.models import ZERO, Bill, StatusMove, is_within
+from apps.funding.services.payments import LINE_MODELS, LineAmounts, load_lines
+from apps.funding.statuses import RESUBMITTABLE, TRANSITIONS, TransitionName
+from apps.odata.batched_queries import AnyOf
+
+PAYING_VERBS = frozenset(row.name.value for row in TRANSITIONS if row.pays)
+
+
+@dataclass(slots=True)
+class BillMoney:
+    """A bill with its lines and the original that it resubmits, and the entries of what was paid of it.
+
+    ``payments`` are the ``paid_lines`` of its own status history, ``earlier`` those of its original's: of its
+    own lines, and of other resubmissions' lines.
+    """
+
+    bill: Any
+    lines: Sequence[LineAmounts]
+    original: Any = None
+    payments: list[Mapping[str, str] | None] = field(default_factory=list)
+    earlier: list[Mapping[str, str] | None] = field(default_factory=list)
+
+
+def find_money_faults() -> Iterator[str]:
+    """What does not hold of claims and invoices: a line for each fault, with the record and the figures."""
+    for model in LINE_MODELS:
+        all_keys = model._default_manager.order_by("pk").values_list("pk", flat=True)
+        for keys in in_batches(all_keys.iterator()):
+            for each in load_money(model, keys):
+                kind = model._meta.verbose_name
+                yield from (f"{kind} {each.bill}, {fault}" for fault in faults_of(each))
+
+
+@transaction.atomic
+def load_money(model: type[Any], keys: Sequence[UUID]) -> list[BillMoney]:
+    """Bills, locked while what belongs to them is read; the number of statements is constant."""
+    bills = {bill.pk: bill for bill in lock_bills(model, keys)}
+    lines = load_lines(model, bills)
+    originals = model._default_manager.in_bulk({bill.resubmission_of_id for bill in bills.values()} - {None})
+    found = {
+        key: BillMoney(bill, lines.get(key, ()), originals.get(bill.resubmission_of_id))
+        for key, bill in bills.items()
+    }
+    resubmissions: dict[UUID, list[BillMoney]] = defaultdict(list)
+    for each in found.values():
+        resubmissions[each.bill.resubmission_of_id].append(each)
+    for key, verb, paid_lines in load_entries(model, {*bills, *originals}):
+        if verb == TransitionName.RESUBMIT:
+            for each in resubmissions[key]:
+                each.earlier.append(paid_lines)
+        elif key in found:
+            found[key].payments.append(paid_lines)
+    return list(found.values())
+
+
+def lock_bills(model: type[Any], keys: Sequence[UUID]) -> Iterable[Any]:
+    names = ("funding_status", "archive_date", "total", "amount_paid", "paid_earlier", "resubmission_of")
+    rows = model._default_manager.filter(AnyOf("guid", keys)).order_by("pk").select_for_update(of=("self",))
+    return rows.only(f"{model._meta.model_name}_number", *names)
+
+
+def load_entries(
+    model: type[Any], keys: Iterable[UUID]
+) -> Iterable[tuple[UUID, str, Mapping[str, str] | None]]:
+    """(bill, verb, what it paid of lines) of the transitions that paid, and of resubmissions in full."""
+    name = str(model._meta.model_name)
+    moves = StatusMove.objects.filter(AnyOf(name, keys), verb__in=(*PAYING_VERBS, TransitionName.RESUBMIT))
+    return moves.order_by("id").values_list(f"{name}_id", "verb", "paid_lines")
+
+
+# --- what must hold -------------------------------------------------------------------------------------
+
+
+def faults_of(money: BillMoney) -> Iterator[str]:
+    bill: Bill = money.bill
+    for name, label, of_lines in (
+        ("total", "total", (line.total for line in money.lines)),
+        ("amount_paid", "paid", (line.paid for line in money.lines)),
+    ):
+        amount, total = getattr(bill, name), sum(of_lines, ZERO)
+        if amount != total:
+            yield f"{label}: {amount:,.2f}, its lines come to {total:,.2f}"
+    for number, line in enumerate(money.lines, start=1):
+        if not is_within(line.paid, line.total):
+            yield f"line {number}: {line.paid:,.2f} paid of {line.total:,.2f}"
+    yield from faults_of_resubmission(money)
+    yield from faults_of_entries(money)
+
+
+def faults_of_resubmission(money: BillMoney) -> Iterator[str]:
+    """What was paid of the original counts once: there, or with the bill that resubmits it."""
+    bill, original = money.bill, money.original
+    if bill.archive_date is not None:
+        if bill.amount_paid != bill.paid_earlier:
+            yield f"archived, and {bill.amount_paid - bill.paid_earlier:,.2f} were paid of it"
+        return
+    if bill.paid_earlier and (original is None or bill.paid_earlier != original.amount_paid):
+        paid = ZERO if original is None else original.amount_paid
+        yield f"paid earlier: {bill.paid_earlier:,.2f}, of what it resubmits {paid:,.2f} were paid"
+    if original is not None and original.funding_status not in RESUBMITTABLE:
+        yield f"resubmits {original}, which is {original.funding_status}: it may be paid twice"
+
+
+def faults_of_entries(money: BillMoney) -> Iterator[str]:
+    """What is paid of each line is the sum of its entries; not judged where an entry is without amounts."""
+    entries = money.payments + (money.earlier if money.bill.paid_earlier else [])
+    if None in entries:
+        return
+    sums: dict[str, Decimal] = defaultdict(lambda: ZERO)
+    for entry in entries:
+        for key, amount in (entry or {}).items():
+            sums[key] += Decimal(amount)
+    for number, line in enumerate(money.lines, start=1):
+        entered = sums[str(line.key)]
+        if entered != line.paid:
+            yield f"line {number}: {line.paid:,.2f} paid, the entries of its payments come to {entered:,.2f}"
+    known = {str(line.key) for line in money.lines}
+    lost = {key for entry in money.payments for key in entry or {}} - known
+    for key in sorted(lost):
+        yield f"{sums[key]:,.2f} were paid of the line {key}, which is gone"
