@@ -296,7 +296,11 @@ def test_chosen_claims_are_approved_from_their_list(open_window, scene):
     page.goto("/admin/funding/claim/?status=AwaitingStaffApproval")
     page.click("#action-toggle")
     page.click(".fu-actions button >> text=Approve")
-    page.wait_for_selector(".fu-refused")
-    assert "R-0 is on hold by the client" in page.inner_text(".fu-refused")
+    for _ in ("before it is done", "afterwards"):
+        page.wait_for_selector(".fu-refused")
+        assert "R-0 is on hold by the client" in page.inner_text(".fu-refused")
+        if page.locator("[name=_do]").count():
+            page.click("[name=_do]")
+            page.wait_for_selector("text=1 refused")
     assert Claim.objects.filter(funding_status="Approved").count() == 2
     assert page.errors == []

@@ -79,6 +79,10 @@ def test_a_team_lead_approves_claims_and_is_told_which_had_warnings(begin):
         journey.click("#action-toggle")
         journey.wait_for("[data-selected] >> text=1 with warnings")
         journey.submit(".fu-actions button >> text=Approve")
+        journey.wait_for("text=Price over cap: 40.00 is over the cap.")
+        journey.click(".rs-question [name=ticked]")
+        journey.wait_for("[data-selected] >> text=With the 1 ticked: 3, total")
+        journey.submit("[name=_do]")
         journey.wait_for("text=Approve: 3 claims. 1 with warnings: Price over cap (1).")
     assert Claim.objects.filter(funding_status=ClaimStatus.APPROVED).count() == 3
 

@@ -46,3 +46,23 @@ def warning_labels(page):
 def save_anyway(page):
     """What the button below the warnings sends beside the form."""
     return {"_save_anyway": "1", "confirmed": [warning["token"] for warning in page.context["warnings"]]}
+
+
+# --- actions on records of a list -----------------------------------------------------------------------
+
+
+def run_list_action(client, address, name, records, follow=False, **answers):
+    """What the bar below a list sends; the button says which of the hidden actions it is."""
+    data = {"action": [name], "index": "0", "_selected_action": [str(each.pk) for each in records], **answers}
+    return client.post(address, data, follow=follow)
+
+
+def confirm_list_action(client, address, name, records, page=None, ticked=(), **answers):
+    """Confirm the page that shows what an action will do, with these of its warned records ticked."""
+    page = page or run_list_action(client, address, name, records, follow=True)
+    boxes = {"ticked": [str(each.pk) for each in ticked]}
+    return client.post(address, {**dict(page.context["hidden"]), **boxes, "_do": "1", **answers}, follow=True)
+
+
+def reloaded(record):
+    return type(record).objects.get(pk=record.pk)

@@ -5,6 +5,7 @@ import itertools
 from decimal import ROUND_HALF_UP, Decimal
 
 from apps.funding.models import (
+    AcknowledgedWarning,
     Claim,
     ClaimLine,
     CostCentre,
@@ -86,6 +87,14 @@ def a_claim(lines=1, **columns):
         ProviderInvoice.objects.filter(pk=provider_invoice.pk).update(is_claimed=True)
         provider_invoice.is_claimed = True
     return made
+
+
+def a_warned_claim(*codes, **columns):
+    """A claim that was saved with warnings of these kinds."""
+    claim = a_claim(**columns)
+    for code in codes:
+        AcknowledgedWarning.objects.create(claim=claim, code=code, message=f"A message of {code}")
+    return claim
 
 
 def an_invoice(lines=1, **columns):

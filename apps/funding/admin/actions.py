@@ -1,6 +1,6 @@
 """Actions on one record, on selected ones of a list, or on all of a filter; refused records are listed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -20,9 +20,11 @@ from apps.core.admin_base.display import two_lines
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.models import Subscriber
 from apps.funding.admin.queues import STATUS
+from apps.funding.admin.reviews import CONFIRM, ActionReview, ConfirmedReview, ReviewedRecord
 from apps.funding.choices import ADMINISTER_PERMISSION
 from apps.funding.models import ZERO
 from apps.funding.services.transitions import RefusedTransition
+from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import ValidationFailed
 
 MENU = "Funding"
@@ -31,6 +33,10 @@ MENU = "Funding"
 ACTION_LIMIT = 5_000
 #: As many refused records as a page lists.
 LISTED_REFUSALS = 1_000
+
+CHANGED_MEANWHILE = (
+    "Changed by somebody after you were shown what would be done. Look at it, then do it again."
+)
 
 #: The page that runs an action on one record, asking first for what it needs.
 ACTION_PAGE = Page("do/<str:name>", permission="change")
@@ -42,11 +48,21 @@ def may_administer(request: HttpRequest) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ActionButton:
-    """The button of an action; ``asks_first``: a page with a form comes first."""
+    """The button of an action; ``asks_first``: a page with a form comes first.
+
+    ``is_final``: nothing takes the action back for many records at once. Of many, those with warnings are
+    left out unless they are ticked.
+    """
 
     name: str
     label: str
     asks_first: bool = False
+    is_final: bool = False
+
+    @property
+    def is_reviewed(self) -> bool:
+        """For many records, a page shows first what the action will do."""
+        return self.asks_first or self.is_final
 
 
 @dataclass(slots=True)
@@ -138,6 +154,18 @@ class ActionAdmin(RecordAdmin):
         """Call the service. Raises ``ValidationFailed`` when no record can be changed."""
         raise NotImplementedError
 
+    def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
+        """Why an action would be refused now, by the keys of the records that it is not possible for."""
+        return {}
+
+    def find_warned(self, records: Sequence[Any]) -> Mapping[Any, Sequence[str]]:
+        """The warnings of those records that have any, by their keys."""
+        return {}
+
+    def action_amount(self, record: Any, name: str) -> Decimal:
+        """What an action is about in money."""
+        return getattr(record, self.sum_column) or ZERO
+
     def record_summary(self, record: Any) -> str:
         """The sentence about one record on a page that asks first."""
         return f"{self.opts.verbose_name.capitalize()} {record}"
@@ -180,59 +208,140 @@ class ActionAdmin(RecordAdmin):
         if not self.has_change_permission(request) or "_popup" in request.GET:
             return actions
         for button in self.list_buttons(request):
-            label = f"{button.label}…" if button.asks_first else button.label
+            label = f"{button.label}…" if button.is_reviewed else button.label
             actions[button.name] = (partial(self.list_action, button), button.name, label)
         return actions
 
     def list_action(
         self, button: ActionButton, page: Any, request: HttpRequest, selected: QuerySet[Any]
     ) -> HttpResponse | None:
-        back = request.get_full_path()
-        answers: dict[str, Any] = {}
+        if button.is_reviewed:
+            return self.reviewed_action(button, request, selected)
+        keys, remainder = limited_selection(selected)
+        return self.run_list_action(button, request, keys, {}, remainder)
+
+    def reviewed_action(
+        self, button: ActionButton, request: HttpRequest, selected: QuerySet[Any]
+    ) -> HttpResponse | None:
+        """Show what the action will do, and ask for what it needs; once that is confirmed, run it."""
+        is_confirmed = CONFIRM in request.POST
+        form = None
         if button.asks_first:
-            form = self.question_form(button.name)(request.POST if "_do" in request.POST else None)
-            if not form.is_valid():
-                label = self.count_label(min(selected.order_by().count(), ACTION_LIMIT))
-                hidden = [
-                    ("action", button.name),
-                    ("index", "0"),
-                    ("select_across", request.POST.get("select_across", "0")),
-                    *(
-                        (helpers.ACTION_CHECKBOX_NAME, key)
-                        for key in request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
-                    ),
-                ]
-                return self.question_page(
-                    request, button, form, label, summary=f"{label} selected.", hidden=hidden, back=back
-                )
-            answers = form.cleaned_data
-        keys = list(selected.order_by("pk").values_list("pk", flat=True)[: ACTION_LIMIT + 1])
+            form = self.question_form(button.name)(request.POST if is_confirmed else None)
+        if not is_confirmed:
+            keys, remainder = limited_selection(selected)
+            return self.review_page(button, request, keys, form, summary=remainder)
+        confirmed = ConfirmedReview.read(request.POST)
+        if form is not None and not form.is_valid():
+            return self.review_page(button, request, list(confirmed.shown), form, confirmed.keys)
+        changed = self.changed_records(confirmed)
+        keys = [key for key in confirmed.keys if key not in changed]
+        left_out = ""
+        if confirmed.left_out:
+            left_out = f"{self.count_label(confirmed.left_out)} with warnings left out: not ticked."
+        answers = form.cleaned_data if form is not None else {}
+        return self.run_list_action(button, request, keys, answers, left_out, changed.values())
+
+    def changed_records(self, confirmed: ConfirmedReview) -> dict[Any, RefusedTransition]:
+        """The records that are not any more what was shown."""
+        records = self.model._default_manager.filter(AnyOf("pk", confirmed.keys)).order_by("pk")
+        return {
+            record.pk: RefusedTransition(record.pk, str(record), CHANGED_MEANWHILE)
+            for record in records.select_related(*(self.list_select_related or ()))
+            if confirmed.is_changed(record)
+        }
+
+    def run_list_action(
+        self,
+        button: ActionButton,
+        request: HttpRequest,
+        keys: Sequence[Any],
+        answers: dict[str, Any],
+        remainder: str,
+        changed: Iterable[RefusedTransition] = (),
+    ) -> HttpResponse | None:
+        """Run an action on many records, and say what was done and what was not.
+
+        ``remainder``: why others of the selection were not tried; ``changed``: those that are refused anyway.
+        """
+        outcome = ActionOutcome()
         try:
-            outcome = self.run_action(request, keys[:ACTION_LIMIT], button.name, answers)
+            if keys:
+                outcome = self.run_action(request, keys, button.name, answers)
         except ValidationFailed as failed:
             self.show_issues(request, (issue for _, issue in failed.issues))
             return None
-        is_partial = len(keys) > ACTION_LIMIT
-        if not outcome.refused and not is_partial:
-            text = f"{button.label}: {self.count_label(outcome.done)}. {outcome.note}".strip()
-            self.message_user(request, text, messages.SUCCESS)
+        refusals = [*changed, *outcome.refused]
+        note = " ".join(filter(None, (outcome.note, remainder)))
+        if not refusals:
+            text = f"{button.label}: {self.count_label(outcome.done)}. {note}".strip()
+            self.message_user(request, text, messages.WARNING if remainder else messages.SUCCESS)
             return None
         refused = [
             {"label": each.label, "message": each.message, "link": self.page_url("change", each.key)}
-            for each in outcome.refused[:LISTED_REFUSALS]
+            for each in refusals[:LISTED_REFUSALS]
         ]
         return self.render_page(
             request,
             "funding/action_result.html",
-            f"{button.label}: {outcome.done:,} done, {len(outcome.refused):,} refused",
+            f"{button.label}: {outcome.done:,} done, {len(refusals):,} refused",
             label=button.label,
             done=outcome.done,
-            note=outcome.note,
+            note=note,
             refused=refused,
-            refused_count=len(outcome.refused),
-            remainder=f"{ACTION_LIMIT:,} go at once; do it again for the rest." if is_partial else "",
-            back=back,
+            refused_count=len(refusals),
+            back=request.get_full_path(),
         )
+
+    def review_page(
+        self,
+        button: ActionButton,
+        request: HttpRequest,
+        keys: Sequence[Any],
+        form: forms.Form | None,
+        ticked: Sequence[Any] = (),
+        summary: str = "",
+    ) -> HttpResponse:
+        review = self.review(button, request, keys, ticked)
+        hidden = [
+            ("action", button.name),
+            ("index", "0"),
+            # Django runs no action without a selection. What is confirmed are the records of the review.
+            *((helpers.ACTION_CHECKBOX_NAME, str(key)) for key in keys[:1]),
+            *review.fields,
+        ]
+        return self.question_page(
+            request,
+            button,
+            form,
+            self.count_label(len(keys)),
+            summary=summary,
+            review=review,
+            possible_label=self.count_label(len(review.possible)),
+            hidden=hidden,
+            back=request.get_full_path(),
+        )
+
+    def review(
+        self, button: ActionButton, request: HttpRequest, keys: Sequence[Any], ticked: Sequence[Any]
+    ) -> ActionReview:
+        """What the action will do to records, as far as can be said now; the statements are constant."""
+        review = ActionReview()
+        found = self.model._default_manager.filter(AnyOf("pk", keys)).order_by(*self.queue_ordering)
+        records = list(found.select_related(*(self.list_select_related or ())))
+        refusals = self.find_refusals(request, records, button.name)
+        warnings = self.find_warned(records) if button.is_final else {}
+        for record in records:
+            amount = self.action_amount(record, button.name)
+            notes = [refusals[record.pk]] if record.pk in refusals else warnings.get(record.pk)
+            if notes is None:
+                review.possible.append(record)
+                review.sum += amount
+                continue
+            link = self.page_url("change", record.pk)
+            rows = review.refused if record.pk in refusals else review.warned
+            rows.append(ReviewedRecord(record, link, amount, notes, record.pk in ticked))
+        return review
 
     def question_page(
         self, request: HttpRequest, button: ActionButton, form: forms.Form | None, label: str, **context: Any
@@ -304,3 +413,11 @@ class ActionAdmin(RecordAdmin):
                 for move in record.moves.select_related("staff")
             ],
         }
+
+
+def limited_selection(selected: QuerySet[Any]) -> tuple[list[Any], str]:
+    """The keys of what is selected, as many as go at once, and what to say of the others."""
+    keys = list(selected.order_by("pk").values_list("pk", flat=True)[: ACTION_LIMIT + 1])
+    if len(keys) <= ACTION_LIMIT:
+        return keys, ""
+    return keys[:ACTION_LIMIT], f"{ACTION_LIMIT:,} go at once; do it again for the rest."

@@ -1,7 +1,8 @@
 """The pages of claims and invoices: entering, editing, viewing one, and its transitions."""
 
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, ClassVar
 
 from django import forms
@@ -20,7 +21,12 @@ from apps.funding.admin.forms import BillForm, LineForm, place_label
 from apps.funding.admin.groups import GROUPS
 from apps.funding.admin.queues import STATUS
 from apps.funding.models import AcknowledgedWarning, ClaimLine, InvoiceLine
-from apps.funding.services.transitions import apply_transition, explain_missing_approval, list_transitions
+from apps.funding.services.transitions import (
+    apply_transition,
+    explain_missing_approval,
+    find_refusals,
+    list_transitions,
+)
 from apps.funding.statuses import STATUSES, TRANSITIONS, PaymentExtent, Transition, TransitionName
 from apps.funding.validation.transitions import missing_permission, transitions_of
 from apps.odata import clock
@@ -41,6 +47,10 @@ FIRST = (
     TransitionName.RELEASE,
 )
 LAST = (TransitionName.ARCHIVE, TransitionName.RESTORE)
+#: Of many bills, others of these take them back.
+TAKEN_BACK = frozenset(
+    {TransitionName.HOLD, TransitionName.RELEASE, TransitionName.ARCHIVE, TransitionName.RESTORE}
+)
 #: What a list of all statuses offers; the list of one status offers that one's.
 FOR_ALL_STATUSES = (
     TransitionName.APPROVE,
@@ -231,6 +241,21 @@ class BillAdmin(BillListAdmin):
             for row in sorted(rows, key=transition_position)
         ]
 
+    def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
+        return find_refusals(self.model, records, name, staff_of(request))
+
+    def find_warned(self, records: Sequence[Any]) -> Mapping[Any, Sequence[str]]:
+        bill = str(self.opts.model_name)
+        warnings: dict[Any, list[str]] = defaultdict(list)
+        for each in AcknowledgedWarning.objects.filter(AnyOf(bill, [record.pk for record in records])):
+            warnings[getattr(each, f"{bill}_id")].append(f"{each.label}: {each.message}")
+        return warnings
+
+    def action_amount(self, record: Any, name: str) -> Decimal:
+        """Of a payment, what is outstanding."""
+        pays = any(row.name == name and row.pays for row in TRANSITIONS)
+        return record.outstanding if pays else record.total
+
     def record_summary(self, record: Any) -> str:
         return f"{super().record_summary(record)}: {record.contact}, {format_amount(record.total)}"
 
@@ -308,7 +333,7 @@ def pressed_button(request: HttpRequest) -> str:
 
 def transition_button(row: Transition, shows_warnings: bool = False) -> ActionButton:
     asks_first = row.needs_reason or row.pays is not None or shows_warnings
-    return ActionButton(row.name.value, row.label, asks_first)
+    return ActionButton(row.name.value, row.label, asks_first, is_final=row.name not in TAKEN_BACK)
 
 
 def transition_position(row: Transition) -> int:

@@ -1,6 +1,6 @@
 """The pages of provider invoices: received, approved, and waiting for a claim."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -51,7 +51,11 @@ from apps.funding.admin.queues import (
 )
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
-from apps.funding.services.provider_invoices import act_on_provider_invoices, archive_provider_invoices
+from apps.funding.services.provider_invoices import (
+    act_on_provider_invoices,
+    archive_provider_invoices,
+    find_refusals,
+)
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
 from apps.odata.batched_queries import AnyOf
@@ -285,6 +289,9 @@ class ProviderInvoiceAdmin(ActionAdmin):
             return []
         return [*map(approval_button, possible_actions(record.approval_status))]
 
+    def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
+        return find_refusals(records, ApprovalAction(name))
+
     def run_action(
         self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]
     ) -> ActionOutcome:
@@ -303,7 +310,8 @@ class ProviderInvoiceAdmin(ActionAdmin):
 
 def approval_button(action: ApprovalAction) -> ActionButton:
     needs_reason = APPROVAL_TRANSITIONS[action].needs_reason
-    return ActionButton(action.value, action.label, needs_reason)
+    # What is on hold or rejected is released again; an approval is not taken back.
+    return ActionButton(action.value, action.label, needs_reason, is_final=action is ApprovalAction.APPROVE)
 
 
 # --- beside the form of a claim -------------------------------------------------------------------------

@@ -117,6 +117,14 @@ def act_on_provider_invoices(keys: Iterable[UUID], draft: Draft) -> TransitionRe
     return result
 
 
+def find_refusals(invoices: Iterable[ProviderInvoice], action: ApprovalAction) -> dict[UUID, str]:
+    """Why an action would not be possible now, by the keys of those; nothing is locked or changed."""
+    records = list(invoices)
+    claims = load_current_claims(invoice.pk for invoice in records)
+    problems = (find_action_problem(each, action, claims.get(each.pk, ())) for each in records)
+    return {problem.key: problem.message for problem in problems if problem is not None}
+
+
 def find_action_problem(
     invoice: ProviderInvoice, action: ApprovalAction, claims: Sequence[Claim]
 ) -> RefusedTransition | None:

@@ -200,6 +200,21 @@ def explain_missing_approval(bill: AnyBill, staff: Staff | None = None) -> str |
     return refusal_reason(row, bill, TransitionContext(type(bill), [bill], staff))
 
 
+def find_refusals(
+    model: type[AnyBill], bills: Sequence[Any], name: str, staff: Staff | None = None
+) -> dict[UUID, str]:
+    """Why bills could not take a transition now, by the keys of those; nothing is locked or changed.
+
+    Neither the permission is checked nor what else the transition needs, such as a reason.
+    """
+    request = TransitionRequest(model, TransitionName(name), staff, None, {}, None)
+    context = TransitionContext(model, bills, staff)
+    problems = {
+        bill.pk: find_bill_problem(request, bill, find_row(bill, request.name), (), context) for bill in bills
+    }
+    return {key: problem for key, problem in problems.items() if problem is not None}
+
+
 def find_request_problem(request: TransitionRequest, number: int) -> str | None:
     """Why no bill can take the transition; ``None`` when nothing speaks against the request as such."""
     transition, staff, reason = request.transition, request.staff, request.reason
