@@ -30,27 +30,43 @@ _FLAG_IN_BRACKETS = re.compile(r"\s*\(--[^)]*\)")
 
 @dataclass(frozen=True, slots=True)
 class ImportQuestion:
-    """A question about the file: yes or no, or with a text as ``default`` a text."""
+    """A question about the file: yes or no, or with a text as ``default`` a text.
+
+    ``choices`` are the texts to choose from, with their labels; the default is the first.
+    """
 
     name: str
     label: str
     default: bool | str = False
+    choices: Sequence[tuple[str, str]] = ()
 
     @property
     def is_text(self) -> bool:
         return isinstance(self.default, str)
 
+    def answer(self, given: str) -> bool | str:
+        """What a form's field says."""
+        if self.choices and given not in dict(self.choices):
+            return self.default
+        return given if self.is_text else bool(given)
+
 
 SHEET = ImportQuestion("sheet", "Sheet", "")
+DAY_ORDER = ImportQuestion(
+    "day_order",
+    "Days",
+    "",
+    (("", "as each column shows"), ("day", "day first: 31/12/2026"), ("month", "month first: 12/31/2026")),
+)
 #: The options that decide which columns a file has.
 TABLE_OPTIONS = (SHEET, ImportQuestion("header_row", "Row with the headers", ""))
 RECORD_OPTIONS = (
     ImportQuestion("updates", "Update existing records", True),
     ImportQuestion("ignore_warnings", "Import records with warnings as well"),
-    ImportQuestion("month_first", "Month before day: 12/31/2026"),
     ImportQuestion("by_name", "From another database: find records by name"),
     ImportQuestion("all_or_nothing", "Import nothing if a row has a fault"),
     *TABLE_OPTIONS,
+    DAY_ORDER,
 )
 
 
@@ -182,12 +198,18 @@ def table_options(chosen: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def stated_day_first(chosen: Mapping[str, Any]) -> bool | None:
+    """Whether the person says that days have the day first; ``None`` where the columns are to show it."""
+    day_order = chosen.get("day_order")
+    return day_order == "day" if day_order else None
+
+
 def import_records(entity_set: EntitySet, order: ImportOrder) -> ImportCounts:
     switches = ("updates", "ignore_warnings", "by_name", "all_or_nothing")
     options = ImportOptions(
         **{name: order.options[name] for name in switches},
         **table_options(order.options),
-        day_first=not order.options["month_first"],
+        day_first=stated_day_first(order.options),
         column_map=dict(enumerate(order.columns)),
         errors=order.errors,
         dry_run=order.dry_run,

@@ -43,7 +43,7 @@ class DocumentImport(ImportDefinition):
     fields = (Optional("File", source="import_source"), Required("CreatedByStaffGuid", source="created_by"))
 
     def __init__(self) -> None:
-        self.cleaners = {"File": self.with_hash}
+        self.cleaners = {"import_source": self.with_hash}
         self.files = FileBatch()
 
     def with_hash(self, text: str) -> CleanedText:

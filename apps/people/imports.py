@@ -39,12 +39,12 @@ def clean_mobile(text: str) -> CleanedText:
 
 
 CLEANERS = {
-    "Address/State": clean_state,
-    "PostalAddress/PostalState": clean_state,
-    "Phone1": clean_mobile,
-    "Phone2": clean_mobile,
-    "BusinessPhone": clean_mobile,
-    "BusinessPhone2": clean_mobile,
+    "state": clean_state,
+    "postal_state": clean_state,
+    "phone1": clean_mobile,
+    "phone2": clean_mobile,
+    "business_phone": clean_mobile,
+    "business_phone2": clean_mobile,
 }
 
 # --- headers --------------------------------------------------------------------------------------------
@@ -172,6 +172,7 @@ class StaffImport(ImportDefinition):
     """Staff are found by their code, else by their login."""
 
     header_synonyms = STAFF_HEADERS
+    birthdays = ("birthday", "partner_birthday")
     match_fields = ("UniqueCode", "PrimaryEmail")
     related_columns = (AnswersColumn,)
     cleaners = CLEANERS
@@ -194,6 +195,7 @@ class ContactImport(ImportDefinition):
     """Contacts are found by their code, else by their scheme number, else by equality in every column."""
 
     header_synonyms = CONTACT_HEADERS
+    birthdays = ("birthday", "partner_birthday")
     match_fields = ("UniqueCode", "SchemeNumber")
     number_fields = ("SchemeNumber",)
     descriptive_fields = ("PrimaryEmail", "LastName", "FirstName")

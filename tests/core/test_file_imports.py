@@ -116,16 +116,20 @@ def test_two_columns_of_one_field_are_refused_in_words_of_the_page(client, ada):
 
 
 def test_options_decide_how_rows_are_read(client, ada):
-    a_contact(first_name="Ida", last_name="Old", unique_code="P-1", birthday="1990-03-02")
-    record = an_import(client, text="Code,First name,Surname,DOB\nP-1,Ida,New,12/25/1990")
+    a_contact(first_name="Ida", last_name="Old", unique_code="P-1", birthday="1990-03-04")
+    record = an_import(client, text="Code,First name,Surname,DOB\nP-1,Ida,Old,03/04/1990")
     (row,) = page(client, record)["rows"]
-    assert row["cells"][3][1] == [
-        (False, "Has no month 25; it is read with the day first, “Month before day: 12/31/2026” turns that.")
-    ]
-    press(client, record, "check", **chosen(record, month_first="1"))
+    sentence = "the column does not show it; “day first” or “month first” does."
+    assert row["cells"][3][1] == [(True, f"It is read with the day first, as 3 April 1990: {sentence}")]
+    assert record.counts["changed"] == 1
+    press(client, record, "check", **chosen(record, day_order="month"))
     run_tasks()
     record.refresh_from_db()
-    assert (record.counts["changed"], record.counts["rejected"]) == (1, 0)
+    assert (record.counts["unchanged"], record.counts["with_warnings"]) == (1, 0)
+    press(client, record, "check", **chosen(record, day_order="day"))
+    run_tasks()
+    record.refresh_from_db()
+    assert (record.counts["changed"], record.counts["with_warnings"]) == (1, 0)
     without_updates = chosen(record)
     del without_updates["updates"]
     press(client, record, "check", **without_updates)

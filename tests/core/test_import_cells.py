@@ -1,7 +1,6 @@
 """The texts that people write into cells, and what they mean."""
 
 import contextlib
-import datetime as dt
 from decimal import Decimal
 
 import pytest
@@ -14,48 +13,11 @@ from apps.core.importing.cells import (
     cell_reader,
     cleaned_and_restored,
     decimal_number,
-    iso_date,
     whole_number,
 )
 from apps.odata.declaration import service
 from apps.odata.declaration.values import WireValueError
 from apps.odata.read.flattening import formula_restored, formula_safe
-
-
-@pytest.mark.parametrize(
-    "text",
- [
-        "1990-02-01", "01/02/1990", "1/2/1990", "1-2-1990", "01.02.1990", "1 2 1990", "1 Feb 1990",
-        "01-Feb-1990", "1st February 1990", "1990/2/1", "01/02/1990 00:00:00", "1990-02-01 00:00:00",
-        "1990-02-01T00:00",
-    ],
-)  # fmt: skip
-def test_a_day_is_read_however_it_is_written(text):
-    birthday = service.get_service().by_path["contact"].type.properties["Birthday"]
-    assert cell_reader(birthday)(text) == dt.date(1990, 2, 1)
-
-
-def test_months_come_first_on_request():
-    assert iso_date("02/01/1990", day_first=False) == "1990-02-01"
-    with pytest.raises(WireValueError, match="has no month 25; it is read with the month first, as --month"):
-        iso_date("25/01/1990", day_first=False)
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("31/02/1990", "must be a date that exists"),
-        ("29/02/1900", "must be a date that exists"),
-        ("01/02/90", "must have a year of four digits"),
-        ("44562", r"a spreadsheet's number for a day, 01/01/2022 \(2022-01-01\)"),
-        ("44562.5", "01/01/2022"),
-        ("01/02/0000", "must be a date that exists"),
-    ],
-)
-def test_a_day_that_cannot_be_says_why(text, expected):
-    with pytest.raises(WireValueError, match=expected) as fault:
-        iso_date(text, day_first=True)
-    assert fault.value.code == "InvalidDate"
 
 
 def test_yes_and_no_are_read_in_many_words():
@@ -137,20 +99,11 @@ def test_any_text_of_a_cell_is_a_value_or_refused(text):
     clean = cleaned_and_restored(text) or "-"
     for entity_set in service.get_service().entity_sets:
         for prop in entity_set.type.properties.values():
-            for day_first in (True, False):
-                with contextlib.suppress(WireValueError):
-                    assert cell_reader(prop, day_first)(clean) is not None
+            with contextlib.suppress(WireValueError):
+                assert cell_reader(prop)(clean) is not None
 
 
 @given(value=st.decimals(-(10**11), 10**11, places=4))
 def test_no_digit_of_a_number_is_lost_with_or_without_thousands(value):
     for text in (f"{value:f}", f"{value:,f}", f"{'-' if value < 0 else ''}${abs(value):,f}"):
         assert decimal_number(text) == value
-
-
-@given(
-    day=st.dates(dt.date(1900, 1, 1), dt.date(2999, 12, 31)),
-    form=st.sampled_from(["{:%d/%m/%Y}", "{:%d %b %Y}", "{}"]),
-)
-def test_every_day_is_read_as_it_was_written(day, form):
-    assert iso_date(form.format(day), day_first=True) == day.isoformat()

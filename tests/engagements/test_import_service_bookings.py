@@ -362,3 +362,29 @@ def test_a_file_takes_the_same_statements_however_many_rows(import_rows, mia, dj
         assert import_rows(*rows, options=["--create-participants"]).sums.startswith("60 rows: 60 new")
     with django_assert_max_num_queries(15):
         assert import_rows(*rows).sums == "60 rows: 0 new, 0 changed, 60 unchanged, 0 rejected"
+
+
+def test_the_days_of_a_list_are_read_one_way_and_a_footer_is_left_out(import_rows, mia):
+    days = {"start_date": "07/01/2026", "end_date": "06/30/2027", "last_modified_date": "08/31/2026"}
+    footer = dict.fromkeys(USUAL, "") | {"participant_name": "Total", "allocated_amount": "1,000.00"}
+
+    result = import_rows(days, {**days, "start_date": "07/13/2026"}, {**footer, "service_booking_id": ""})
+
+    assert result.status == 0
+    starts = ServiceBooking.objects.order_by("booking_number").values_list("booking_start_date", flat=True)
+    assert list(map(str, starts)) == ["2026-07-01", "2026-07-13"]
+    assert "1 row below the table left out" in result.out
+
+
+def test_a_day_that_could_be_another_is_warned_of(import_rows, mia):
+    days = {"start_date": "01/07/2026", "end_date": "30/06/2027"}
+
+    result = import_rows(days)
+
+    assert (
+        "row 2, I2 (start_date): warning AmbiguousDay: It is read with the day first, as 1 July 2026"
+        in result.err
+    )
+    assert str(ServiceBooking.objects.get().booking_start_date) == "2026-07-01"
+    result = import_rows({**days, "service_booking_id": "60000001"}, options=["--day-first"])
+    assert "AmbiguousDay" not in result.err

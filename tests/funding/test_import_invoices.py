@@ -78,7 +78,7 @@ def test_invoices_without_numbers_are_distinguished_by_a_reference_of_the_file(t
 
 def test_a_cost_centre_that_nobody_knows_is_named_by_row_and_column(tmp_path):
     rows = [GOOD_INVOICES[0], GOOD_INVOICES[1] + "Nowhere"]
-    result = imported("invoice", a_file(tmp_path, *rows, header=HEADER), "--ignore-warnings")
+    result = imported("invoice", a_file(tmp_path, *rows, header=HEADER), "--ignore-warnings", "--day-first")
     assert result.lines[0].startswith("row 3, M3 (Cost centre): NotFound: There is no cost centre called")
     assert not Invoice.objects.exists()
 
@@ -91,8 +91,8 @@ PROVIDER_INVOICES = "Invoice No,Provider ABN,NDIS Number,Service start,Total,Reu
 def test_provider_invoices_are_known_by_their_reference_with_their_provider(tmp_path):
     other = a_client(BusinessName="Low Road Pty", BusinessNumber="53 004 085 616")
     rows = (
-        "P-1,51824753556,430000001,01/07/2025,$1,234.50,no".replace("$1,234.50", '"$1,234.50"'),
-        "P-1,53004085616,430000001,01/07/2025,10,yes",
+        "P-1,51824753556,430000001,13/07/2025,$1,234.50,no".replace("$1,234.50", '"$1,234.50"'),
+        "P-1,53004085616,430000001,13/07/2025,10,yes",
         "inv-1,51824753556,430000001,,,",
     )
     result = imported("providerInvoice", a_file(tmp_path, *rows, header=PROVIDER_INVOICES))
@@ -100,7 +100,7 @@ def test_provider_invoices_are_known_by_their_reference_with_their_provider(tmp_
     assert result.out.startswith("3 rows: 2 new, 1 changed, 0 unchanged, 0 rejected.")
     assert ProviderInvoice.objects.get(reference="P-1", provider=other).is_reusable
     assert ProviderInvoice.objects.get(invoice_total=Decimal("1234.50")).service_start_date == dt.date(
-        2025, 7, 1
+        2025, 7, 13
     )
     again = imported("providerInvoice", a_file(tmp_path, *rows, header=PROVIDER_INVOICES))
     assert again.out.startswith("3 rows: 0 new, 0 changed, 3 unchanged")

@@ -61,6 +61,27 @@ def test_a_guide_by_states_tells_one_national_price(read):
     assert guide.warnings == []
 
 
+def test_the_days_of_a_guide_are_read_one_way(read):
+    ranges = [{"Start date": "07/01/2025", "End Date": "12/31/2025"}, {"Start date": "01/13/2026"}]
+    guide = read([a_row(**cells) for cells in ranges])
+    assert [(row.start_date, row.end_date) for row in guide.items[WALK]] == [
+        (dt.date(2025, 7, 1), dt.date(2025, 12, 31)),
+        (dt.date(2026, 1, 13), None),
+    ]
+    assert guide.warnings == []
+    doubted = read([a_row(**{"Start date": "01/07/2025"})])
+    assert doubted.items[WALK][0].start_date == dt.date(2025, 7, 1)
+    (warning,) = doubted.warnings
+    assert warning.startswith("row 2, K2 (Start date): It is read with the day first, as 1 July 2025:")
+
+
+def test_what_stands_below_a_guide_is_left_out_and_named(read):
+    footer = {"Support Item Number": "Generated on 1 July 2025"}
+    guide = read([*this_year(), dict.fromkeys(BY_STATE, "") | footer])
+    assert guide.items == read(this_year()).items
+    assert "“Generated on 1 July 2025” stands below the table" in guide.warnings[-1]
+
+
 def test_an_item_may_have_several_ranges_in_any_order(read):
     guide = read(last_year()[::-1])
     assert [(row.start_date, row.end_date, row.amounts["National"]) for row in guide.items[SWIM]] == [
@@ -130,7 +151,7 @@ def test_empty_rows_are_passed_over(read):
         ({"Start date": ""}, "row 2, K2 (Start date): must not be empty."),
         (
             {"Start date": "20250229"},
-            "row 2, K2 (Start date): must be a date such as 20260701. It is “20250229”.",
+            "row 2, K2 (Start date): must be a date that exists. It is “20250229”.",
         ),
         ({"End Date": "soon"}, "row 2, L2 (End Date): must be a date such as 20260701. It is “soon”."),
         ({"End Date": "20250630"}, "row 2, L2 (End Date): lies before the first day, 2025-07-01."),

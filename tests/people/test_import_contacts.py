@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.core.importing import runs
-from apps.core.models import Change
+from apps.core.models import Change, Subscriber
 from apps.people.models import Client, Contact, Role, Staff
 from tests.people.import_files import GOOD, HEADER, a_csv, imported, rows_of
 from tests.people.records import a_contact
@@ -38,10 +38,6 @@ FAULTY = {
     "a spreadsheet's number for a day": (
         "Al,Orr,al@example.org,431000101,44562,0400,1 Low Road,Hobart,TAS,7000,Australia",
         "row 5, E5 (DOB): InvalidDate: Birthday is a spreadsheet's number for a day, 01/01/2022",
-    ),
-    "months before days": (
-        "Al,Orr,al@example.org,431000101,12/25/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
-        "row 5, E5 (DOB): InvalidDate: Birthday has no month 25; it is read with the day first",
     ),
     "no first name": (
         ",Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
@@ -183,6 +179,89 @@ def test_all_or_nothing_keeps_nothing_when_one_row_is_bad(tmp_path):
     assert Contact.objects.count() == 3
 
 
+def test_a_column_of_days_is_read_one_way(tmp_path):
+    days = ["03/04/1990", "12/25/1990", "03/04/1985 12:00:00 AM", "1979-05-06"]
+    header = "Code,Surname,First name,DOB"
+    rows = [f"P{number},Quill,Ida,{day}" for number, day in enumerate(days)]
+    result = imported("contact", a_csv(tmp_path, *rows, header=header))
+
+    assert result.out.startswith("4 rows: 4 new, 0 changed, 0 unchanged, 0 rejected")
+    expected = ["1990-03-04", "1990-12-25", "1985-03-04", "1979-05-06"]
+    born = Contact.objects.order_by("unique_code").values_list("birthday", flat=True)
+    assert list(map(str, born)) == expected
+    assert (
+        "Column D “DOB” is read with the month first: some of its days have no other reading." in result.err
+    )
+    assert "AmbiguousDay" not in result.err
+
+
+def test_a_column_that_contradicts_itself_is_read_as_the_settings_say_and_each_doubt_is_named(tmp_path):
+    days = ["03/04/1990", "12/25/1990", "25/12/1985", "06/06/1979"]
+    header = "Code,Surname,First name,DOB"
+    path = a_csv(tmp_path, *(f"P{n},Quill,Ida,{day}" for n, day in enumerate(days)), header=header)
+
+    result = imported("contact", path)
+
+    assert [line.split(". ")[0] for line in result.lines] == [
+        "row 2, D2 (DOB): warning AmbiguousDay: It is read with the day first, as 3 April 1990: "
+        "the column does not show it; --day-first or --month-first does",
+        "row 3, D3 (DOB): InvalidDate: Birthday has no month 25; it is read with the day first, "
+        "--month-first turns that",
+    ]
+    assert result.status == 1
+    Contact.objects.all().delete()
+    Subscriber(day_first=False).save()
+    result = imported("contact", path)
+    assert (
+        "row 4, D4 (DOB): InvalidDate: Birthday has no month 25; it is read with the month first"
+        in result.err
+    )
+    assert str(Contact.objects.get(unique_code="P0").birthday) == "1990-03-04"
+
+
+def test_a_birthday_with_a_short_year_is_of_a_century_in_which_it_has_been(tmp_path):
+    header = "Code,Surname,First name,DOB"
+    path = a_csv(tmp_path, "P0,Quill,Ida,15-Mar-40", "P1,Quill,Ned,15-Mar-10", header=header)
+
+    result = imported("contact", path)
+
+    born = Contact.objects.order_by("unique_code").values_list("birthday", flat=True)
+    assert list(map(str, born)) == ["1940-03-15", "2010-03-15"]
+    (line,) = result.lines
+    assert line.startswith("row 3, D3 (DOB): warning CenturyAssumed: It is taken as 15 March 2010, not 1910.")
+
+
+def test_what_stands_below_the_table_is_left_out_and_named(tmp_path):
+    header = "Code,Surname,First name,DOB,Mobile,Street"
+    rows = ["P0,Quill,Ida,,,", "Total,,,,,", "Total people,1,,,,", "Total: 1,,,,,", "*** End of report ***"]
+
+    result = imported("contact", a_csv(tmp_path, *rows, header=header))
+
+    assert result.out.startswith(
+        "2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected; 3 rows below the table left out."
+    )
+    assert result.lines[0].startswith("row 3, B3 (Surname): Required")
+    assert [line.partition(": warning ")[2] for line in result.lines[2:]] == [
+        "Footer: “Total people” stands below the table and is no record: it is left out.",
+        "Footer: “Total: 1” stands below the table and is no record: it is left out.",
+        "Footer: “*** End of report ***” stands below the table and is no record: it is left out.",
+    ]
+
+
+def test_a_record_with_few_cells_is_no_footer(tmp_path):
+    header = "Company,ABN,Phone,Street,Suburb,Postcode"
+    rows = [
+        "Total 5,,,,,",
+        "Total Mobility,,0265551234,,,",
+        "Endeavour,,,,,",
+        "Report Writers,51824753556,,,,",
+    ]
+
+    result = imported("client", a_csv(tmp_path, *rows, header=header))
+
+    assert result.out.startswith("4 rows: 4 new, 0 changed, 0 unchanged, 0 rejected.")
+
+
 def test_every_fault_of_a_row_is_reported_at_once(tmp_path):
     path = a_csv(tmp_path, ",Orr,al-at-home,99,31/02/1990,0400,1 Low Road,Hobart,TAS,7000,")
 
@@ -200,10 +279,10 @@ def test_every_fault_of_a_row_is_reported_at_once(tmp_path):
 
 def test_an_unusual_value_is_imported_with_a_warning(tmp_path):
     rows = (
-        "Al,Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Alice Springs,NT,870,Australia",
-        "Bo,Orr,bo@example.org,431000102,02/03/1990,0400,1 Low Road,Hobart,Tas.,7000,Australia",
-        "Cy,Orr,cy@example.org,431000103,02/03/1990,0400,1 Low Road,Hobart,Tassie,7000,Australia",
-        "Di,Orr,di@example.org,4310001,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+        "Al,Orr,al@example.org,431000101,22/03/1990,0400,1 Low Road,Alice Springs,NT,870,Australia",
+        "Bo,Orr,bo@example.org,431000102,22/03/1990,0400,1 Low Road,Hobart,Tas.,7000,Australia",
+        "Cy,Orr,cy@example.org,431000103,22/03/1990,0400,1 Low Road,Hobart,Tassie,7000,Australia",
+        "Di,Orr,di@example.org,4310001,22/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
     )
 
     result = imported("contact", a_csv(tmp_path, *rows))
@@ -223,16 +302,16 @@ def test_an_unusual_value_is_imported_with_a_warning(tmp_path):
 def test_somebody_who_is_there_already_is_imported_with_a_warning(tmp_path):
     a_contact(first_name="Al", last_name="Orr", primary_email="al@example.org")
     rows = (
-        "AL,ORR,AL@example.org,431000101,02/03/1990,0400,,,,,",
-        "Bo,Orr,al@example.org,431000102,02/03/1990,0400,,,,,",
-        "Bo,Orr,bo@example.org,431000103,02/03/1990,0400,,,,,",
+        "AL,ORR,AL@example.org,431000101,22/03/1990,0400,,,,,",
+        "Bo,Orr,al@example.org,431000102,22/03/1990,0400,,,,,",
+        "Bo,Orr,bo@example.org,431000103,22/03/1990,0400,,,,,",
     )
     result = imported("contact", a_csv(tmp_path, *rows))
     assert result.out.startswith("3 rows: 3 new, 0 changed, 0 unchanged, 0 rejected; 2 rows with warnings.")
     same = "Make sure that this is somebody else, or use that record."
     assert [line.partition(": warning ")[2] for line in result.lines] == [
         f"PossibleDuplicate: Al Orr has the same name and email. {same} It is “AL@example.org”.",
-        f"PossibleDuplicate: An earlier record has the same name and birthday. {same} It is “02/03/1990”.",
+        f"PossibleDuplicate: An earlier record has the same name and birthday. {same} It is “22/03/1990”.",
     ]
     assert Contact.objects.count() == 4
 

@@ -164,7 +164,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             rows=[row_cells(row, record) for row in record.issues],
             headers=[column["header"] for column in record.columns],
             left_out=[column["header"] for column in record.columns if members and not column["member"]],
-            count_texts=count_texts(record, (*COUNT_WORDS, "with_warnings")),
+            count_texts=count_texts(record, (*COUNT_WORDS, "with_warnings", "left_out")),
             good=good,
             stored=good and record.status == Status.IMPORTED,
             has_file=FileImport.objects.filter(pk=record.pk, content__isnull=False).exists(),
@@ -186,7 +186,7 @@ class FileImportAdmin(ReadOnlyAdmin):
         before = dict(record.options)
         for option in kind.options:
             given = request.POST.get(option.name, "").strip()
-            record.options[option.name] = given if option.is_text else bool(given)
+            record.options[option.name] = option.answer(given)
         if any(before.get(option.name) != record.options.get(option.name) for option in TABLE_OPTIONS):
             try:
                 set_columns(record)

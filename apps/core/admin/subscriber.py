@@ -22,7 +22,7 @@ class SubscriberAdmin(RecordAdmin):
     icon = "tune"
     record_pages = ()
     fieldsets = (
-        fieldset(None, "name", "time_zone", "currency", "email_consent_default"),
+        fieldset(None, "name", "time_zone", "currency", "day_first", "email_consent_default"),
         fieldset(
             "Numbers",
             ("claim_number_prefix", "claim_number_digits"),

@@ -7,6 +7,7 @@ from django.db import connection
 
 from apps.core.archive import set_archive_dates
 from apps.core.importing.columns import ImportColumn, item_list_of, members_of
+from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.existing import ItemMatcher, RecordMatcher
 from apps.core.importing.grouping import RowGrouper
@@ -69,6 +70,11 @@ class BatchImporter:
             for c in own
             if c.member.record_name and c.member.record_name.column.model is entity_set.model
         }
+
+    def day_columns(self) -> dict[int, DayColumn]:
+        """The columns of days, by their index."""
+        readers = (*self.reader.readers, *(self.items.reader.readers if self.items is not None else ()))
+        return {reader.index: reader.days for reader in readers if reader.days is not None}
 
     def import_batch(self, records: Sequence[RecordRows]) -> list[ReadRecord]:
         """Save what can be saved of the records. May be called again, when the transaction was lost."""

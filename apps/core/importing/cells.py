@@ -17,21 +17,6 @@ CellReader = Callable[[str], Any]
 _SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
 
-_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_PARTS = re.compile(r"(\d{1,2})[/.\- ](\d{1,2})[/.\- ](\d{4})", re.ASCII)
-_YEAR_FIRST = re.compile(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})", re.ASCII)
-_NAMED = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[ \-/.]*([A-Za-z]{3,9})[ \-/.,]*(\d{4})", re.ASCII)
-_MIDNIGHT = re.compile(r"(.+?)[T ]00:00(?::00(?:\.0+)?)?", re.ASCII)
-_TIME = re.compile(r"(.+?)[T ]+(\d{1,2}:\d\d(?::\d\d)?)", re.ASCII)
-_SHORT_YEAR = re.compile(r"\d{1,2}[/.\- ]\d{1,2}[/.\- ]\d\d", re.ASCII)
-_SERIAL = re.compile(r"\d{4,5}(?:\.\d+)?", re.ASCII)
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
-    "november", "december",
-)  # fmt: skip
-#: Day 0 of spreadsheets, which take 1900 for a leap year.
-_SERIAL_START = dt.date(1899, 12, 30)
-
 #: What spreadsheets show where a formula has no value.
 ERROR_VALUES = {
     "#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!", "#FIELD!",
@@ -75,16 +60,15 @@ def is_same(existing: Any, value: Any) -> bool:
     return cleaned(existing) == (cleaned(value) if isinstance(value, str) else value or "")
 
 
-def cell_reader(prop: StructuralProperty, day_first: bool = True) -> CellReader:
-    """The function that reads the property from a cleaned, non-empty text; raises ``WireValueError``."""
+def cell_reader(prop: StructuralProperty) -> CellReader:
+    """The function that reads the property from a cleaned, non-empty text; raises ``WireValueError``.
+
+    Days have the interface's spelling: ``DayColumn`` reads others.
+    """
     read = reader_of(prop)
     if prop.choices:
         return choice_cell(read, prop.choices)
     kind = prop.edm.name
-    if kind == "Edm.Date":
-        return lambda text: read(iso_date(text, day_first))
-    if kind == "Edm.DateTimeOffset":
-        return lambda text: read(iso_datetime(text, day_first))
     if kind == "Edm.Boolean":
         return boolean_cell
     if kind in ("Edm.Int16", "Edm.Int32", "Edm.Int64"):
@@ -135,66 +119,3 @@ def decimal_number(text: str) -> Decimal:
     if found is None:
         raise WireValueError("InvalidNumber", "must be a number.")
     return Decimal(found[1] + found[2].replace(",", ""))
-
-
-def iso_date(text: str, day_first: bool) -> str:
-    """``26/01/1998``, ``26-1-1998``, ``26 Jan 1998`` as ``1998-01-26``; what is a date already stays."""
-    if _ISO_DAY.fullmatch(text):
-        return text
-    midnight = _MIDNIGHT.fullmatch(text)
-    day = midnight[1] if midnight else text
-    found = recognise_day(day, day_first)
-    if found is not None:
-        return found
-    if _SHORT_YEAR.fullmatch(day):
-        raise WireValueError("InvalidDate", "must have a year of four digits.")
-    if _SERIAL.fullmatch(text):
-        raise WireValueError("InvalidDate", serial_date_sentence(text))
-    return text
-
-
-def iso_datetime(text: str, day_first: bool) -> str:
-    """A date, or a date and time, in the interface's spelling; what is one already stays."""
-    if text[:4].isdigit() and text[4:5] == "-":
-        return text
-    found = _TIME.fullmatch(text)
-    if found is None:
-        return iso_date(text, day_first)
-    day = recognise_day(found[1].rstrip(","), day_first)
-    return f"{day} {found[2]:0>5}" if day else text
-
-
-def recognise_day(text: str, day_first: bool) -> str | None:
-    """The day a text writes, in ISO form; ``None`` when its form is none we know."""
-    if found := _PARTS.fullmatch(text):
-        first, second, year = map(int, found.groups())
-        day, month = (first, second) if day_first else (second, first)
-        if month > 12 >= day:
-            order = (
-                "day first, --month-first turns that" if day_first else "month first, as --month-first says"
-            )
-            raise WireValueError("InvalidDate", f"has no month {month}; it is read with the {order}.")
-    elif found := _YEAR_FIRST.fullmatch(text):
-        year, month, day = map(int, found.groups())
-    elif (found := _NAMED.fullmatch(text)) and (month := month_number(found[2])):
-        day, year = int(found[1]), int(found[3])
-    else:
-        return None
-    try:
-        return dt.date(year, month, day).isoformat()
-    except ValueError:
-        raise WireValueError("InvalidDate", "must be a date that exists.") from None
-
-
-def month_number(word: str) -> int:
-    """1 for ``Jan`` and ``January``; 0 for what begins no month."""
-    return next((n for n, name in enumerate(_MONTHS, 1) if name.startswith(word.casefold())), 0)
-
-
-def serial_date_sentence(text: str) -> str:
-    """What a spreadsheet's number for a day means, so that the user can write it."""
-    number = int(text.partition(".")[0])
-    if number < 60:
-        return "must be a date such as 2026-07-01."
-    day = _SERIAL_START + dt.timedelta(days=number)
-    return f"is a spreadsheet's number for a day, {day:%d/%m/%Y} ({day.isoformat()}): write the date itself."

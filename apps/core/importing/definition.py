@@ -73,8 +73,11 @@ class ImportDefinition:
     later_references: ClassVar[Sequence[str]] = ()
     #: Attributes whose rules about days to come do not hold for a file of another database: it has past days.
     future_dates: ClassVar[Sequence[str]] = ()
+    #: Attributes of birthdays: a year of two digits is not one to come.
+    birthdays: ClassVar[Sequence[str]] = ()
     #: Whether files set the archive date: not where archiving has effects that a service must handle.
     sets_archive_date: ClassVar[bool] = True
+    #: What corrects the texts of a column before they are read, by the attribute that it gives.
     cleaners: Mapping[str, Cleaner] = {}
     #: Rules whose findings are shown and keep nothing out, of services that check no warnings.
     warnings: ClassVar[Sequence[Rule]] = ()
@@ -113,7 +116,8 @@ class ImportOptions:
     encoding: str | None = None
     sheet: str | None = None
     header_row: int | None = None
-    day_first: bool = True
+    #: Whether days have the day before the month; ``None``: as each column shows, else as the settings say.
+    day_first: bool | None = None
     updates: bool = True
     ignore_unknown: bool = False
     ignore_warnings: bool = False

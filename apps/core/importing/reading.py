@@ -16,12 +16,13 @@ from apps.core.importing.cells import (
     cleaned_and_restored,
 )
 from apps.core.importing.columns import ImportColumn, Member
-from apps.core.importing.definition import ImportDefinition
+from apps.core.importing.days import DayColumn
+from apps.core.importing.definition import Cleaner, ImportDefinition
 from apps.core.importing.file_declaration import normalised_column
 from apps.core.importing.records import CellIssue, ReadRecord, RecordRows
 from apps.core.importing.references import NamedReference
 from apps.core.importing.report import RowIssue, quoted
-from apps.core.models import normalised
+from apps.core.models import Subscriber, normalised
 from apps.core.table_files.tables import Row, Table
 from apps.odata.declaration.schema import StructuredType
 from apps.odata.declaration.values import WireValueError
@@ -42,13 +43,15 @@ class ColumnReader:
     """
 
     def __init__(
-        self, column: ImportColumn, table: Table, definition: ImportDefinition, day_first: bool = True
+        self, column: ImportColumn, table: Table, definition: ImportDefinition, day_first: bool | None = None
     ) -> None:
         self.column, self.index = column, column.index
         self.clean = cleaned_and_restored if table.has_formula_guards else cleaned
         self.can_have_error_values = table.has_cell_addresses
-        self.cleaner = definition.cleaners.get(column.member.name)
-        self.convert = converter(column.member, day_first)
+        #: The order of its days, if they are days; every cell is observed before one is read.
+        self.days = day_column(column.member, definition, day_first)
+        self.cleaner = self.days.read if self.days is not None else cleaner_of(column.member, definition)
+        self.convert = converter(column.member)
         self.empty = () if column.member.is_list else None
         self.has_issues = False
         # Equal cells are converted once.
@@ -65,7 +68,7 @@ class ColumnReader:
             if self.cleaner is None:
                 return self.convert(text)
             corrected = self.cleaner(text)
-            value = self.convert(corrected.text)
+            value = self.convert(corrected.text) if corrected.text else self.empty
         except WireValueError as error:
             self.has_issues = True
             return CellIssue(error.code, f"{self.column.member.name} {error.sentence}")
@@ -83,15 +86,34 @@ class ColumnReader:
         if member.is_import_reference or normalised_column(member.prop.source_field) is not None:
             return normalised(text)
         value = self.value(text)
-        return text if isinstance(value, CellIssue) else value
+        if not isinstance(value, CellIssue):
+            return value
+        return value.value if value.is_warning else text
 
 
-def converter(member: Member, day_first: bool) -> CellReader:
+def day_column(member: Member, definition: ImportDefinition, day_first: bool | None) -> DayColumn | None:
+    """How the days of a column are read; ``None`` when it has none."""
+    if member.is_reference or member.related is not None or member.is_import_reference:
+        return None
+    if member.prop.edm.name not in ("Edm.Date", "Edm.DateTimeOffset"):
+        return None
+    is_birthday = member.attribute in definition.birthdays
+    return DayColumn(day_first, Subscriber.current().day_first, is_birthday)
+
+
+def cleaner_of(member: Member, definition: ImportDefinition) -> Cleaner | None:
+    """What corrects the texts of a column; one that names a record has its spellings instead."""
+    if member.navigation is not None or member.record_name is not None:
+        return None
+    return definition.cleaners.get(member.attribute)
+
+
+def converter(member: Member) -> CellReader:
     """What converts the cleaned text of a cell: to a value, a key, or a tuple of keys or names."""
     if member.related is not None:
         return member.related.convert
     is_name = member.record_name is not None
-    convert: CellReader = str if is_name else cell_reader(member.prop, day_first)
+    convert: CellReader = str if is_name else cell_reader(member.prop)
     if member.is_list:
         separator = LIST_SEPARATOR.strip()
         return lambda text: tuple(convert(part.strip()) for part in text.split(separator) if part.strip())
@@ -107,7 +129,7 @@ class RowReader:
         columns: Sequence[ImportColumn],
         table: Table,
         definition: ImportDefinition,
-        day_first: bool = True,
+        day_first: bool | None = None,
         past_dates: Sequence[str] = (),
     ) -> None:
         #: Attributes that count as not given, so that no rule about days to come rejects them.

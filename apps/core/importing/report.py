@@ -34,7 +34,8 @@ ShowIssue = Callable[[RowIssue, str], None]
 class ImportCounts:
     """How many records were new, changed and so on, and how many ``rows`` of the file they were.
 
-    ``unconfirmed`` are those of the rejected that only warnings keep out.
+    ``unconfirmed`` are those of the rejected that only warnings keep out. ``left_out`` are rows that are no
+    records, such as sums below a table.
     """
 
     new: int = 0
@@ -43,6 +44,7 @@ class ImportCounts:
     rejected: int = 0
     with_warnings: int = 0
     unconfirmed: int = 0
+    left_out: int = 0
     rows: int = 0
 
     @property
@@ -69,6 +71,12 @@ class ImportReport:
         """Show the warnings of a record that goes in."""
         self.counts.with_warnings += bool(issues)
         for issue in in_column_order(issues):
+            self.show(issue, self.line(issue))
+
+    def leave_out(self, issues: Sequence[RowIssue]) -> None:
+        """Show why rows are left out, each of which is no record."""
+        self.counts.left_out += len(issues)
+        for issue in issues:
             self.show(issue, self.line(issue))
 
     def reject(

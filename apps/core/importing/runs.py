@@ -15,6 +15,7 @@ from apps.core.importing.batches import BatchImporter
 from apps.core.importing.columns import ImportColumn, item_list_of, recognise_columns
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
+from apps.core.importing.first_pass import day_notices, look_through
 from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, ShowIssue
 from apps.core.models import Subscriber
@@ -151,14 +152,16 @@ def import_author() -> history.Author:
 
 def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -> None:
     """Import every row; rows that name a later row of the file are tried again at its end."""
-    # Counted first: nothing of a file that breaks off in the middle is saved.
-    total = sum(1 for _ in table.rows())
+    day_columns = importer.day_columns()
+    first_pass = look_through(table, day_columns)
+    for notice in day_notices(table, day_columns):
+        display.show_notice(notice)
     done, analysed_at = 0, FIRST_ANALYSIS
     postponed: list[RecordRows] = []
-    for records in importer.grouper.batches(table.rows(), BATCH):
+    for records in importer.grouper.batches(first_pass.rows(), BATCH):
         postponed += importer.report_batch(import_batch(importer, records), len(postponed) < MAX_POSTPONED)
         done += sum(len(record.rows) for record in records)
-        display.show_progress(done, total)
+        display.show_progress(done, first_pass.row_count)
         if importer.report.counts.new >= analysed_at:
             analysed_at *= NEXT_ANALYSIS
             importer.analyse()
@@ -172,6 +175,7 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
         for start in range(0, len(records), BATCH):
             batch = records[start : start + BATCH]
             postponed += importer.report_batch(import_batch(importer, batch), may_postpone)
+    importer.report.leave_out(list(first_pass.footer_issues()))
 
 
 def import_batch(importer: BatchImporter, records: Sequence[RecordRows]) -> list[ReadRecord]:

@@ -55,6 +55,12 @@ class Subscriber(TimestampedModel):
         help_text="Times are shown in it, and times given without an offset are read in it.",
     )
     currency = models.CharField(max_length=3, default="AUD")
+    day_first = models.BooleanField(
+        "day before month",
+        default=True,
+        db_default=True,
+        help_text="How 3/4/2026 is read in files where no other value of its column shows it.",
+    )
     email_consent_default = models.CharField(
         "email consent when not given", max_length=12, choices=Consent, default=Consent.YES
     )

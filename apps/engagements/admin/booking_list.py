@@ -1,6 +1,14 @@
 """The agency's list of bookings as a file that the back office imports."""
 
-from apps.core.file_import_kinds import FILE_KINDS, ImportKind, ImportOrder, ImportQuestion, fixed_columns
+from apps.core.file_import_kinds import (
+    DAY_ORDER,
+    FILE_KINDS,
+    ImportKind,
+    ImportOrder,
+    ImportQuestion,
+    fixed_columns,
+    stated_day_first,
+)
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.report import ImportCounts
 from apps.engagements.imports.service_bookings import import_bookings
@@ -9,7 +17,8 @@ from apps.people.models import Contact
 
 
 def import_booking_list(order: ImportOrder) -> ImportCounts:
-    options = ImportOptions(errors=order.errors, dry_run=order.dry_run)
+    day_first = stated_day_first(order.options)
+    options = ImportOptions(errors=order.errors, dry_run=order.dry_run, day_first=day_first)
     report, created = import_bookings(
         order.path, options, order.options["create_participants"], order.display
     )
@@ -26,7 +35,7 @@ FILE_KINDS.append(
         "Booking list of the agency",
         ServiceBooking,
         import_booking_list,
-        options=(ImportQuestion("create_participants", "Create participants"),),
+        options=(ImportQuestion("create_participants", "Create participants"), DAY_ORDER),
         read_columns=fixed_columns,
         other_models=(ClientEngagement, Contact),
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.core.importing.cells import CellReader, cell_reader, cleaned, letters_of
+from apps.core.importing.days import DayColumn
 from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.models import normalised
@@ -36,12 +37,16 @@ MEMBERS_OF_COLUMN = {
 }
 COLUMN_OF_MEMBER = {member: column for column, members in MEMBERS_OF_COLUMN.items() for member in members}
 
+DAYS = ("start_date", "end_date", "last_modified_date")
 MANAGEMENT = {name.casefold(): name for name in ManagementType.values}
 
 
 @dataclass(eq=False)
 class BookingLine:
-    """A row of the file: the values of its columns, its issues, and the records that it is about."""
+    """A row of the file: the values of its columns, its issues, and the records that it is about.
+
+    ``warnings`` are of what would be stored, ``cell_warnings`` of how the cells were read.
+    """
 
     row: Row
     column_indexes: Mapping[str, int]
@@ -60,6 +65,7 @@ class BookingLine:
     accrual_amount: Any = None
     errors: list[RowIssue] = field(default_factory=list)
     warnings: list[RowIssue] = field(default_factory=list)
+    cell_warnings: list[RowIssue] = field(default_factory=list)
     contact: Contact | None = None
     booking: ServiceBooking | None = None
     plan: ClientEngagement | None = None
@@ -69,8 +75,10 @@ class BookingLine:
         self.errors.append(RowIssue(self.row, self.column_indexes.get(column), code, message))
 
     def add_warning(self, column: str, code: str, message: str) -> None:
-        index = self.column_indexes.get(column)
-        self.warnings.append(RowIssue(self.row, index, code, message, is_warning=True))
+        self.warnings.append(self.warning(column, code, message))
+
+    def warning(self, column: str, code: str, message: str) -> RowIssue:
+        return RowIssue(self.row, self.column_indexes.get(column), code, message, is_warning=True)
 
 
 def find_columns(table: Table, display: ImportDisplay) -> Mapping[str, int]:
@@ -94,10 +102,12 @@ def find_columns(table: Table, display: ImportDisplay) -> Mapping[str, int]:
     return column_indexes
 
 
-def read_lines(rows: Iterable[Row], column_indexes: Mapping[str, int]) -> list[BookingLine]:
+def read_lines(
+    rows: Iterable[Row], column_indexes: Mapping[str, int], day_columns: Mapping[int, DayColumn]
+) -> list[BookingLine]:
     """Every row with its values; a cell that cannot be read gets an error."""
     readers = cell_readers()
-    lines = [read_line(row, column_indexes, readers) for row in rows]
+    lines = [read_line(row, column_indexes, readers, day_columns) for row in rows]
     first: dict[str, int] = {}
     for line in lines:
         number = normalised(line.service_booking_id)
@@ -107,7 +117,12 @@ def read_lines(rows: Iterable[Row], column_indexes: Mapping[str, int]) -> list[B
     return lines
 
 
-def read_line(row: Row, column_indexes: Mapping[str, int], readers: Mapping[str, CellReader]) -> BookingLine:
+def read_line(
+    row: Row,
+    column_indexes: Mapping[str, int],
+    readers: Mapping[str, CellReader],
+    day_columns: Mapping[int, DayColumn],
+) -> BookingLine:
     line = BookingLine(row, column_indexes)
     if row.defect is not None:
         line.errors.append(RowIssue(row, None, "InvalidRow", f"The row {row.defect}"))
@@ -119,6 +134,10 @@ def read_line(row: Row, column_indexes: Mapping[str, int], readers: Mapping[str,
                 line.add_error(name, "Required", "It is required.")
             continue
         try:
+            if index in day_columns:
+                day = day_columns[index].read(text)
+                text = day.text
+                line.cell_warnings += [line.warning(name, day.code, day.message)] if day.code else []
             setattr(line, name, readers[name](text))
         except WireValueError as error:
             line.add_error(name, error.code, f"It {error.sentence}")
@@ -144,7 +163,7 @@ def cell_readers() -> Mapping[str, CellReader]:
         "product_category": category_cell,
         "product_category_item": cell_reader(booking.properties["SupportItem"]),
         "status": str,
-        **dict.fromkeys(("start_date", "end_date", "last_modified_date"), date),
+        **dict.fromkeys(DAYS, date),
         **dict.fromkeys(("allocated_amount", "remaining_amount", "accrual_amount"), money),
     }
 

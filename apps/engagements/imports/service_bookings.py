@@ -22,7 +22,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core import history
+from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import ImportOptions
+from apps.core.importing.first_pass import day_notices, look_through
 from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import ImportDisplay, errors_file, import_author
 from apps.core.models import Subscriber, normalised
@@ -31,6 +33,7 @@ from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.imports.service_booking_rows import (
     COLUMN_OF_MEMBER,
+    DAYS,
     BookingLine,
     find_columns,
     read_lines,
@@ -76,10 +79,20 @@ def import_bookings(
     try:
         with history.as_author(import_author()), timezone.override(Subscriber.current().zone):
             portal_import = PortalImport(create_participants)
-            lines = read_lines(table.rows(), column_indexes)
+            default = Subscriber.current().day_first
+            days = {
+                column_indexes[name]: DayColumn(options.day_first, default)
+                for name in DAYS
+                if name in column_indexes
+            }
+            first_pass = look_through(table, days)
+            for notice in day_notices(table, days):
+                display.show_notice(notice)
+            lines = read_lines(first_pass.rows(), column_indexes, days)
             portal_import.check_categories(lines)
             created = portal_import.store(lines, options.dry_run)
             report_lines(lines, report)
+            report.leave_out(list(first_pass.footer_issues()))
     finally:
         report.close()
     return report, created
@@ -91,7 +104,7 @@ def report_lines(lines: Iterable[BookingLine], report: ImportReport) -> None:
             report.reject([line.row], line.errors)
             continue
         if line.is_changed:
-            report.warn(line.warnings)
+            report.warn([*line.cell_warnings, *line.warnings])
         if not line.is_changed:
             report.counts.unchanged += 1
         elif line.booking is None:

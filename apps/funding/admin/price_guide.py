@@ -2,8 +2,17 @@
 
 from django.db import IntegrityError
 
-from apps.core.file_import_kinds import FILE_KINDS, SHEET, ImportKind, ImportOrder, ImportQuestion
+from apps.core.file_import_kinds import (
+    DAY_ORDER,
+    FILE_KINDS,
+    SHEET,
+    ImportKind,
+    ImportOrder,
+    ImportQuestion,
+    stated_day_first,
+)
 from apps.core.importing.report import ImportCounts
+from apps.core.models import Subscriber
 from apps.core.table_files.formats import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
@@ -20,7 +29,7 @@ def import_price_guide(order: ImportOrder) -> ImportCounts:
     chosen, ends_missing = order.options, order.options["end_missing"]
     try:
         table = open_table(order.path, sheet=chosen["sheet"] or None)
-        guide = read_guide(table)
+        guide = read_guide(table, stated_day_first(chosen), Subscriber.current().day_first)
         report = import_guide(guide, price_book_name(chosen["price_book"]), ends_missing, order.dry_run)
     except InvalidGuide as refused:
         for fault in refused.faults:
@@ -39,7 +48,7 @@ FILE_KINDS.append(
         "Price guide of the scheme",
         PriceBook,
         import_price_guide,
-        options=(BOOK, END_MISSING, SHEET),
+        options=(BOOK, END_MISSING, SHEET, DAY_ORDER),
         other_models=(PriceBookEntry, Product),
     )
 )

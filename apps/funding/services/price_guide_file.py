@@ -11,6 +11,8 @@ from typing import Any
 
 from apps.core.importing import cells
 from apps.core.importing.cells import letters_of
+from apps.core.importing.days import DayColumn
+from apps.core.importing.first_pass import look_through
 from apps.core.importing.report import quoted
 from apps.core.models import normalised
 from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
@@ -26,7 +28,6 @@ OPEN_END = dt.date(9999, 12, 31)
 #: More rows than any guide has.
 MAX_ROWS = 100_000
 
-_COMPACT_DAY = re.compile(r"\d{8}", re.ASCII)
 _DASHES = str.maketrans("‐‑‒–—―−", "-------")
 _BLANKS = re.compile(r"\s+")
 
@@ -84,11 +85,9 @@ def normalise_cell(text: str) -> str:
 
 
 def parse_guide_day(text: str) -> dt.date:
-    """``20250701``, or a date as spreadsheets write it."""
-    if _COMPACT_DAY.fullmatch(text):
-        text = f"{text[:4]}-{text[4:6]}-{text[6:]}"
+    """A day in the interface's spelling."""
     try:
-        return dt.date.fromisoformat(cells.iso_date(text, day_first=True))
+        return dt.date.fromisoformat(text)
     except ValueError:
         raise WireValueError("InvalidDate", "must be a date such as 20260701.") from None
 
@@ -263,14 +262,19 @@ def find_layout(table: Table) -> Layout:
 # --- rows -----------------------------------------------------------------------------------------------
 
 
-def read_guide(table: Table) -> Guide:
-    """The guide; ``ImportFileError`` when the file is none, ``InvalidGuide`` with all its faults."""
+def read_guide(table: Table, day_first: bool | None = None, default_day_first: bool = True) -> Guide:
+    """The guide; ``ImportFileError`` when the file is none, ``InvalidGuide`` with all its faults.
+
+    ``day_first`` is what the person says of the days, the other what holds where the columns do not show it.
+    """
     layout = find_layout(table)
-    reader = RowReader(layout)
+    days = {column: DayColumn(day_first, default_day_first) for column in (START, END)}
+    first_pass = look_through(table, {layout.positions[column]: each for column, each in days.items()})
+    if first_pass.row_count > MAX_ROWS:
+        raise ImportFileError(f"The file has more than {MAX_ROWS:,} rows; no price guide has.")
+    reader = RowReader(layout, days)
     items: dict[str, list[GuideRow]] = defaultdict(list)
-    for count, row in enumerate(table.rows(), start=1):
-        if count > MAX_ROWS:
-            raise ImportFileError(f"The file has more than {MAX_ROWS:,} rows; no price guide has.")
+    for row in first_pass.rows():
         guide_row = reader.read(row)
         if guide_row is not None:
             items[str(normalised(guide_row.code))].append(guide_row)
@@ -282,6 +286,7 @@ def read_guide(table: Table) -> Guide:
     if not items:
         raise ImportFileError("The file has a header and no rows.")
     warnings = [f"Column {name} is not read." for name in layout.unknown] + reader.warnings
+    warnings += [f"row {issue.row.number:,}: {issue.message}" for issue in first_pass.footer_issues()]
     return Guide(items, warnings)
 
 
@@ -290,6 +295,7 @@ class RowReader:
     """Reads rows by the layout of their file, and collects their faults and warnings."""
 
     layout: Layout
+    days: Mapping[GuideColumn, DayColumn]
     faults: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -321,6 +327,11 @@ class RowReader:
                 self.add_fault(row, column, "must not be empty.")
             return column.empty
         try:
+            if column in self.days:
+                day = self.days[column].read(text)
+                text = day.text
+                if day.code:
+                    self.warnings.append(f"{self.layout.label(row.number, column)}: {day.message}")
             return column.parse(text)
         except WireValueError as fault:
             self.add_fault(row, column, f"{fault.sentence} It is {quoted(cell)}.")

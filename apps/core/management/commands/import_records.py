@@ -14,7 +14,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.importing.runs import ImportDisplay, import_file
-from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED
+from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
 from apps.core.table_files.tables import ImportFileError
 from apps.odata.declaration import service
 from apps.odata.declaration.schema import EntitySet
@@ -30,7 +30,7 @@ SWITCHES = {
     "--ignore-warnings": "save what has warnings as well, with the warnings (claims, invoices)",
     "--by-name": "for a file of another database: go by numbers, names and codes instead of guids",
 }
-NOT_DAY_FIRST, NO_UPDATES = "03/04/2026 is 4 March, not 3 April", "leave existing records as they are"
+NO_UPDATES = "leave existing records as they are"
 ERRORS_HELP = "where rejected rows are written (FILE.errors.csv in the current folder)"
 MAP_HELP = "what a column gives; without a field the column is left out"
 
@@ -57,7 +57,7 @@ class Command(BaseCommand):
             "--header-row", metavar="ROW", type=int, help="the row of the header, when it is not recognised"
         )
         parser.add_argument("--no-update", dest="updates", action="store_false", help=NO_UPDATES)
-        parser.add_argument("--month-first", dest="day_first", action="store_false", help=NOT_DAY_FIRST)
+        add_day_order(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         with display_of(self) as display:
@@ -101,7 +101,9 @@ def summary(report: ImportReport, options: ImportOptions) -> str:
         f"{counts.unchanged:,} unchanged, {counts.rejected:,} rejected"
     )
     noun = "record" if report.has_items else "row"
-    text += f"; {plural(counts.with_warnings, noun)} with warnings." if counts.with_warnings else "."
+    text += f"; {plural(counts.with_warnings, noun)} with warnings" if counts.with_warnings else ""
+    text += f"; {plural(counts.left_out, 'row')} below the table left out" if counts.left_out else ""
+    text += "."
     if counts.unconfirmed:
         text += f" Only warnings keep {counts.unconfirmed:,} of them out; --ignore-warnings stores those."
     if counts.rejected and report.errors is not None:

@@ -7,7 +7,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from apps.core.importing.definition import ImportOptions
-from apps.core.management.arguments import SOME_REFUSED
+from apps.core.management.arguments import SOME_REFUSED, add_day_order
 from apps.core.management.commands.import_records import ERRORS_HELP, display_of, summary
 from apps.engagements.imports.service_bookings import import_bookings
 
@@ -29,9 +29,12 @@ class Command(BaseCommand):
             action="store_true",
             help="create contacts for participants whose scheme number no contact has",
         )
+        add_day_order(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        import_options = ImportOptions(errors=options["errors"], dry_run=options["dry_run"])
+        import_options = ImportOptions(
+            errors=options["errors"], dry_run=options["dry_run"], day_first=options["day_first"]
+        )
         with display_of(self) as display:
             report, created = import_bookings(
                 options["file"], import_options, options["create_participants"], display

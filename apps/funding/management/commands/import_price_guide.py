@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import IntegrityError
 from django.utils import timezone
 
-from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED
+from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
 from apps.core.models import Subscriber
 from apps.core.table_files.formats import format_of, open_table
 from apps.core.table_files.tables import ImportFileError
@@ -42,6 +42,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--sheet", help="of a workbook, when it is not the first")
         parser.add_argument("--encoding", help="of a text file, when it is not recognised: mac-roman")
+        add_day_order(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -77,7 +78,7 @@ class Command(BaseCommand):
         table = open_table(path, options["encoding"], options["sheet"])
         for notice in table.notices():
             self.stderr.write(notice)
-        return read_guide(table)
+        return read_guide(table, options["day_first"], Subscriber.current().day_first)
 
 
 def price_book_name(text: str) -> str:
