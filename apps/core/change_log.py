@@ -47,7 +47,8 @@ class SerialLog:
         until: Moment,
         record_types: Collection[str],
         after: Cursor | None,
-        limit: int,
+        limit: int | None,
+        last: Cursor | None = None,
     ) -> list[LogEntry]:
         database, _, newest, fingerprint = since
         if database != until[0] or fingerprint != entry_hash(newest):
@@ -55,7 +56,7 @@ class SerialLog:
                 "The database is no longer the one this was read from (restored, moved or failed over): read "
                 "the entity set again with Prefer: odata.track-changes."
             )
-        rows = self.rows_between(since, until, after).filter(record_type__in=record_types)
+        rows = self.rows_between(since, until, after, last).filter(record_type__in=record_types)
         rows = rows.exclude(kind=Change.Kind.EXPORTED)
         columns = ("transaction", "id", "record_type", "record_key", "differences", "kind")
         return [
@@ -72,9 +73,11 @@ class SerialLog:
     def read_snapshot(self) -> tuple[str, str]:
         return "", ""
 
-    def rows_between(self, since: Moment, until: Moment, after: Cursor | None) -> QuerySet[Change]:
-        start = after[1] if after else since[2]
-        return Change.objects.filter(id__gt=start, id__lte=until[2]).order_by("id")
+    def rows_between(
+        self, since: Moment, until: Moment, after: Cursor | None, last: Cursor | None
+    ) -> QuerySet[Change]:
+        start, end = after[1] if after else since[2], last[1] if last else until[2]
+        return Change.objects.filter(id__gt=start, id__lte=end).order_by("id")
 
 
 class SnapshotLog(SerialLog):
@@ -89,16 +92,19 @@ class SnapshotLog(SerialLog):
             snapshot = f"{oldest}:{oldest}:"
         return snapshot, hashlib.blake2b(database.encode(), digest_size=8).hexdigest()
 
-    def rows_between(self, since: Moment, until: Moment, after: Cursor | None) -> QuerySet[Change]:
+    def rows_between(
+        self, since: Moment, until: Moment, after: Cursor | None, last: Cursor | None
+    ) -> QuerySet[Change]:
         oldest, following, in_progress = split_snapshot(since[1])
         # Entries of a restored database have numbers of another server: those to come are left out.
         numbers: Any = {"transaction__gte": oldest, "transaction__lt": split_snapshot(until[1])[1]}
         unseen = Q(transaction__gte=following) | Q(transaction__in=in_progress)
         rows = Change.objects.filter(unseen, **numbers).order_by("transaction", "id")
-        if after is None:
-            return rows
-        place = (Constant(ValueKind.INTEGER, number) for number in after)
-        return rows.filter(compare_rows(">", 2)(F("transaction"), F("id"), *place))
+        for comparison, cursor in ((">", after), ("<=", last)):
+            if cursor is not None:
+                place = (Constant(ValueKind.INTEGER, number) for number in cursor)
+                rows = rows.filter(compare_rows(comparison, 2)(F("transaction"), F("id"), *place))
+        return rows
 
 
 def split_snapshot(text: str) -> tuple[int, int, list[int]]:

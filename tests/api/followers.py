@@ -1,22 +1,31 @@
 """A program that copies an entity set once and follows its changes from then on."""
 
+from itertools import cycle
+
 from tests.api.caller import ok
 
 TRACK_CHANGES = "odata.track-changes"
 
 
 class Follower:
-    """A copy of what a query answers, by key; ``link`` is its delta link, ``entries`` counts what came."""
+    """A copy of what a query answers, by key; ``link`` is its delta link, ``entries`` counts what came.
 
-    def __init__(self, api, path, query=None, page_size=300, **headers):
+    ``page_sizes`` are asked for in turns, one a page.
+    """
+
+    def __init__(self, api, path, query=None, page_sizes=(300,), **headers):
         self.api, self.path, self.query = api, path, query
-        self.headers = {"Prefer": f"{TRACK_CHANGES}, maxpagesize={page_size}", **headers}
+        self.page_sizes, self.other_headers = cycle(page_sizes), headers
         self.copy, self.removed, self.entries = {}, [], 0
-        self.link = self.apply(ok(api.get(path, query, **self.headers)))
+        self.link = self.apply(ok(api.get(path, query, **self.headers())))
+
+    def headers(self):
+        """Of the next request."""
+        return {"Prefer": f"{TRACK_CHANGES}, maxpagesize={next(self.page_sizes)}", **self.other_headers}
 
     def sync(self):
         """Follow the delta link; how many entries came."""
-        answer = ok(self.api.follow(self.link, **self.headers))
+        answer = ok(self.api.follow(self.link, **self.headers()))
         before = self.entries
         self.link = self.apply(answer)
         return self.entries - before
@@ -30,7 +39,7 @@ class Follower:
             if "@odata.nextLink" not in answer:
                 return answer["@odata.deltaLink"]
             assert "@odata.deltaLink" not in answer
-            answer = ok(self.api.follow(answer["@odata.nextLink"], **self.headers))
+            answer = ok(self.api.follow(answer["@odata.nextLink"], **self.headers()))
 
     def apply_entry(self, entry):
         address = entry.get("id") if "reason" in entry else entry.get("@odata.id")

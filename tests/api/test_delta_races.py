@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from apps.people.models import Client
 from tests.api.caller import Caller
 from tests.api.followers import Follower
+from tests.api.random_writes import follow_random_writes
 from tests.people.builders import a_client
 from tests.races import call_at_once
 
@@ -36,7 +37,7 @@ def write(seed):
 def test_a_reader_misses_no_transaction_whatever_the_order_of_commits(api):
     for seed in range(WRITERS):
         a_client(BusinessName=f"Client of {seed}")
-    follower = Follower(Caller(api.authorization), "client", page_size=5)
+    follower = Follower(Caller(api.authorization), "client", page_sizes=[5, 1, 300])
     done = []
 
     def follow():
@@ -52,6 +53,10 @@ def test_a_reader_misses_no_transaction_whatever_the_order_of_commits(api):
     assert follower.copy == follower.fresh()
     assert len(follower.copy) == WRITERS * (TRANSACTIONS + 1)
     assert follower.sync() == 0
+
+
+def test_a_copy_that_follows_random_transactions_equals_the_service_at_every_step(db):
+    follow_random_writes(random.Random(7))
 
 
 def test_changes_of_a_transaction_that_was_open_come_once_it_is_committed(api):
@@ -87,8 +92,8 @@ def test_the_index_serves_a_delta(api, statements):
     a_client()
     (sql,) = [text for text in statements(follower.sync) if '"differences"' in text]
     with connection.cursor() as cursor:
-        cursor.execute("SET enable_seqscan = off")
+        cursor.execute("SET enable_seqscan = off; SET enable_sort = off")  # of a small table it reads all
         cursor.execute(f"EXPLAIN {sql}")
         plan = "\n".join(line for (line,) in cursor.fetchall())
-        cursor.execute("RESET enable_seqscan")
+        cursor.execute("RESET enable_seqscan; RESET enable_sort")
     assert "core_change_by_transaction" in plan

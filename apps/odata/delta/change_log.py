@@ -40,9 +40,11 @@ class ChangeLog(Protocol):
         until: Moment,
         record_types: Collection[str],
         after: Cursor | None,
-        limit: int,
+        limit: int | None,
+        last: Cursor | None = None,
     ) -> list[LogEntry]:
-        """The first entries between two moments, behind ``after``; those of one record in their order.
+        """The first entries between two moments, behind ``after`` and up to ``last``; those of one record in
+        their order.
 
         An entry that is committed after ``until`` may be among them. ``Gone`` when the log does not reach
         back to ``since``, or is another database's.

@@ -41,18 +41,24 @@ class DeltaReader:
         self.select_list = f"{current.select_list}/$delta"
 
     def page(self, size: int) -> DeltaPage:
-        """The records of at most ``size`` entries, at most ``size`` of them."""
+        """The records of at most ``size`` entries, at most ``size`` of them.
+
+        Entries that an earlier page has begun to show are read again, all of them and no others.
+        """
         log, token = get_change_log(), self.token
         assert token.since is not None
         until = token.until or log.moment()
         types = {self.model._meta.label_lower, *(each.record_type for each in self.dependencies)}
-        entries = log.entries(token.since, until, types, token.after, size)
+        limit = size if token.last is None else None
+        entries = log.entries(token.since, until, types, token.after, limit, token.last)
         keys = self.keys_of(entries, size)
         following: DeltaToken | None = None
         if len(keys) > size:
-            following = replace(token, until=until, key=str(keys[size - 1]))
-        elif len(entries) == size:
-            following = replace(token, until=until, after=entries[-1].cursor, key=None)
+            last = token.last or entries[-1].cursor
+            following = replace(token, until=until, key=str(keys[size - 1]), last=last)
+        elif token.last is not None or len(entries) == size:
+            last = token.last or entries[-1].cursor
+            following = replace(token, until=until, after=last, key=None, last=None)
         found = self.current.read(keys[:size])
         missing = [key for key in keys[:size] if key not in found]
         existing = set(self.rows_of(missing).values_list("pk", flat=True)) if missing else set()

@@ -16,7 +16,8 @@ class DeltaToken:
 
     ``query`` is the digest of the query. ``since`` is the moment of the last read, ``None`` while the first
     one goes on; ``until`` the moment at which the pages of this read began. ``after`` is the entry of the
-    log before the page, ``key`` the last key that was shown of the entries behind it.
+    log before the page. ``key`` is the last key that was shown of the entries behind it up to ``last``: the
+    next page goes on among these, whatever its size is.
     """
 
     query: str
@@ -24,6 +25,7 @@ class DeltaToken:
     until: Moment | None = None
     after: Cursor | None = None
     key: str | None = None
+    last: Cursor | None = None
 
     def sign(self) -> str:
         return deltatoken_signer().sign_object(list(astuple(self)), compress=True)
