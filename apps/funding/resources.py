@@ -225,7 +225,7 @@ class InvoiceResource(UnrestrictedResource):
         Key("InvoiceGuid"),
         Optional("InvoiceNumber", description="Assigned when left out."),
         ReadOnly("ExternalInvoiceNumber"),
-        Required("InvoiceClaimType", aliases=("InvoiceClaimTypeId",)),
+        Required("InvoiceClaimType", body_name="InvoiceClaimTypeId"),
         *SERVICE_DATES,
         ReadOnly("PaymentDate"),
         ReadOnly("Total"),
@@ -234,7 +234,7 @@ class InvoiceResource(UnrestrictedResource):
         Optional("RecurringEndDate", description="Only when IsRecurring is true."),
         Optional(
             "RecurringFrequency",
-            aliases=("RecurringFrequencyId",),
+            body_name="RecurringFrequencyId",
             description="Required when IsRecurring is true, and only then.",
         ),
         ReadOnly("Resubmitted"),

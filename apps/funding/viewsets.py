@@ -26,7 +26,7 @@ class ProviderInvoiceViewSet(ODataViewSet):
         self.refuse_plain_filters()
         body = self.parse_body(request)
         guid = self.read_key(key)
-        apply_action(guid, body, self.get_queryset(), self.check_if_match, self.entity_set.name)
+        apply_action(guid, body, self.get_queryset(), self.check_preconditions, self.entity_set.name)
         return self.respond_updated(request, guid)
 
 

@@ -173,13 +173,14 @@ def check_names(type_: StructuredType) -> Iterator[Mistake]:
     """Names and aliases are identifiers that differ by more than their case."""
     spellings: defaultdict[str, list[str]] = defaultdict(list)
     for member in type_.declaration.fields:
-        for name in (member.name, *(member.aliases if isinstance(member, Property) else ())):
+        others = (member.body_name, *member.aliases) if isinstance(member, Property) else ()
+        for name in filter(None, (member.name, *others)):
             spellings[name.lower()].append(name)
             if not IDENTIFIER.fullmatch(name):
                 yield "odata.E013", f"{type_.name}.{name} is not an OData identifier"
-    for name, *others in spellings.values():
-        if others:
-            yield "odata.E014", f"{type_.name} has both {name} and {others[0]}"
+    for name, *similar in spellings.values():
+        if similar:
+            yield "odata.E014", f"{type_.name} has both {name} and {similar[0]}"
 
 
 def check_reserved(type_: StructuredType) -> Iterator[Mistake]:

@@ -81,7 +81,7 @@ def test_every_member_is_stored_as_it_is_given(api):
 def test_required_members_are_reported_all_at_once(api):
     found = faults(api.post("invoice", {"value": [{"DueDate": None}]}, IGNORED))
     names = (
-        "InvoiceClaimType",
+        "InvoiceClaimTypeId",
         "StartDate",
         "EndDate",
         "IsRecurring",
@@ -133,7 +133,7 @@ def test_a_missing_member_is_named_beside_an_alias_of_another(api):
 
 
 def test_both_names_of_an_enumeration_together_are_refused(api):
-    assert refusals(api, InvoiceClaimTypeId=40200) == [("Duplicate", "value[0]/InvoiceClaimTypeId")]
+    assert refusals(api, InvoiceClaimTypeId=40200) == [("Duplicate", "value[0]/InvoiceClaimType")]
 
 
 # --- recurring ------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def test_both_names_of_an_enumeration_together_are_refused(api):
 def test_a_recurring_invoice_says_when_and_how_often(api):
     assert refusals(api, IsRecurring=True) == [
         ("Required", "value[0]/RecurringStartDate"),
-        ("Required", "value[0]/RecurringFrequency"),
+        ("Required", "value[0]/RecurringFrequencyId"),
     ]
     assert posted(api, **RECURRING)["RecurringEndDate"] is None
 
@@ -152,12 +152,12 @@ def test_a_recurring_invoice_says_when_and_how_often(api):
     [
         ("RecurringStartDate", "2025-08-01"),
         ("RecurringEndDate", "2025-08-01"),
-        ("RecurringFrequency", "Daily"),
+        ("RecurringFrequencyId", "Daily"),
     ],
 )
 def test_only_a_recurring_invoice_says_when(api, name, value):
     assert refusals(api, **{name: value}) == [("NotAllowed", f"value[0]/{name}")]
-    assert posted(api, **{name: None})[name] is None
+    assert posted(api, **{name: None})[name.removesuffix("Id")] is None
 
 
 def test_it_does_not_end_to_recur_before_it_begins(api):

@@ -9,8 +9,9 @@ from apps.core.models import Change
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Claim, ClaimLine, PriceBook
 from apps.odata import clock
-from apps.odata.declaration.resource import V2_1
+from apps.odata.declaration.resource import V2_1, BodyKind
 from apps.odata.declaration.service import get_service
+from apps.odata.write.bodies import record_reader
 from tests.api.batches import Request, get, send_json
 from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.engagements.builders import a_category_budget
@@ -173,6 +174,56 @@ def test_a_patch_of_an_object_changes_its_members_and_null_clears_it(later, reco
     assert ok(later.patch(f"staff({records.whole['Staff']})", {"Teams": []}))["Teams"] == []
 
 
+#: Members whose null means: as if left out. Numbers stay, others have defaults of their own.
+FILLED_IN = {"ClaimNumber", "InvoiceNumber", "Outcome", "OutcomeDate"} | {
+    "ContactGuid",
+    "ProviderGuid",
+    "ProviderInvoiceReference",
+    "SendPaymentTo",
+}
+
+
+@those_with("PATCH")
+def test_null_clears_a_member_gives_it_its_default_or_is_refused(later, address_of, name):
+    address = address_of(name)
+    type_ = next(each for each in CHANGEABLE if each.name == name).type
+    reader = record_reader(type_, BodyKind.PARTIAL)
+    attributes = {prop.name: prop.attribute for prop in type_.writable_properties}
+    kept = []
+    for member in sorted(reader.by_name.keys() - FILLED_IN):
+        if not read(later, address).get(member):
+            continue
+        answer = later.patch(address, {member: None}, IGNORED if name in ("Claim", "Invoice") else None)
+        if answer.status_code == 200:
+            shown = ok(answer)[member]
+            if shown and shown != reader.defaults().get(attributes.get(member)):
+                kept.append(member)
+        else:
+            refused(answer, 400, "ValidationFailed")
+    assert kept == []
+
+
+def test_an_opportunity_keeps_an_owner_and_a_stage(later, records):
+    opportunity = f"opportunity({records.whole['Opportunity']})"
+    before = read(later, opportunity)
+    for member in ("OpportunityOwner", "Stage"):
+        (fault,) = refused(later.patch(opportunity, {member: None}), 400, "ValidationFailed")["details"]
+        assert (fault["code"], fault["target"]) == ("Required", member)
+    assert read(later, opportunity) == before
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_a_template_fills_new_opportunities_only(later, records, method):
+    opportunity = f"opportunity({records.whole['Opportunity']})"
+    before = read(later, opportunity)
+    for guid in (str(records.whole["OpportunityTemplate"]), "00000000-0000-7000-8000-000000000000", "none"):
+        body = before | {"TemplateGuid": guid}
+        (fault,) = refused(later.call(method, opportunity, None, body), 400, "ValidationFailed")["details"]
+        assert (fault["code"], fault["target"]) == ("NotAllowed", "TemplateGuid")
+        assert "leave it out, and give the values instead" in fault["message"]
+    assert ok(later.call(method, opportunity, None, before | {"TemplateGuid": None})) == before
+
+
 def test_the_lines_of_a_bill_are_those_of_the_body_by_their_keys(later, api, address_of):
     address = address_of("Invoice")
     (first,) = read(later, address)["LineItems"]
@@ -202,9 +253,15 @@ def test_warnings_are_told_before_a_change_as_before_a_claim(later, address_of):
 def test_a_bill_that_is_approved_is_not_changed(later, address_of):
     address = address_of("Claim")
     Claim.objects.update(funding_status="Approved")
-    (fault,) = refused(later.patch(address, {"DueDate": None}), 400, "ValidationFailed")["details"]
-    assert fault["code"] == "NotAllowed"
-    assert "only what awaits approval or is on hold can be changed" in fault["message"]
+    body = read(later, address)
+    for answer in (later.patch(address, {"DueDate": None}), later.put(address, body, IGNORED)):
+        (fault,) = refused(answer, 409, "Conflict")["details"]
+        assert fault["code"] == "NotAllowed"
+        assert "only what awaits approval or is on hold can be changed" in fault["message"]
+    Claim.objects.update(funding_status="AwaitingStaffApproval", archive_date=clock.now())
+    for answer in (later.patch(address, {"DueDate": None}), later.put(address, body, IGNORED)):
+        (fault,) = refused(answer, 409, "Conflict")["details"]
+        assert fault["code"] == "Archived"
 
 
 def test_what_was_paid_of_a_line_stays_with_it(later, address_of):
@@ -269,6 +326,23 @@ def test_a_change_names_the_state_that_was_read(later, address_of, method):
     assert read(later, address) == before
     tag = later.get(address)["ETag"]
     assert later.call(method, address, IGNORED, body, If_Match=tag).status_code in (200, 204)
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+def test_a_change_that_must_meet_no_record_is_refused(later, address_of, method):
+    address = address_of("Claim")
+    tag, before = later.get(address)["ETag"], read(later, address)
+    for conditions in (
+        {"If_Match": "", "If_None_Match": "*"},
+        {"If_None_Match": "*"},
+        {"If_Match": tag, "If_None_Match": tag},
+    ):
+        refused(later.call(method, address, IGNORED, before, **conditions), 412, "PreconditionFailed")
+    assert read(later, address) == before
+    missing = "claim(00000000-0000-7000-8000-000000000000)"
+    refused(later.call(method, missing, IGNORED, before, If_Match="", If_None_Match="*"), 404, "NotFound")
+    other = {"If_Match": tag, "If_None_Match": 'W/"0"'}
+    assert later.call(method, address, IGNORED, before, **other).status_code in (200, 204)
 
 
 def test_a_put_of_staff_needs_no_condition_in_version_2_0_only(api, later, records):

@@ -204,11 +204,12 @@ def update_issues(draft: Draft, existing: ExistingBill | None) -> Iterator[Issue
         return
     bill: Bill = existing.record
     if bill.is_archived:
-        yield Issue("Archived", "", f"{bill} is archived; restore it before you change it.")
+        message = f"{bill} is archived; restore it before you change it."
+        yield Issue("Archived", "", message, is_state=True)
     elif not bill.is_editable:
         label = existing.record.get_funding_status_display()
         message = f"{bill} is “{label}”; only what awaits approval or is on hold can be changed."
-        yield Issue("NotAllowed", "", message)
+        yield Issue("NotAllowed", "", message, is_state=True)
     given = [line.key for line in draft.get("line_items") or ()]
     known = {line.pk for line in existing.lines}
     for number, key in enumerate(given):

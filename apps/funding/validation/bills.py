@@ -208,7 +208,7 @@ CLAIM_RULES = (
 # --- invoices -------------------------------------------------------------------------------------------
 
 REQUIRED_INVOICE_MEMBERS = {
-    "invoice_claim_type": "InvoiceClaimType",
+    "invoice_claim_type": "InvoiceClaimTypeId",
     "start_date": "StartDate",
     "end_date": "EndDate",
     "is_recurring": "IsRecurring",
@@ -218,7 +218,7 @@ REQUIRED_INVOICE_MEMBERS = {
 }
 REQUIRED_TO_RECUR = {
     "recurring_start_date": "RecurringStartDate",
-    "recurring_frequency": "RecurringFrequency",
+    "recurring_frequency": "RecurringFrequencyId",
 }
 RECURRENCE_MEMBERS = {**REQUIRED_TO_RECUR, "recurring_end_date": "RecurringEndDate"}
 

@@ -48,7 +48,8 @@ class Property:
     """A value of a record: its wire name and its source.
 
     ``source`` is the ORM path from the model (``contact__client``), by default the name in snake case. The
-    value of a foreign key is the key of the related record. ``aliases`` are further names in request bodies.
+    value of a foreign key is the key of the related record. ``body_name`` is its name in request bodies where
+    that is another one, ``aliases`` are further ones; bodies may always use ``name`` as well.
     ``write_only`` properties are never in responses. ``body_source`` is the field that request bodies set
     where responses show another one (a date computed from a date-time). ``rule_columns`` are further columns
     of the related record that validation rules read. ``partner`` is the name of the navigation property from
@@ -58,6 +59,7 @@ class Property:
     name: str
     source: str
     behaviour: Behaviour
+    body_name: str = ""
     aliases: tuple[str, ...] = ()
     write_only: bool = False
     body_source: str = ""

@@ -64,6 +64,12 @@ class StructuralProperty:
     attribute = property(attrgetter("path"))
 
     @cached_property
+    def body_names(self) -> tuple[str, ...]:
+        """The names in request bodies; errors use the first."""
+        first = self.declaration.body_name
+        return tuple(filter(None, (first, self.name, *self.declaration.aliases)))
+
+    @cached_property
     def writable(self) -> bool:
         return self.behaviour in (Behaviour.REQUIRED, Behaviour.OPTIONAL)
 

@@ -423,10 +423,12 @@ class ODataViewSet(GenericViewSet, ODataView):
     def target(self, key: str) -> dispatch.Target:
         """The record that a request changes; in version 2.1 it must say which state it has read."""
         if_match = self.request.META.get("HTTP_IF_MATCH", "").strip()
-        if self.version == V2_1 and not if_match:
+        if_none_match = self.request.META.get("HTTP_IF_NONE_MATCH", "").strip()
+        if self.version == V2_1 and not if_match and if_none_match != "*":
             message = "Send If-Match with the record's ETag, or * for any state of it."
             raise PreconditionRequired(message, target="If-Match")
-        check = self.check_if_match if if_match not in ("", "*") else None
+        is_conditional = if_match not in ("", "*") or if_none_match
+        check = self.check_preconditions if is_conditional else None
         return dispatch.Target(self.entity_set, self.read_key(key), self.get_queryset(), check)
 
     def respond_updated(self, request: Request, record_key: Any) -> HttpResponse:
@@ -443,13 +445,15 @@ class ODataViewSet(GenericViewSet, ODataView):
         self.log_records([record])
         return self.respond(self.rendered(reader, [record], bare=True), headers)
 
-    def check_if_match(self, record: Any) -> None:
-        """Raise ``PreconditionFailed`` when the If-Match header does not name the record as it is now."""
-        if_match = self.request.META.get("HTTP_IF_MATCH", "")
-        if not if_match or self.entity_set.etag_field is None:
-            return
-        if not matches_etag(if_match, make_etag(getattr(record, self.entity_set.etag_field))):
+    def check_preconditions(self, record: Any) -> None:
+        """``PreconditionFailed`` unless If-Match names the record as it is, and If-None-Match does not."""
+        etag_field, headers = self.entity_set.etag_field, self.request.META
+        etag = "" if etag_field is None else make_etag(getattr(record, etag_field))
+        if_match, if_none_match = headers.get("HTTP_IF_MATCH"), headers.get("HTTP_IF_NONE_MATCH")
+        if if_match and etag and not matches_etag(if_match, etag):
             raise PreconditionFailed(RECORD_CHANGED)
+        if if_none_match and matches_etag(if_none_match, etag):
+            raise PreconditionFailed("If-None-Match names the record as it is: it exists.")
 
 
 def no_record(address: str) -> NotFound:

@@ -190,7 +190,7 @@ def body_schema(type_: StructuredType, kind: BodyKind = BodyKind.NEW) -> Json:
     for prop in type_.writable_properties:
         if kind is not BodyKind.NEW and prop.declaration.write_only:
             continue
-        names = (prop.name, *prop.declaration.aliases)
+        names = prop.body_names
         members.update(dict.fromkeys(names, property_schema(prop)))
         if prop.behaviour is Behaviour.REQUIRED and len(names) == 1:
             required.append(prop.name)
@@ -284,9 +284,8 @@ def example_value(prop: StructuralProperty) -> Any:
 
 def example_of(type_: StructuredType) -> Json:
     """The smallest body with all required members."""
-    members = {
-        p.name: example_value(p) for p in type_.writable_properties if p.behaviour is Behaviour.REQUIRED
-    }
+    required = (p for p in type_.writable_properties if p.behaviour is Behaviour.REQUIRED)
+    members = {p.body_names[0]: example_value(p) for p in required}
     for navigation in type_.writable_navigations:
         if not navigation.declaration.required:
             continue

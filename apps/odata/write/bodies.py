@@ -185,7 +185,7 @@ class ValueMember(Member):
     """A single value. ``read`` is called for null and blank values only."""
 
     def __init__(self, prop: StructuralProperty, kind: BodyKind) -> None:
-        super().__init__(prop.attribute, prop.name, *prop.declaration.aliases)
+        super().__init__(prop.attribute, *prop.body_names)
         source = prop.source_field
         self.required = prop.behaviour is Behaviour.REQUIRED
         self.convert = reader_of(prop)
@@ -262,6 +262,8 @@ class ReferenceMember(NestedMember):
         self.key_name, self.model = navigation.type.key.name, navigation.type.model
         self.convert_key = reader_of(navigation.type.key)
         self.holds_null = not navigation.many and navigation.relation.null
+        # What others may give a new record, as a template does, must stay in an existing one.
+        self.required |= self.null_is_default and not navigation.many and not self.holds_null
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
         key = None
@@ -367,11 +369,11 @@ class RecordReader:
         self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
         nested = [nested_member(navigation, kind) for navigation in type_.writable_navigations]
         # What no response shows (a template) is for new records only.
-        values = [
-            ValueMember(prop, kind)
-            for prop in type_.writable_properties
-            if kind is BodyKind.NEW or not prop.declaration.write_only
-        ]
+        of_new = [prop for prop in type_.writable_properties if prop.declaration.write_only]
+        if kind is BodyKind.NEW:
+            of_new = []
+        self.of_new_records = frozenset(name for prop in of_new for name in prop.body_names)
+        values = [ValueMember(prop, kind) for prop in type_.writable_properties if prop not in of_new]
         self.members: list[Member] = [*values, *nested]
         self.by_name = {name: member for member in self.members for name in member.spellings}
         #: In the order declared, in which faults are reported.
@@ -423,6 +425,10 @@ class RecordReader:
                     refuse_other_type(self.type, value, prefix, contents.refuse)
                 value, bound_wrongly = read_annotations(self.links, value, prefix, contents.refuse)
                 names = [*filter(value.__contains__, self.names)]
+            for name in self.of_new_records.intersection(value):
+                if value[name] is not None:
+                    sentence = f"{name} fills new records only: leave it out, and give the values instead."
+                    contents.refuse(name, "NotAllowed", prefix + name, sentence)
             unknown = ((name, value[name]) for name in value.keys() - self.by_name.keys())
             contents.unknown += [
                 (prefix + name, one) for name, one in unknown if isinstance(one, dict | list)
@@ -445,9 +451,7 @@ class RecordReader:
                 try:
                     item = member.convert(item)
                 except WireValueError as error:
-                    contents.refuse(
-                        member.attribute, error.code, prefix + name, f"{member.name} {error.sentence}"
-                    )
+                    contents.refuse(member.attribute, error.code, prefix + name, f"{name} {error.sentence}")
                     continue
                 if item is not None:
                     values[member.attribute] = item

@@ -197,6 +197,8 @@ def run_service(
     details = tuple(detail for _, detail in faults)
     if any(issue.lost_race for _, issue in found):
         raise Conflict("Another writer was first.", details=details)
+    if any(issue.is_state for _, issue in found):
+        raise Conflict("The record stays as it is.", details=details)
     raise InvalidRecords.from_details(details, len({number for number, _ in faults}))
 
 

@@ -27,7 +27,7 @@ class Issue:
     (``("line_items", 1, "quantity")``, ``("teams", 0)``); empty for the whole record. The API spells it in
     wire names, the back office puts it on the form field, an import on the column. ``severity`` is
     ``"error"`` or ``"warning"``. ``lost_race``: the request found nothing wrong at first; another writer
-    was faster.
+    was faster. ``is_state``: the state that the record is in forbids any change like this.
     """
 
     code: str
@@ -35,6 +35,7 @@ class Issue:
     message: str
     severity: str = "error"
     lost_race: bool = False
+    is_state: bool = False
 
 
 class InvalidValue(Exception):
@@ -186,7 +187,7 @@ def raise_if_invalid(drafts: Iterable[Draft], issues: Issues) -> None:
 def wire_members(type_: StructuredType) -> Mapping[str, tuple[str, NavigationProperty | None]]:
     """The wire path of each attribute of drafts, and its member when that is a reference or a list."""
     members: dict[str, tuple[str, NavigationProperty | None]] = {
-        prop.attribute: (prop.name, None) for prop in type_.writable_properties
+        prop.attribute: (prop.body_names[0], None) for prop in type_.writable_properties
     }
     for navigation in type_.writable_navigations:
         if navigation.nesting is Nesting.EMBEDDED:

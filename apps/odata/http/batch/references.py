@@ -171,4 +171,4 @@ def guid_members() -> frozenset[str]:
     properties = [
         prop for type_ in types for prop in type_.properties.values() if prop.edm.name == "Edm.Guid"
     ]
-    return frozenset(name for prop in properties for name in (prop.name, *prop.declaration.aliases))
+    return frozenset(name for prop in properties for name in prop.body_names)
