@@ -16,7 +16,13 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminS
 from apps.access.callers import SecretDraft, join_scopes, offered_scopes, split_scope
 from apps.access.models import AccessToken, ApiApplication, Webhook, WebhookMessage
 from apps.access.services import create_applications, renew_secret, revoke_applications
-from apps.access.webhooks import create_webhooks, renew_webhook_secret, send_again, update_webhooks
+from apps.access.webhooks import (
+    create_webhooks,
+    renew_webhook_secret,
+    send_again,
+    sent_records,
+    update_webhooks,
+)
 from apps.core.admin_base import RecordAdmin, RecordForm
 from apps.core.admin_base.pages import PageAdmin, ReadOnlyAdmin
 from apps.odata.declaration.service import get_service
@@ -230,6 +236,12 @@ class WebhookMessageAdmin(ReadOnlyAdmin):
     readonly_fields = fields
     actions = ("send_again_selected",)
     has_change_permission = PageAdmin.has_change_permission
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+    ) -> HttpResponse:
+        shown = {"shown_records": sent_records(context["original"])}
+        return super().render_change_form(request, {**context, **shown}, *args, **options)
 
     @display(
         description="State",

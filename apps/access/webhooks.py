@@ -24,7 +24,7 @@ from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, post
 from apps.core import history, saving
 from apps.core.models import Subscriber
-from apps.core.read_log import READ_LOG
+from apps.core.read_log import READ_LOG, ShownRecords
 from apps.core.services import Checks, update_records
 from apps.odata import clock
 from apps.odata.declaration.schema import EntitySet
@@ -212,6 +212,16 @@ def changes_of(webhook: Webhook, entity_set: EntitySet, page: DeltaPage) -> Iter
 
 def change_of(entity_set: EntitySet, key: Any, change: str) -> dict[str, Any]:
     return {"change": change, "key": str(key), "address": f"/api/{entity_set.name}({key})"}
+
+
+def sent_records(message: WebhookMessage) -> ShownRecords:
+    """The records that a message holds or names."""
+    data = json.loads(message.body)["data"]
+    entity_set = entity_set_named(data["entitySet"])
+    if entity_set is None:
+        return {}
+    model = entity_set.model
+    return {model: [model._meta.pk.to_python(change["key"]) for change in data["changes"]]}
 
 
 def message_body(webhook: Webhook, event: str, changes: Sequence[dict[str, Any]]) -> str:

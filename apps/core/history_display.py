@@ -166,10 +166,20 @@ def date_text(column: models.Field[Any, Any], value: Any) -> str:
 
 
 def load_names(changes: Sequence[Change]) -> Names:
-    """The names of all records that the changes refer to."""
-    keys: dict[type[models.Model], set[str]] = defaultdict(set)
-    staff = get_user_model()
-    keys[staff] = {str(change.staff_id) for change in changes if change.staff_id}
+    """The names of all records that the changes refer to, and of their authors."""
+    keys = referred_texts(changes)
+    keys[get_user_model()].update(str(change.staff_id) for change in changes if change.staff_id)
+    return {model: names_of(model, some) for model, some in keys.items()}
+
+
+def referred_keys(changes: Iterable[Change]) -> dict[type[models.Model], set[Any]]:
+    """The keys of the records that the changes refer to, by model."""
+    texts = referred_texts(changes)
+    return {model: {key_from_text(model, text) for text in some} - {None} for model, some in texts.items()}
+
+
+def referred_texts(changes: Iterable[Change]) -> defaultdict[type[models.Model], set[str]]:
+    keys: defaultdict[type[models.Model], set[str]] = defaultdict(set)
     for change in changes:
         model = model_of(change.record_type)
         if model is None:
@@ -179,7 +189,7 @@ def load_names(changes: Sequence[Change]) -> Names:
             found = column_of(model, column)
             if found is not None and found.many_to_one:
                 keys[found.related_model].update(str(each) for each in sides if each is not None)
-    return {model: names_of(model, some) for model, some in keys.items()}
+    return keys
 
 
 def names_of(model: type[models.Model], texts: Iterable[str]) -> dict[str, str]:

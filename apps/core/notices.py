@@ -7,16 +7,18 @@ from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
+from django.apps import apps
 from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import Model
-from django.urls import NoReverseMatch, get_script_prefix, reverse
+from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 from django_tasks import task
 
 from apps.core import history
-from apps.core.history_display import names_of
+from apps.core.history_display import key_from_text, names_of
 from apps.core.models import Change, Notice, NoticePreference, Subscriber
+from apps.core.read_log import READ_LOG, ShownRecords, log_shown
 from apps.core.task_queue import task_author
 from apps.odata import clock
 
@@ -62,6 +64,18 @@ def delete_notices(model: type[Model], keys: Iterable[Any]) -> None:
             Notice.objects.filter(url__endswith=reverse(page, args=[key])).delete()
 
 
+def noticed_records(notices: Iterable[Notice]) -> ShownRecords:
+    """The records that notices lead to, whose names are in their texts."""
+    found: defaultdict[type[Model], set[Any]] = defaultdict(set)
+    for notice in notices:
+        with suppress(Resolver404, LookupError, ValueError):
+            page = resolve(get_script_prefix().rstrip("/") + without_prefix(notice.url))
+            app, name, _ = str(page.url_name).split("_", 2)
+            model = apps.get_model(app, name)
+            found[model].add(key_from_text(model, page.kwargs["object_id"]))
+    return found
+
+
 @task()
 def mail_notice(key: int) -> None:
     """Mail a notice to its person, whose login may be closed meanwhile."""
@@ -73,6 +87,9 @@ def mail_notice(key: int) -> None:
         lines.append(settings.SITE_ADDRESS.rstrip("/") + notice.url)
     subject = " ".join(f"{Subscriber.current().name}: {notice.text}".split())
     send_mail(subject, "\n\n".join(lines), None, [notice.staff.primary_email])
+    with task_author(history.Author(Change.Channel.BACK_OFFICE, notice.staff_id)):
+        log_shown("History", noticed_records([notice]), "mail")
+    READ_LOG.write()  # the thread that writes it is the server's
 
 
 # --- what was assigned ----------------------------------------------------------------------------------

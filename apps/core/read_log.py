@@ -6,13 +6,16 @@ database and does not fail with the log. A worker that is killed loses those of 
 
 import logging
 import re
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from threading import Event, Thread
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.apps import apps
+from django.contrib import admin
+from django.core.exceptions import ValidationError
 from django.db import DatabaseError, close_old_connections, models
 from django.http import HttpRequest, HttpResponse
 
@@ -88,6 +91,16 @@ class ReadLog:
             kind = "List" if is_list else "Record"
             keys = rendered_keys(entity_set, records, has_others)
             self.add(entity_set.model, kind, len(records), keys, without_values(query))
+
+    def log_count(self, entity_set: EntitySet, count: int, query: Query, key: Any = None) -> None:
+        # How many records there are says nothing about anybody; how many match a condition may.
+        if is_logged(entity_set.model) and (query or key is not None):
+            keys = b"" if key is None else key_bytes(key)
+            self.add(entity_set.model, "Count", count, keys, without_values(query))
+
+    def log_refusal(self, entity_set: EntitySet, codes: Sequence[str]) -> None:
+        if is_logged(entity_set.model):
+            self.add(entity_set.model, "Refusal", 0, b"", ",".join(dict.fromkeys(codes)))
 
     def log_key(self, entity_set: EntitySet, key: Any, query: Query) -> None:
         if is_logged(entity_set.model):
@@ -214,23 +227,67 @@ def without_values(query: Query) -> str:
 # --- other reads ----------------------------------------------------------------------------------------
 
 
+#: Keys of records by their model.
+ShownRecords = Mapping[type[models.Model], Collection[Any]]
+
+
 def log_page(request: HttpRequest, response: HttpResponse) -> None:
     """Log the record or the list that a page of the back office shows.
 
-    A page of our own with a list names its ``listed_keys``.
+    What a page shows besides, or a page of our own, is in its context as ``shown_records``
+    (``ShownRecords``). The ``named_records`` of an admin class tell whose records its own are about.
     """
     context: dict[str, Any] | None = getattr(response, "context_data", None)
     if not context or response.status_code != 200:
         return
     query = "&".join(f"{name}=?" for name in request.GET)
-    record, change_list, keys = context.get("original"), context.get("cl"), context.get("listed_keys")
-    if isinstance(record, models.Model) and is_logged(record):
-        READ_LOG.add(type(record), "Record", 1, key_bytes(record.pk), query)
-    elif change_list is not None and is_logged(change_list.model):
-        keys = [row.pk for row in change_list.result_list]
-        READ_LOG.add(change_list.model, "List", len(keys), join_keys(keys), query)
-    elif keys and is_logged(context["opts"].model):
-        READ_LOG.add(context["opts"].model, "List", len(keys), join_keys(keys), query)
+    record, change_list = context.get("original", context.get("object")), context.get("cl")
+    if isinstance(record, models.Model):
+        if is_logged(record):
+            READ_LOG.add(type(record), "Record", 1, key_bytes(record.pk), query)
+        elif (named := named_records(type(record))) is not None:
+            log_shown("History", named([record]), query)
+    elif change_list is not None:
+        if is_logged(change_list.model):
+            keys = [row.pk for row in change_list.result_list]
+            READ_LOG.add(change_list.model, "List", len(keys), join_keys(keys), query)
+        elif (named := named_records(change_list.model)) is not None:
+            log_shown("History", named(change_list.result_list), query)
+    elif "adminform" in context:
+        log_shown("Record", chosen_records(context["adminform"].form), query)
+    log_shown("List", context.get("shown_records", {}), query)
+
+
+def named_records(model: Any) -> Callable[[Sequence[Any]], ShownRecords] | None:
+    """What tells whose records some entries of a log, notices or messages are about."""
+    return getattr(admin.site.get_model_admin(model), "named_records", None)
+
+
+def chosen_records(form: Any) -> ShownRecords:
+    """The records that the form of a new one shows as chosen: the address may name any."""
+    chosen: dict[Any, set[Any]] = defaultdict(set)
+    for field in form:
+        model: Any = getattr(getattr(field.field, "queryset", None), "model", None)
+        for value in field.value() if isinstance(field.value(), list) else [field.value()]:
+            with suppress(ValidationError, TypeError, ValueError):
+                if is_logged(model) and value not in (None, ""):
+                    chosen[model].add(model._meta.pk.to_python(getattr(value, "pk", value)))
+    return chosen
+
+
+def log_shown(kind: str, records: ShownRecords, query: str = "") -> None:
+    """Log records of several models that are shown together."""
+    for model, keys in records.items():
+        if keys and is_logged(model):
+            READ_LOG.add(model, kind, len(keys), join_keys(list(keys)), query)
+
+
+def log_search(found: ShownRecords, query: str) -> None:
+    """Log what a search suggests; one that finds nothing has an answer as well."""
+    logged = {model: keys for model, keys in found.items() if is_logged(model)}
+    log_shown("Search", logged, query)
+    if logged and not any(logged.values()):
+        READ_LOG.add(next(iter(logged)), "Search", 0, b"", query)
 
 
 def log_export(rows: models.QuerySet[Any], query: str = "") -> None:

@@ -24,7 +24,7 @@ from apps.core.admin_base.searching import search_words
 from apps.core.bulk_insert import in_batches
 from apps.core.history_display import author_name, model_of, names_of, record_url
 from apps.core.models import PersonalDataRead
-from apps.core.read_log import key_bytes, key_from_bytes, split_keys
+from apps.core.read_log import ShownRecords, key_bytes, key_from_bytes, split_keys
 from apps.operations.personal_records import Model, load_keys, person_names
 from apps.operations.personal_records import find_records as find_personal_records
 from apps.people.models import Contact, Staff
@@ -158,6 +158,13 @@ class PersonalDataReadAdmin(AuditAdmin):
             message = "Only the newest entries were searched: filter by time to search earlier ones."
             messages.warning(request, message)
         return queryset.filter(pk__in=matches[:COUNT_LIMIT]), False
+
+    def named_records(self, entries: Sequence[PersonalDataRead]) -> ShownRecords:
+        shown: dict[Model, set[Any]] = defaultdict(set)
+        for entry in entries:
+            for model, key in entry_keys(entry, NAMED_RECORDS):
+                shown[model].add(key)
+        return shown
 
     def display_lines(self, entries: Sequence[PersonalDataRead]) -> Sequence[ReadLine]:
         return read_lines(entries, NAMED_RECORDS)

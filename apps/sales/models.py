@@ -136,6 +136,7 @@ class Prospect(models.Model):
 class OpportunityTemplate(Lookup, Prospect, Record):
     """The first values of new opportunities of one kind; only its name is required."""
 
+    has_personal_data = True  # of the staff that it names
     responsibilities = (Responsibility("owner"), Responsibility("follow_up_staff"))
 
     opportunity_name = optional_text(

@@ -8,7 +8,7 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import DatabaseError
 
-from apps.core import read_log
+from apps.core import history, read_log
 from apps.core.models import PersonalDataRead, TimestampedModel
 from apps.core.read_log import READ_LOG, without_values
 from apps.odata import clock
@@ -16,9 +16,10 @@ from apps.odata.declaration.service import get_service
 from apps.odata.query.options import parameters
 from apps.operations.personal_records import ownerships
 from apps.people.models import Contact, Staff
-from tests.api.caller import Caller, an_application, ok
+from apps.sales.models import OpportunityTemplate
+from tests.api.caller import Caller, an_application, ok, refused
 from tests.funding.builders import a_claim
-from tests.people.records import a_client, a_contact, a_role
+from tests.people.records import a_client, a_contact, a_role, form_data
 from tests.sales.builders import an_opportunity
 
 pytestmark = pytest.mark.django_db
@@ -52,7 +53,7 @@ def keys_of(entry):
 def test_models_about_people_are_logged_and_no_others():
     logged = {model for model in apps.get_models() if getattr(model, "has_personal_data", False)}
     personal = {row.model for row in ownerships() if issubclass(row.model, TimestampedModel)}
-    assert logged == personal | {Staff}
+    assert logged == personal | {Staff, OpportunityTemplate}  # a template names its owner
 
 
 def test_the_answer_to_a_change_is_a_read(api):
@@ -119,6 +120,91 @@ def test_what_leads_from_a_record_to_others_is_logged(api):
     assert entries() == []
 
 
+def test_counts_of_a_condition_are_logged_with_their_members_and_number(api):
+    """Any value can be guessed by them, a character at a time."""
+    mia = a_contact(first_name="Mia")
+    a_claim(contact=mia)
+    query = {"$filter": "startswith(FirstName,'M')"}
+    for address in ("contact/$count", "claim/$count?$filter=Contact/FirstName eq 'Mia'"):
+        path, _, own = address.partition("?")
+        assert api.get(path, own or query).content == b"1"
+    assert counted() == [
+        ("people.contact", 1, "$filter=startswith(FirstName,?)"),
+        ("funding.claim", 1, "$filter=Contact/FirstName eq ?"),
+    ]
+    assert api.get("contact/$count", {"$search": "nobody"}).content == b"0"
+    assert api.get("contact/$count", {"FirstName": "Nobody"}).content == b"0"
+    assert counted() == [("people.contact", 0, "$search=?"), ("people.contact", 0, "FirstName=?")]
+    assert api.get(f"contact({mia.pk})/Claims/$count").content == b"1"
+    assert counted() == [("people.contact", 1, "")]
+    aggregated = "filter(FirstName eq 'Mia')/aggregate($count as Number)"
+    ok(api.get("contact", {"$apply": aggregated}))
+    assert counted() == [("people.contact", 1, "$apply=filter(FirstName eq ?)/aggregate($count as Number)")]
+    ok(api.get("contact", {**query, "$top": "0", "$count": "true"}))
+    assert entries()[0][0] == "List"
+
+
+def counted():
+    """(kind of record, number, query) of the counts since the last call, and of nothing else."""
+    READ_LOG.write()
+    found = list(PersonalDataRead.objects.order_by("pk"))
+    PersonalDataRead.objects.all().delete()
+    assert {each.kind for each in found} == {"Count"}
+    return [(each.record_type, each.record_count, each.query) for each in found]
+
+
+def test_the_answer_to_a_new_record_is_a_read_of_the_people_that_it_names(api):
+    ada = a_contact(first_name="Ada")
+    body = {"BusinessName": "Acme", "KeyContact": {"ContactGuid": str(ada.pk)}}
+    created = ok(api.post("client", body, Idempotency_Key="one"), 201)
+    guid = uuid.UUID(created["ClientGuid"])
+    assert entries() == [("List", "people.client", {guid, ada.pk}, "")]
+    again = api.post("client", body, Idempotency_Key="one")
+    assert again["Idempotency-Replayed"] == "true"
+    assert entries() == [("Record", "people.client", {guid, ada.pk}, "")]
+
+
+def test_a_refused_change_is_logged_with_its_codes_as_its_faults_may_quote_records(api):
+    a_client(business_name="Acme")
+    refused(api.post("client", {"BusinessName": "acme"}), 400)
+    assert entries() == [("Refusal", "people.client", set(), "NotUnique")]
+
+
+def test_searches_are_logged_also_those_that_find_nothing(client, ada):
+    mia = a_contact(first_name="Mia", last_name="Xyz")
+    client.get("/admin/search/?s=mia xyz")
+    assert entries() == [("Search", "people.contact", {mia.pk}, "s=?")]
+    client.get("/admin/search/?s=nobodyatall")
+    ((kind, _, keys, query),) = entries()
+    assert (kind, keys, query) == ("Search", set(), "s=?")
+    field = {"app_label": "funding", "model_name": "claim", "field_name": "contact"}
+    client.get("/admin/autocomplete/", {**field, "term": "mia"})
+    assert entries() == [("Search", "people.contact", {mia.pk}, "term=?")]
+
+
+def test_the_list_of_changes_and_its_export_are_reads_of_what_was_changed(client, ada):
+    mia = a_contact(first_name="Mia")
+    with history.as_author(history.Author(staff_id=ada.pk)):
+        mia.first_name = "Maya"
+        mia.save()
+    client.get("/admin/core/change/", {"q": str(mia.pk)})
+    assert ("History", "people.contact", {mia.pk}, "q=?") in entries()
+    b"".join(client.get("/admin/core/change/export/", {"q": str(mia.pk)}).streaming_content)
+    assert ("Export", "people.contact", {mia.pk}, "changes") in entries()
+    READ_LOG.waiting.clear()
+    client.get("/admin/")
+    assert ("List", "people.contact", {mia.pk}, "") in entries()
+
+
+def test_a_warning_of_a_duplicate_is_a_read_of_the_other(client, ada):
+    mia = a_contact(first_name="Mia", last_name="Xyz", scheme_number="430000001")
+    page = client.get("/admin/people/contact/add/")
+    READ_LOG.waiting.clear()
+    data = form_data(page, first_name="Mia", last_name="Xyz", scheme_number="430000001")
+    assert client.post("/admin/people/contact/add/", data).status_code == 200
+    assert ("Refusal", "people.contact", {mia.pk}, "PossibleDuplicate") in entries()
+
+
 def test_the_reads_of_a_batch_are_logged(api):
     contact = a_contact()
     requests = [
@@ -143,7 +229,6 @@ def test_opened_pages_and_lists_are_logged_and_a_search_by_name_leaves_no_name(c
     for page in ("board", "follow-ups"):
         client.get(f"/admin/sales/opportunity/{page}/")
         assert entries() == [("List", "sales.opportunity", {opportunity.pk}, "")]
-    client.get("/admin/search/?s=mia")
     client.get("/admin/people/team/")
     assert entries() == []
 

@@ -16,6 +16,7 @@ from apps.core.admin_base.display import link
 from apps.core.admin_base.palette import find_records, searched_pages
 from apps.core.admin_base.searching import search_words
 from apps.core.models import Change
+from apps.core.read_log import ShownRecords
 
 #: Records of each kind that a search of the changes is about.
 SEARCHED_RECORDS = 50
@@ -52,6 +53,9 @@ class ChangeAdmin(AuditAdmin):
         text = search_term.strip()
         identifiers = Q(record_key=text) | Q(request_id=text) | Q(application__iexact=text)
         return queryset.filter(changes or identifiers), False
+
+    def named_records(self, entries: Sequence[Change]) -> ShownRecords:
+        return history_display.referred_keys(entries)
 
     def display_lines(self, entries: Sequence[Change]) -> Sequence[history_display.HistoryLine]:
         return history_display.history_lines(entries)

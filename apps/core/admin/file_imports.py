@@ -148,6 +148,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             self.change_status(request, record, kind)
             return redirect(self.page_url("file", record.pk))
         note_dead_task(record)
+        log_rows(record, "List", len(record.issues) or 1)  # the first values of each column
         members = kind.members()
         good = sum(record.counts.get(name, 0) for name in ("new", "changed"))
         return self.render_page(
@@ -220,12 +221,17 @@ def stored_file(file_import: FileImport, content: Any, name: str, row_count: int
     """The bytes as a download, which the read log has when the file is about people."""
     if content is None:
         raise Http404
-    model = kind_of(file_import).model
-    if is_logged(model):
-        READ_LOG.add(model, "Download", row_count, b"")
+    log_rows(file_import, "Download", row_count)
     response = FileResponse([bytes(content)], as_attachment=True, filename=name)
     response["Content-Type"] = "application/octet-stream"
     return response
+
+
+def log_rows(file_import: FileImport, kind: str, row_count: int) -> None:
+    """Log rows of a file about people, which may be records of nobody yet."""
+    model = kind_of(file_import).model
+    if is_logged(model):
+        READ_LOG.add(model, kind, row_count, b"", file_import._meta.label_lower)
 
 
 def count_texts(file_import: FileImport, words: Iterable[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """The back office's page of one's own notices."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin
@@ -15,7 +16,8 @@ from apps.core.admin_base import ConditionFilter, Conditions, Page
 from apps.core.admin_base.display import link
 from apps.core.admin_base.pages import OwnRecordsAdmin
 from apps.core.models import Notice, NoticePreference
-from apps.core.notices import without_prefix
+from apps.core.notices import noticed_records, without_prefix
+from apps.core.read_log import ShownRecords
 
 COLOURS = {"Finished": "info", "Assigned": "success", "Due": "warning"}
 
@@ -44,6 +46,9 @@ class NoticeAdmin(OwnRecordsAdmin):
     list_before_template = "admin/notices.html"
     list_pages = (Page("read-all", method="POST"), Page("preference", method="POST"))
     record_pages = (Page("visit", method="GET"),)
+
+    def named_records(self, entries: Sequence[Notice]) -> ShownRecords:
+        return noticed_records(entries)
 
     @display(description="notice")
     def notice(self, notice: Notice) -> str:

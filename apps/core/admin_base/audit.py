@@ -17,12 +17,13 @@ from unfold.contrib.filters.admin import (
 )
 from unfold.decorators import display
 
-from apps.core import history_display
+from apps.core import history, history_display
 from apps.core.admin_base.filters import DateTimeRangeFilter
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import Page, ReadOnlyAdmin
 from apps.core.exporting import csv_lines
 from apps.core.models import TimestampedModel
+from apps.core.read_log import ShownRecords, log_shown
 
 
 def may_view(request: HttpRequest, model: type[Model]) -> bool:
@@ -98,6 +99,10 @@ class AuditAdmin(ReadOnlyAdmin):
         """The entries as they are shown."""
         raise NotImplementedError
 
+    def named_records(self, entries: Sequence[Any]) -> ShownRecords:
+        """The records whose values or names the entries show."""
+        raise NotImplementedError
+
     def export_rows(self, entries: Sequence[Any]) -> Iterator[Sequence[object]]:
         """The rows of an exported file, in its columns."""
         raise NotImplementedError
@@ -136,8 +141,10 @@ class AuditAdmin(ReadOnlyAdmin):
         )
 
     def all_export_rows(self, entries: QuerySet[Any]) -> Iterator[Sequence[object]]:
-        """The rows of all entries, few of which are in memory at a time."""
-        last = None
+        """The rows of all entries, few of which are in memory at a time; the read log has each batch."""
+        last, author = None, history.author()
         while batch := list((entries.filter(pk__lt=last) if last else entries)[: self.export_batch]):
             last = batch[-1].pk
+            with history.as_author(author):
+                log_shown("Export", self.named_records(batch), self.export_name)
             yield from self.export_rows(batch)

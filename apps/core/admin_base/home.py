@@ -129,13 +129,14 @@ def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
 
 def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """The context of the first page: the panels, the menu as cards, and the person's own last changes."""
-    recent = Change.objects.filter(staff_id=str(request.user.pk))[:RECENT_CHANGES]
+    recent = list(Change.objects.filter(staff_id=str(request.user.pk))[:RECENT_CHANGES])
     return {
         **context,
         "title": "Home",
         "panels": home_panels(request),
         "cards": [group for group in context["sidebar_navigation"] if group["title"]],
         "recent_lines": history_display.history_lines(recent),
+        "shown_records": history_display.referred_keys(recent),
     }
 
 

@@ -16,6 +16,7 @@ from unfold.dataclasses import SearchResult
 from apps.core.admin_base import home
 from apps.core.admin_base.record_admin import RecordAdmin
 from apps.core.admin_base.searching import INDEXED_LETTERS, has_words, search_words, search_words_in
+from apps.core.read_log import log_search
 
 #: Results of each kind of record.
 RESULT_LIMIT = 5
@@ -45,8 +46,10 @@ def find_results(request: HttpRequest, words: Sequence[str]) -> list[SearchResul
         for entry in home.menu_entries(request)
         if all(word in entry["title"].lower() for word in words)
     ]
-    for page in searched_pages(request):
-        for record in find_records(page, words):
+    found = {page: find_records(page, words) for page in searched_pages(request)}
+    log_search({page.model: [record.pk for record in records] for page, records in found.items()}, "s=?")
+    for page, records in found.items():
+        for record in records:
             title = page.palette_label(record)
             kind = str(page.opts.verbose_name) + (", archived" if record.is_archived else "")
             results.append(SearchResult(title, kind, page.record_url(record), page.icon))

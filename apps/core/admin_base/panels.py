@@ -93,6 +93,7 @@ def record_panel(
             "count": len(rows) if len(rows) <= ROW_LIMIT else records(record).count(),
             "headers": list(zip(labels, kinds, strict=True)),
             "rows": [(page.record_url(row), cells(row)) for row in rows[:ROW_LIMIT]],
+            "keys": [row.pk for row in rows[:ROW_LIMIT]],
             "link": list_url(model, **query),
             "add_link": admin_url(model, "add", **{column: record.pk}) if may_add else None,
         }
@@ -165,10 +166,16 @@ def overview_context(request: HttpRequest, record: Any) -> dict[str, Any]:
         context = panel.context(request, record)
         if context is not None:
             (shown if context.get("count", 1) else empty).append((panel, context))
+    timeline = load_timeline(record, panels)
+    shown_records = history_display.referred_keys(timeline)
+    for panel, context in shown:
+        shown_records.setdefault(panel.model, set()).update(context.get("keys", ()))
+    shown_records.get(type(record), set()).discard(record.pk)  # which the page is about
     return {
         "panels": shown,
         "empty_panels": empty,
-        "timeline": history_display.history_lines(load_timeline(record, panels)),
+        "shown_records": shown_records,
+        "timeline": history_display.history_lines(timeline),
         "timeline_limit": TIMELINE_LIMIT,
     }
 

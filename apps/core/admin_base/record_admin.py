@@ -21,6 +21,7 @@ from apps.core.admin_base.forms import RESTORED, LocalTimeField, RecordForm, fie
 from apps.core.admin_base.pages import Page, is_page
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
+from apps.core.read_log import log_search
 from apps.core.services import Service, service_of
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
@@ -278,6 +279,12 @@ def is_autocomplete(request: HttpRequest) -> bool:
 
 class RecordAutocompleteView(AutocompleteJsonView):
     """What is offered while somebody types what to refer to, labelled by the record's own page."""
+
+    def get_context_data(self, **options: Any) -> dict[str, Any]:
+        context = super().get_context_data(**options)
+        keys = [record.pk for record in context["object_list"]]
+        log_search({self.model_admin.model: keys}, "term=?" if self.term else "")
+        return context
 
     def serialize_result(self, obj: Any, to_field_name: str) -> dict[str, str]:
         result = super().serialize_result(obj, to_field_name)

@@ -95,6 +95,10 @@ class PersonalDataRead(LogEntry):
         LIST = "List"
         EXPORT = "Export"
         DOWNLOAD = "Download"
+        COUNT = "Count"
+        SEARCH = "Search"
+        HISTORY = "History"
+        REFUSAL = "Refusal"
 
     kind = models.CharField(max_length=8, choices=Kind)
     record_count = models.PositiveIntegerField("records")

@@ -12,6 +12,7 @@ from unfold.utils import parse_date_str
 from apps.core.admin_base import Page
 from apps.core.admin_base.list_views import filters_of
 from apps.core.admin_base.pages import PageAdmin
+from apps.core.read_log import READ_LOG
 from apps.funding.admin.month_end import Cell, entered_in
 from apps.funding.admin.queues import STATUS
 from apps.funding.models import ZERO
@@ -61,6 +62,9 @@ class GroupingAdmin(PageAdmin):
             for value, count, total in sorted(found, key=lambda group: order(group[0]))
         ]
         filters = filters_of(request.GET)
+        if filters:
+            names = "&".join(f"{name}=?" for name in request.GET)
+            READ_LOG.add(self.model, "Count", sum(row.cell.count for row in rows), b"", names)
         return self.render_page(
             request,
             "funding/groups.html",

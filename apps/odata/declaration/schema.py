@@ -300,6 +300,14 @@ class EntitySet:
         assert self.type.key is not None
         return self.type.key
 
+    @cached_property
+    def names_others(self) -> bool:
+        """Whether a record shows more than the key of other records (who looks after it)."""
+        return any(
+            each.nesting is Nesting.REFERENCE and len(each.type.readable_properties) > 1
+            for each in self.type.navigations.values()
+        )
+
     def rows_for(self, caller: Caller | None) -> models.QuerySet[Any]:
         """The records that a caller may see; ``Forbidden`` for one who may not read this entity set."""
         if caller is None or not caller.may("read", self):

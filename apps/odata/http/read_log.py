@@ -23,6 +23,13 @@ class ReadLog(Protocol):
     ) -> None:
         """Take note of records, each the text of its JSON."""
 
+    def log_count(self, entity_set: EntitySet, count: int, query: Query, key: Any = None) -> None:
+        """Take note of how many records match a query, or are in a list of the record with the ``key``;
+        of a query that aggregates records, how many rows it has."""
+
+    def log_refusal(self, entity_set: EntitySet, codes: Sequence[str]) -> None:
+        """Take note of a change that was refused: its faults and warnings may quote records."""
+
     def log_key(self, entity_set: EntitySet, key: Any, query: Query) -> None:
         """Take note of a record of which an address shows a part."""
 

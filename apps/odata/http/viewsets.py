@@ -29,6 +29,7 @@ from apps.odata.errors import (
     BadQuery,
     MethodNotAllowed,
     NotFound,
+    ODataError,
     PreconditionFailed,
     PreconditionRequired,
 )
@@ -190,7 +191,11 @@ class ODataViewSet(GenericViewSet, ODataView):
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
             records: Any = self.paginate_queryset(rows)
-            self.log_records(records, is_list=True)
+            paginator: Any = self.paginator
+            if isinstance(paginator.reader, TransformedReader):
+                get_read_log().log_count(self.entity_set, len(records), self.query_options.parameters)
+            else:
+                self.log_records(records, is_list=True)
             return self.get_paginated_response(records)
         options = self.query_options
         if options.deltatoken is not None:
@@ -243,7 +248,9 @@ class ODataViewSet(GenericViewSet, ODataView):
         """``/{set}/$count``: the number of records."""
         self.refuse_transformations()
         rows = self.filter_queryset(self.get_queryset().using(database_for_lists()))
-        return self.respond(b"%d" % self.reader(rows, self.query_options).count())
+        number = self.reader(rows, self.query_options).count()
+        get_read_log().log_count(self.entity_set, number, self.query_options.parameters)
+        return self.respond(b"%d" % number)
 
     def retrieve(self, request: Request, key: str) -> HttpResponse:
         """One record with its ETag."""
@@ -287,7 +294,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         if address.ending == "$ref":
             self.choose_references(address.path)
         response = self.respond_member(request, address)
-        if address.ending != "$count":
+        if address.ending == "$count":
+            number = int(getattr(response, "content", b"0"))
+            get_read_log().log_count(owner, number, self.query_options.parameters, record_key)
+        else:
             get_read_log().log_key(owner, record_key, self.query_options.parameters)
         return response
 
@@ -367,7 +377,17 @@ class ODataViewSet(GenericViewSet, ODataView):
         if "Idempotency-Key" not in request.headers:
             return respond()
         wrapper: Callable[..., HttpResponse] = import_string(settings.ODATA_POST_WRAPPER)
-        return wrapper(request, lambda: self.finalize_response(request, respond()), digest)
+        response = wrapper(request, lambda: self.finalize_response(request, respond()), digest)
+        if "Idempotency-Replayed" in response and response.content:
+            records = [response.content.decode()]
+            get_read_log().log_records(self.entity_set, records, (), is_list=False, has_others=True)
+        return response
+
+    def handle_exception(self, exc: Exception) -> HttpResponse:
+        if isinstance(exc, ODataError) and exc.details:
+            get_read_log().log_refusal(self.entity_set, [detail.code for detail in exc.details])
+        response: HttpResponse = super().handle_exception(exc)
+        return response
 
     def respond_created(self, request: Request) -> HttpResponse:
         self.refuse_plain_filters()
@@ -383,6 +403,9 @@ class ODataViewSet(GenericViewSet, ODataView):
         found = reader.read(keys)
         records, etags = zip(*(found[key] for key in keys), strict=True)
         headers["ETag"] = etags[0] if location else None
+        if self.entity_set.names_others:
+            query = self.query_options.parameters
+            get_read_log().log_records(self.entity_set, records, query, is_list=True, has_others=True)
         return self.respond(self.rendered(reader, records, bare=created.bare), headers, 201)
 
     def store(self, request: Request) -> Created:

@@ -53,6 +53,7 @@ class MergingAdmin(CustomFieldsAdmin):
             record,
             form=form,
             duplicate=duplicate,
+            shown_records={} if duplicate is None else {self.model: [duplicate.pk]},
             differences=[] if duplicate is None else differing_values(record, duplicate),
             moves=[] if duplicate is None else count_references(duplicate),
         )
@@ -73,7 +74,11 @@ class MergingAdmin(CustomFieldsAdmin):
 
     def merged_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         if request.method != "POST":
-            context = {"target": record_link(record.merged_into), "is_undoable": is_undoable(record)}
+            context = {
+                "target": record_link(record.merged_into),
+                "is_undoable": is_undoable(record),
+                "shown_records": {self.model: [record.merged_into_id]},
+            }
             title = f"{record} was merged"
             return self.render_page(request, "people/merged.html", title, record, **context)
         try:

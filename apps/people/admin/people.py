@@ -11,6 +11,7 @@ from unfold.decorators import display
 from apps.core.admin_base import OVERVIEW, ArchivedFilter, RecordLink, fieldset, record_panel, register_panels
 from apps.core.admin_base.display import admin_url, link, list_url
 from apps.core.models import PersonalDataRead, Subscriber
+from apps.core.read_log import log_shown
 from apps.odata.write.drafts import Draft, Issue
 from apps.people.admin.custom_fields import CustomFieldsAdmin, CustomFieldsForm
 from apps.people.admin.merging import MergingAdmin
@@ -211,6 +212,7 @@ class ContactAdmin(PersonAdmin, MergingAdmin):
     def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
         """A person who is there already, with a link to that record."""
         found = [(each, each.contact) for each in find_duplicates([draft]) if each.contact is not None]
+        log_shown("Refusal", {Contact: [contact.pk for _, contact in found]}, "PossibleDuplicate")
         links = [link(admin_url(contact, "change", contact.pk), describe(contact)) for _, contact in found]
         return [
             Issue("PossibleDuplicate", each.field, format_html(MESSAGE, other, each.shared))
