@@ -7,7 +7,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from apps.engagements.coverage import Coverage, CoveringBudget
-from apps.funding.models import Claim, Invoice, LineItem, ProviderInvoice
+from apps.funding.models import ZERO, Claim, Invoice, LineItem, ProviderInvoice
 from apps.funding.models.prices import EffectivePrice
 from apps.odata.write.drafts import Draft
 
@@ -62,10 +62,13 @@ class ClaimDraft(Draft):
 
 
 class ProviderInvoiceDraft(Draft):
-    """A provider invoice. Updates set the record as it is, and the numbers of the current claims on it."""
+    """A provider invoice. Updates set the record as it is, the numbers of the current claims on it, and what
+    was paid of those.
+    """
 
     existing: ProviderInvoice | None = None
     claim_numbers: Sequence[str] = ()
+    paid: Decimal = ZERO
 
 
 # --- context --------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 
+from apps.core.models import Subscriber
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimLine, Invoice
 from apps.funding.services.effects import recount_budgets
@@ -43,11 +44,11 @@ def taken(bill, name, **options):
     return type(bill).objects.get(pk=result.resubmissions.get(bill.pk, bill.pk))
 
 
-def resubmitted(bill):
+def resubmitted(bill, how="resubmit"):
     """What resubmits a bill of which 15.00 were paid; that much is paid of its first line."""
     for name in ("approve", "claim"):
         bill = taken(bill, name)
-    return taken(taken(bill, "pay-in-part", amounts={bill.pk: PAID}), "resubmit")
+    return taken(taken(bill, "pay-in-part", amounts={bill.pk: PAID}), how)
 
 
 @pytest.fixture
@@ -118,7 +119,22 @@ def test_a_bill_with_money_paid_keeps_its_participant(claim):
 
 def test_another_provider_invoice_does_not_bring_another_participant(claim):
     other = a_full_provider_invoice(provider=claim.provider)
-    assert issues_of(claim, provider_invoice=other) == [("NotAllowed", "contact")]
+    assert ("NotAllowed", "contact") in issues_of(claim, provider_invoice=other)
+
+
+@pytest.mark.parametrize("name", ["resubmit", "resubmit-gap"])
+def test_the_provider_invoice_of_a_claim_that_was_paid_in_part_is_not_free_for_another(participant, name):
+    invoice = a_full_provider_invoice(contact=participant)
+    body = a_claim_body(invoice, entry=a_priced_entry("10.00"))
+    claim = resubmitted(Claim.objects.get(pk=submitted("claim", body)[0]), name)
+    other = a_full_provider_invoice(contact=participant, provider=claim.provider)
+    assert issues_of(claim, provider_invoice=other) == [("NotAllowed", "provider_invoice")]
+    Subscriber.objects.update_or_create(pk=1, defaults={"payment_provider_module": True})
+    Subscriber.clear_cache()
+    for verb in ("approve", "submit", "reject"):
+        claim = taken(claim, verb)
+    second = taken(claim, "resubmit")
+    assert issues_of(second, provider_invoice=other) == [("NotAllowed", "provider_invoice")]
 
 
 def test_a_paid_line_cannot_be_left_out(claim):

@@ -172,6 +172,23 @@ def test_a_document_archived_afterwards_may_stay():
     assert update_provider_invoices([Draft(values, given=values, key=record.pk)]) == [record.pk]
 
 
+def test_the_total_is_never_less_than_what_was_paid_of_its_claims():
+    """What was paid earlier came along with the resubmission, and counts once."""
+    record = a_provider_invoice(reference="A", invoice_total=Decimal("150.00"))
+    first = a_claim(provider_invoice=record, funding_status="AgencyClaimed")
+    apply_transition(Claim, [first.pk], "pay-in-part", amounts={first.pk: Decimal("15.00")})
+    apply_transition(Claim, [first.pk], "resubmit")
+
+    def with_total(total):
+        return Draft({"invoice_total": Decimal(total)}, given={"invoice_total"}, key=record.pk)
+
+    assert faults(update_provider_invoices, with_total("14.99")) == [(0, "NotAllowed", "invoice_total")]
+    assert update_provider_invoices([with_total("15.00")]) == [record.pk]
+    Claim.objects.filter(pk=first.pk).update(amount_paid=Decimal("16.00"))
+    unchanged = Draft({"reference": "B"}, given={"reference"}, key=record.pk)
+    assert update_provider_invoices([unchanged]) == [record.pk]
+
+
 def test_reusable_cannot_change_once_a_claim_is_built_on_it():
     claim = a_claim()
     record = claim.provider_invoice

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from apps.core import archive, history, saving
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
 from apps.funding.drafts import ProviderInvoiceDraft
-from apps.funding.models import Claim, ProviderInvoice
+from apps.funding.models import ZERO, Claim, ProviderInvoice
 from apps.funding.services.effects import CURRENT_CLAIMS, update_claim_flags
 from apps.funding.services.transitions import (
     REASON_LENGTH,
@@ -53,8 +53,11 @@ def update_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
     existing = saving.load_existing(ProviderInvoice, drafts)
     claims = load_current_claims(existing)
     for draft in drafts:
+        current = claims.get(draft.key, ())
         draft.fill("existing", existing.get(draft.key))
-        draft.fill("claim_numbers", [claim.claim_number for claim in claims.get(draft.key, ())])
+        draft.fill("claim_numbers", [claim.claim_number for claim in current])
+        # What was paid of an original counts with it alone.
+        draft.fill("paid", sum((claim.amount_paid - claim.paid_earlier for claim in current), ZERO))
     saving.validate(ProviderInvoice, drafts, PROVIDER_INVOICE_RULES, existing)
     changed = saving.save_changes(ProviderInvoice, drafts, existing)
     if any("is_reusable" in draft.given for draft in drafts):
@@ -68,7 +71,8 @@ def load_current_claims(keys: Iterable[UUID]) -> Mapping[UUID, Sequence[Claim]]:
     claims = Claim.objects.filter(CURRENT_CLAIMS, AnyOf("provider_invoice", set(keys))).order_by(
         "claim_number", "pk"
     )
-    for claim in claims.only("claim_number", "provider_invoice", "funding_status", "status_reason"):
+    columns = ("claim_number", "provider_invoice", "funding_status", "status_reason")
+    for claim in claims.only(*columns, "amount_paid", "paid_earlier"):
         found[claim.provider_invoice_id].append(claim)
     return found
 

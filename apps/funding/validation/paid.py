@@ -24,6 +24,18 @@ def participant_of_paid_bill_stays(draft: Draft, context: BillContext) -> Iterat
         yield Issue("NotAllowed", "contact", f"{paid}: the participant stays.")
 
 
+def provider_invoice_of_paid_claim_stays(draft: Draft, context: BillContext) -> Iterator[Issue]:
+    """Were it left, it would be free for another claim, and paid again."""
+    if draft.get("previous_provider_invoice_id") in (None, draft.key_of("provider_invoice")):
+        return
+    original = draft.existing.resubmission_of
+    while original is not None and not original.amount_paid:
+        original = original.resubmission_of
+    if original is not None:
+        paid = f"{original.amount_paid:,.2f} of it were paid with {original}"
+        yield Issue("NotAllowed", "provider_invoice", f"{paid}: the provider invoice stays.")
+
+
 def days_of_paid_lines_stay(draft: Draft, context: BillContext) -> Iterator[Issue]:
     """A line without days of its own has those of the bill, which then stay."""
     messages: dict[Any, str] = {}
@@ -59,6 +71,7 @@ def total_covers_what_was_paid(line: Draft) -> Iterator[Issue]:
 #: Of updates alone: nothing was paid of what is new.
 PAID_RULES: tuple[Rule, ...] = (
     participant_of_paid_bill_stays,
+    provider_invoice_of_paid_claim_stays,
     days_of_paid_lines_stay,
     for_each_line((product_of_paid_line_stays, total_covers_what_was_paid)),
 )

@@ -47,12 +47,21 @@ def reusable_is_fixed_by_claims(draft: Draft) -> Iterator[Issue]:
         yield Issue("NotAllowed", "is_reusable", message)
 
 
+def invoice_total_covers_what_was_paid(draft: Draft) -> Iterator[Issue]:
+    existing, paid, total = draft.get("existing"), draft.get("paid"), draft.invoice_total
+    if existing is None or total is None or total == existing.invoice_total or total >= paid:
+        return
+    paid_with = f"{paid:,.2f} of it were paid with {', '.join(draft.claim_numbers[:3])}"
+    yield Issue("NotAllowed", "invoice_total", f"{paid_with}: the total is never less.")
+
+
 PROVIDER_INVOICE_RULES = (
     provider_invoice_has_content,
     service_dates_are_in_order,
     invoice_total_is_not_negative,
     document_is_not_archived,
     reusable_is_fixed_by_claims,
+    invoice_total_covers_what_was_paid,
 )
 
 
