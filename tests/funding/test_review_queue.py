@@ -3,7 +3,7 @@
 import pytest
 from django.db import connection
 
-from apps.funding.admin.queues import provider_invoice_moments
+from apps.funding.admin.queues import provider_invoice_waits
 from apps.funding.choices import ApprovalStatus, ClaimStatus
 from apps.funding.models import ProviderInvoice
 from apps.funding.services.transitions import apply_transition
@@ -93,5 +93,5 @@ def test_those_without_a_claim_are_counted_by_the_index_of_those_that_wait():
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("DROP INDEX funding_provider_by_status")
-    plan = provider_invoice_moments("Unactioned").order_by("moment")[:20].explain()
+    plan = provider_invoice_waits("Unactioned").order_by("moment")[:20].explain()
     assert "funding_provider_waiting" in plan

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-WIDTH, HEIGHT = 720, 240
-LEFT, TOP, BOTTOM = 56, 12, 28
+from apps.odata.errors import plural
+
+WIDTH, HEIGHT = 720, 150
+LEFT, TOP, BOTTOM = 88, 26, 26
 #: The share of a column that its bar fills.
 BAR_SHARE = 0.7
 #: At most so many lines across the chart.
@@ -17,10 +19,11 @@ GRID_LINES = 5
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A part of a column: what it counts, and the list that it links to."""
+    """A part of a column: a sum of money, the list that it links to, and how many records that has."""
 
     value: Decimal | int
     link: str = ""
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,15 @@ class PlacedBar:
 
 @dataclass(frozen=True, slots=True)
 class BarChart:
-    """Stacked bars over named columns, with a labelled axis and a legend."""
+    """Stacked bars over named columns, each with its sum above it, with a labelled axis and a legend.
+
+    ``noun``: what the bars count.
+    """
 
     title: str
-    unit: str
     columns: Sequence[str]
     series: Sequence[Series]
+    noun: str
 
     @property
     def width(self) -> int:
@@ -110,6 +116,13 @@ class BarChart:
         ]
 
     @property
+    def column_sums(self) -> list[tuple[float, float, Decimal]]:
+        """The middle and the top of each column that has a bar, and its sum."""
+        middles = [middle for middle, _ in self.column_labels]
+        columns = zip(middles, self.totals, strict=True)
+        return [(middle, self.place(total) - 6, total) for middle, total in columns if total]
+
+    @property
     def bars(self) -> list[PlacedBar]:
         placed = []
         width = self.column_width * BAR_SHARE
@@ -121,7 +134,7 @@ class BarChart:
                 if not bar.value:
                     continue
                 top, bottom = self.place(base + bar.value), self.place(base)
-                words = f"{label}, {series.label}: {bar.value:,}"
+                words = f"{label}, {series.label}: {bar.value:,}, {plural(bar.count, self.noun)}"
                 placed.append(
                     PlacedBar(
                         round(x, 1),

@@ -11,6 +11,7 @@ from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
+from apps.core.admin_base.filters import COUNT_LIMIT
 from apps.odata import clock
 from apps.odata.errors import plural
 
@@ -33,6 +34,12 @@ def plain_amount(amount: Decimal) -> str:
 
 def plain_quantity(quantity: Decimal) -> str:
     return plain_amount(quantity).removesuffix(".00")
+
+
+def capped_label(count: int) -> str:
+    """A count that ends at the limit of lists: ``10,000+``."""
+    text = number_format(min(count, COUNT_LIMIT), force_grouping=True)
+    return f"{text}+" if count > COUNT_LIMIT else text
 
 
 # --- days -----------------------------------------------------------------------------------------------

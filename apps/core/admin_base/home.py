@@ -1,10 +1,13 @@
 """The menu of the back office, its home page, and the label of the installation.
 
-Each app registers its panels of the home page; a person sees those of the records that they may view.
+Each app registers its panels of the home page; a person sees those of the records that they may view. The
+page fits a window of 1,280 by 800 pixels: work is rows of a table, and nothing of the menu is repeated.
 """
 
+import datetime as dt
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from django.conf import settings
@@ -15,9 +18,10 @@ from django.urls import reverse
 
 from apps.core import history_display
 from apps.core.admin_base.charts import BarChart
-from apps.core.models import Change
+from apps.core.admin_base.display import age, capped_label
+from apps.core.models import Change, Subscriber
 
-RECENT_CHANGES = 8
+RECENT_CHANGES = 3
 
 
 # --- panels ---------------------------------------------------------------------------------------------
@@ -25,35 +29,73 @@ RECENT_CHANGES = 8
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """How many records a list has, with the address of that list.
+    """How many records a list has, with the address of that list; lists count no further than their limit."""
 
-    ``text`` replaces the number where nobody counts further, ``note`` stands below it.
+    count: int
+    link: str
+    label: str = ""
+
+    @property
+    def text(self) -> str:
+        return capped_label(self.count)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A row of the table of work: what waits, how many, how much money, and since when.
+
+    ``amount``: the sum of the counted records, in the subscriber's currency. ``late``: those that wait too
+    long, and ``own``: those of the signed-in person, each in a list of its own. ``parts``: some of the
+    records by what they have in common.
     """
 
     label: str
     count: int
     link: str
-    note: str = ""
-    text: str = ""
-    is_urgent: bool = False
+    amount: Decimal
+    oldest: dt.datetime | None = None
+    late: Figure | None = None
+    own: Figure | None = None
+    parts: Sequence[Figure] = ()
 
+    @property
+    def text(self) -> str:
+        return capped_label(self.count)
 
-@dataclass(frozen=True, slots=True)
-class FigureGroup:
-    """Figures under a heading of their own; ``nothing`` is said where there are none."""
-
-    title: str
-    figures: Sequence[Figure]
-    nothing: str = ""
+    @property
+    def age(self) -> str | None:
+        """How long the oldest has waited."""
+        return None if self.oldest is None else age(self.oldest)
 
 
 @dataclass(frozen=True, slots=True)
 class HomeContent:
-    """What a panel shows: figures, a chart, or both; ``links`` are (label, address) beside the title."""
+    """What a panel shows: rows of the table of work, a chart, or both.
 
-    groups: Sequence[FigureGroup] = ()
+    ``late_note`` says which of them are late. ``links`` are (label, address) beside the title of a chart.
+    """
+
+    rows: Sequence[Work] = ()
     chart: BarChart | None = None
+    late_note: str = ""
     links: Sequence[tuple[str, str]] = ()
+
+    @property
+    def has_oldest(self) -> bool:
+        return any(row.oldest for row in self.rows)
+
+    @property
+    def has_late(self) -> bool:
+        return any(row.late for row in self.rows)
+
+    @property
+    def has_own(self) -> bool:
+        return any(row.own for row in self.rows)
+
+    @property
+    def columns(self) -> int:
+        """How many columns the rows take: the label, the number and the amount, and these."""
+        return 3 + self.has_oldest + self.has_late + self.has_own
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +105,7 @@ class HomePanel:
     title: str
     model: type[Model]
     order: int
-    content: Callable[[HttpRequest], HomeContent | None]
+    content: Callable[[HttpRequest], HomeContent]
 
 
 HOME_PANELS: list[HomePanel] = []
@@ -77,7 +119,7 @@ def home_panels(request: HttpRequest) -> list[tuple[HomePanel, HomeContent]]:
         if admin.site.get_model_admin(panel.model).has_view_permission(request)
     ]
     contents = [(panel, panel.content(request)) for panel in allowed]
-    return [(panel, content) for panel, content in contents if content is not None]
+    return [(panel, content) for panel, content in contents if content.rows or content.chart]
 
 
 # --- the menu -------------------------------------------------------------------------------------------
@@ -128,15 +170,18 @@ def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
 
 
 def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
-    """The context of the first page: the panels, the menu as cards, and the person's own last changes."""
+    """The context of the first page: the work, its charts, and the person's own last changes."""
     recent = list(Change.objects.filter(staff_id=str(request.user.pk))[:RECENT_CHANGES])
+    panels = home_panels(request)
     return {
         **context,
         "title": "Home",
-        "panels": home_panels(request),
-        "cards": [group for group in context["sidebar_navigation"] if group["title"]],
+        "panels": panels,
+        "late_notes": [content.late_note for _, content in panels if content.has_late and content.late_note],
+        "has_pages": any(group["title"] for group in context["sidebar_navigation"]),
         "recent_lines": history_display.history_lines(recent),
         "shown_records": history_display.referred_keys(recent),
+        "currency": Subscriber.current().currency,
     }
 
 

@@ -4,48 +4,50 @@ from functools import reduce
 from operator import or_
 from typing import Any
 
-from django.db.models import Count, QuerySet
+from django.contrib import admin
+from django.db.models import Count, F, QuerySet, Sum
 from django.http import HttpRequest
 
-from apps.core.admin_base import HOME_PANELS, Conditions, Figure, FigureGroup, HomeContent, HomePanel
+from apps.core.admin_base import HOME_PANELS, Conditions, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import list_url
 from apps.engagements.admin.budgets import spent_conditions
 from apps.engagements.admin.plans import period_conditions
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
 
-ENDS_WITHIN = ("30", "60", "90")
+ENDS_WITHIN = ("30", "90")
+REMAINING = F("budget") - F("used_elsewhere") - F("claimed") - F("waiting")
 
 
-def plans_and_budgets(request: HttpRequest) -> HomeContent:
-    """The plans that end within 30, 60 and 90 days, and budgets of current plans that are nearly spent."""
-    plans = ClientEngagement.objects.filter(archive_date=None).order_by()
+def plan_work(request: HttpRequest) -> HomeContent:
+    """The plans that end soon with their budgets, and what is left of budgets that are nearly spent."""
+    plans = ClientEngagement.objects.filter(archive_date=None)
     periods = {days: period for days, period in period_conditions().items() if days in ENDS_WITHIN}
-    counts = count_each(plans, periods)
-    figures = [
-        Figure(label, counts[days], list_url(ClientEngagement, stage=days))
-        for days, (label, _) in periods.items()
-    ]
-    groups = [FigureGroup("", figures)]
+    rows = condition_rows(plans, periods, "stage", F("total_budget_amount"))
     for model in (ServiceBooking, CategoryBudget):
-        if not request.user.has_perm(f"engagements.view_{model._meta.model_name}"):
-            continue
-        conditions = spent_conditions()
-        counts = count_each(model._default_manager.order_by(), conditions)
-        figures = [
-            Figure(label, counts[choice], list_url(model, spent=choice), is_urgent=choice == "over")
-            for choice, (label, _) in conditions.items()
-            if counts[choice]
-        ]
-        if figures:
-            groups.append(FigureGroup(f"{str(model._meta.verbose_name_plural).capitalize()} spent", figures))
-    return HomeContent(groups)
+        if admin.site.get_model_admin(model).has_view_permission(request):
+            rows += condition_rows(model._default_manager.all(), spent_conditions(), "spent", REMAINING)
+    return HomeContent(rows)
 
 
-def count_each(records: QuerySet[Any], conditions: Conditions) -> dict[str, int]:
-    """How many records each condition holds for; one query."""
+def condition_rows(records: QuerySet[Any], conditions: Conditions, parameter: str, amount: Any) -> list[Work]:
+    """A row for each condition that holds for any record; the parameter chooses it in the list. One query."""
     any_of = reduce(or_, (condition for _, condition in conditions.values()))
-    counts = {name: Count("pk", filter=condition) for name, (_, condition) in conditions.items()}
-    return records.filter(any_of).aggregate(**counts)
+    sums: dict[str, Any] = {}
+    for name, (_, condition) in conditions.items():
+        sums[f"count_{name}"] = Count("pk", filter=condition)
+        sums[f"amount_{name}"] = Sum(amount, filter=condition)
+    found = records.order_by().filter(any_of).aggregate(**sums)
+    page: Any = admin.site.get_model_admin(records.model)
+    return [
+        Work(
+            f"{page.list_title}: {label.lower()}",
+            count,
+            list_url(records.model, **{parameter: name}),
+            found[f"amount_{name}"],
+        )
+        for name, (label, _) in conditions.items()
+        if (count := found[f"count_{name}"])
+    ]
 
 
-HOME_PANELS.append(HomePanel("Plans", ClientEngagement, 70, plans_and_budgets))
+HOME_PANELS.append(HomePanel("Plans and budgets", ClientEngagement, 70, plan_work))

@@ -1,14 +1,14 @@
 """The panels of the home page about claims, invoices and provider invoices."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db.models import Count, Min, Model, Q
+from django.db.models import Count, Q, Sum
 from django.http import HttpRequest
 
-from apps.core.admin_base import HOME_PANELS, Figure, FigureGroup, HomeContent, HomePanel
+from apps.core.admin_base import HOME_PANELS, Figure, HomeContent, HomePanel, Work
 from apps.core.admin_base.charts import Bar, BarChart, Series
-from apps.core.admin_base.display import admin_url, age, list_url
+from apps.core.admin_base.display import admin_url, list_url
 from apps.funding.admin.bill_lists import BUSINESS_DAYS, PROGRESS, over_business_days
 from apps.funding.admin.month_end import entered_in, group_by_month, last_months
 from apps.funding.admin.queues import (
@@ -16,169 +16,139 @@ from apps.funding.admin.queues import (
     STATUS,
     WAITING,
     Queue,
+    in_cents,
     load_hold_reasons,
     load_provider_invoice_queues,
     load_queues,
-    waiting_invoices,
 )
 from apps.funding.choices import ClaimStatus
-from apps.funding.models import Claim, Invoice, ProviderInvoice, resubmission_exists
+from apps.funding.models import ZERO, Claim, Invoice, ProviderInvoice, resubmission_exists
 from apps.funding.statuses import RESUBMITTABLE, SETTLED, STATUSES, Phase, statuses_where
 
 #: The months of the chart; month end has more.
 CHART_MONTHS = 6
+#: The most common reasons of holds; the list on hold has all.
+HOLD_REASONS = 3
 #: Business days for a claim to be made and sent, and for the agency to pay it.
 DAYS_TO_CLAIM, DAYS_TO_PAY = BUSINESS_DAYS
 OPEN = sorted(set(STATUSES) - set(SETTLED))
 NOT_CLAIMED = statuses_where(lambda row: row.phase in (Phase.ENTERED, Phase.APPROVED))
+#: The business days that claims may have a status.
+DAYS_IN_STATUS = {**dict.fromkeys(NOT_CLAIMED, DAYS_TO_CLAIM), ClaimStatus.AGENCY_CLAIMED.value: DAYS_TO_PAY}
 
 
-def queue_figures(model: type[Model], queues: Iterable[Queue], **filters: Any) -> list[Figure]:
-    """The queues that have any and whose records somebody still has to do something about."""
-    return [
-        Figure(
-            queue.label,
-            queue.count,
-            list_url(model, **{STATUS: queue.status, **filters}),
-            "" if queue.oldest is None else f"oldest: {age(queue.oldest)}",
-            queue.count_label,
+def queue_rows(
+    model: type[Any],
+    queues: Iterable[Queue],
+    days: Mapping[str, int],
+    own: Mapping[str, Figure] | None = None,
+    parts: Mapping[str, list[Figure]] | None = None,
+) -> list[Work]:
+    """The queues that have any; ``days``: the business days after which the records of a status are late."""
+    rows = []
+    for queue in queues:
+        if not queue.count:
+            continue
+        late = None
+        if queue.late:
+            filters = {STATUS: queue.status, "age": f"{days[queue.status]}b"}
+            label = f"{queue.label} for over {days[queue.status]} business days"
+            late = Figure(queue.late, list_url(model, **filters), label)
+        rows.append(
+            Work(
+                queue.label,
+                queue.count,
+                list_url(model, **{STATUS: queue.status}),
+                queue.amount,
+                queue.oldest,
+                late,
+                (own or {}).get(queue.status),
+                (parts or {}).get(queue.status, ()),
+            )
         )
-        for queue in queues
-        if queue.count
-    ]
+    return rows
 
 
-def own_queues(model: Any, staff: Any) -> list[Queue]:
-    """The queues of the bills that are assigned to a person, in the order of the statuses; one query."""
+def own_bills(model: Any, staff: Any) -> dict[str, Figure]:
+    """How many of the open bills of each status are assigned to a person; one query."""
     resubmitted = Q(resubmission_exists(model), funding_status__in=RESUBMITTABLE)
     bills = model._default_manager.filter(staff=staff.pk, archive_date=None).order_by()
     # By name: an index finds the open statuses, and would not find all but the settled ones.
     groups = bills.filter(~resubmitted, funding_status__in=OPEN).values_list("funding_status")
-    found = {
-        status: (count, since)
-        for status, count, since in groups.annotate(count=Count("pk"), since=Min("status_date"))
+    return {
+        status: Figure(
+            count,
+            list_url(model, **{STATUS: status, "staff__guid__exact": staff.pk}),
+            f"{STATUSES[status].label}, assigned to you",
+        )
+        for status, count in groups.annotate(count=Count("pk"))
     }
-    return [Queue(status, row.label, *found[status]) for status, row in STATUSES.items() if status in found]
 
 
-def own_work(request: HttpRequest) -> HomeContent:
-    """The signed-in person's own claims and invoices, by status."""
-    own = {"staff__guid__exact": request.user.pk}
-    figures = [
-        FigureGroup(title, queue_figures(model, own_queues(model, request.user), **own), nothing)
-        for title, model, nothing in (
-            ("Claims", Claim, "No open claim is assigned to you."),
-            ("Invoices", Invoice, "No open invoice is assigned to you."),
-        )
-        if request.user.has_perm(f"funding.view_{model._meta.model_name}")
-    ]
-    return HomeContent(figures)
-
-
-def claim_queues(request: HttpRequest) -> HomeContent:
-    """Everybody's claims by status, and those on hold by the reason."""
-    on_hold = [
-        Figure(
-            group["status_reason"] or "No reason",
-            group["count"],
-            list_url(Claim, status=ClaimStatus.ON_HOLD.value, reason=group["status_reason"]),
-            f"oldest: {age(group['oldest'])}",
-        )
+def claim_work(request: HttpRequest) -> HomeContent:
+    """The open claims by status, how many of them are late or this person's, and the reasons of holds."""
+    on_hold = ClaimStatus.ON_HOLD.value
+    reasons = [
+        Figure(group["count"], list_url(Claim, status=on_hold, reason=reason), reason)
         for group in load_hold_reasons(Claim)
-        if group["status_reason"]
+        if (reason := group["status_reason"])
     ]
-    groups = [
-        FigureGroup("", queue_figures(Claim, load_queues(Claim, left_out=SETTLED)), "No claim is open.")
-    ]
-    if on_hold:
-        groups.append(FigureGroup("On hold by reason", on_hold))
-    return HomeContent(groups, links=[("Work queues", admin_url(Claim, "queues"))])
-
-
-def invoice_queues(request: HttpRequest) -> HomeContent | None:
-    figures = queue_figures(Invoice, load_queues(Invoice, left_out=SETTLED))
-    return HomeContent([FigureGroup("", figures)]) if figures else None
-
-
-def provider_invoice_queues(request: HttpRequest) -> HomeContent:
-    """The provider invoices by approval, and those that wait too long for a claim."""
-    figures = queue_figures(ProviderInvoice, load_provider_invoice_queues(left_out=DECIDED))
-    links = (
-        [("Enter the next claim", admin_url(Claim, "next"))]
-        if request.user.has_perm("funding.add_claim")
-        else []
+    late_before = {status: over_business_days(days) for status, days in DAYS_IN_STATUS.items()}
+    queues = load_queues(Claim, left_out=SETTLED, late_before=late_before)
+    own = own_bills(Claim, request.user)
+    rows = queue_rows(Claim, queues, DAYS_IN_STATUS, own, {on_hold: reasons[:HOLD_REASONS]})
+    note = (
+        f"a claim not claimed from the agency {DAYS_TO_CLAIM} business days after its last step, "
+        f"or not paid {DAYS_TO_PAY} after"
     )
-    return HomeContent([FigureGroup("", figures, "No provider invoice waits.")], links=links)
+    return HomeContent(rows, late_note=note)
 
 
-def overdue(request: HttpRequest) -> HomeContent:
-    """What has waited longer than the business days that there are for it."""
-    late = {days: over_business_days(days) for days in BUSINESS_DAYS}
-    received = waiting_invoices().filter(creation_date__lt=late[DAYS_TO_CLAIM])
-    figures = [
-        Figure(
-            f"Not claimed {DAYS_TO_CLAIM} business days after receipt",
-            received.count(),
-            list_url(ProviderInvoice, status=WAITING, age=f"{DAYS_TO_CLAIM}b"),
-            is_urgent=True,
-        )
-    ]
-    claims = Claim.objects.filter(archive_date=None).order_by()
-    for days, statuses in (
-        (DAYS_TO_CLAIM, sorted(NOT_CLAIMED)),
-        (DAYS_TO_PAY, [ClaimStatus.AGENCY_CLAIMED.value]),
-    ):
-        counts = dict(
-            claims.filter(funding_status__in=statuses, status_date__lt=late[days])
-            .values_list("funding_status")
-            .annotate(count=Count("pk"))
-        )
-        figures += [
-            Figure(
-                f"{STATUSES[status].label} for over {days} business days",
-                counts[status],
-                list_url(Claim, status=status, age=f"{days}b"),
-                is_urgent=True,
-            )
-            for status in statuses
-            if counts.get(status)
-        ]
-    figures = [figure for figure in figures if figure.count]
-    return HomeContent([FigureGroup("", figures, "Nothing is late.")])
+def invoice_work(request: HttpRequest) -> HomeContent:
+    """The open invoices by status, and how many of them are this person's."""
+    queues = load_queues(Invoice, left_out=SETTLED)
+    return HomeContent(queue_rows(Invoice, queues, {}, own_bills(Invoice, request.user)))
 
 
-def claims_by_month(request: HttpRequest) -> HomeContent | None:
-    """The claims entered in each of the last months, by how far they have come."""
+def provider_invoice_work(request: HttpRequest) -> HomeContent:
+    """The provider invoices that wait for a claim or for a decision."""
+    queues = load_provider_invoice_queues(DECIDED, over_business_days(DAYS_TO_CLAIM))
+    note = f"no claim {DAYS_TO_CLAIM} business days after receipt"
+    return HomeContent(queue_rows(ProviderInvoice, queues, {WAITING: DAYS_TO_CLAIM}), late_note=note)
+
+
+def claims_by_month(request: HttpRequest) -> HomeContent:
+    """The totals of the claims entered in each of the last months, by how far they have come."""
     months = last_months(CHART_MONTHS)
-    groups = list(group_by_month(months))
+    groups = list(group_by_month(months).annotate(sum=Sum("total")))
     if not groups:
-        return None
+        return HomeContent()
     months.reverse()
     series = []
     for name, (label, phases) in PROGRESS.items():
-        counts = [0] * len(months)
-        for status, number, count in groups:
-            counts[-1 - number] += count if STATUSES[status].phase in phases else 0
+        counts, totals = [0] * len(months), [ZERO] * len(months)
+        for status, number, count, total in groups:
+            if STATUSES[status].phase in phases:
+                counts[-1 - number] += count
+                totals[-1 - number] += total
         if any(counts):
             links = [list_url(Claim, phase=name, **entered_in(month)) for month in months]
-            bars = [Bar(count, link) for count, link in zip(counts, links, strict=True)]
+            bars = [
+                Bar(in_cents(total), link, count)
+                for total, link, count in zip(totals, links, counts, strict=True)
+            ]
             series.append(Series(label, f"rs-colour-{name}", bars))
     chart = BarChart(
-        "Claims by the month they were entered in",
-        "number of claims",
-        [f"{month:%b %Y}" for month in months],
-        series,
+        "Claims by the month they were entered in", [f"{month:%b %Y}" for month in months], series, "claim"
     )
     return HomeContent(chart=chart, links=[("Month end", admin_url(Claim, "month_end"))])
 
 
 HOME_PANELS.extend(
     (
-        HomePanel("Assigned to you", Claim, 10, own_work),
-        HomePanel("Late", Claim, 20, overdue),
-        HomePanel("Provider invoices", ProviderInvoice, 30, provider_invoice_queues),
-        HomePanel("All claims", Claim, 40, claim_queues),
-        HomePanel("All invoices", Invoice, 50, invoice_queues),
+        HomePanel("Provider invoices", ProviderInvoice, 20, provider_invoice_work),
+        HomePanel("Claims", Claim, 30, claim_work),
+        HomePanel("Invoices", Invoice, 40, invoice_work),
         HomePanel("Claims by month", Claim, 60, claims_by_month),
     )
 )

@@ -1,28 +1,31 @@
 """Work queues: how many records wait in each status and since when; the next invoice to claim."""
 
 import datetime as dt
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.db import connection, models
-from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Sum
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.utils.formats import number_format
 from django.utils.functional import cached_property
 
 from apps.core.admin_base import COUNT_LIMIT
-from apps.core.admin_base.display import admin_url, days_since
+from apps.core.admin_base.display import admin_url, capped_label, days_since
 from apps.funding.choices import ApprovalStatus, ClaimStatus
-from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice, resubmission_exists
+from apps.funding.models import CENT, WAITS_FOR_CLAIM, ZERO, Claim, ProviderInvoice, resubmission_exists
 from apps.funding.statuses import EDITABLE, RESUBMITTABLE
 
 #: Nobody looks through more search results than so many.
 RESULT_LIMIT = 100
 
+#: Nothing waits since before this moment.
+LONG_AGO = dt.datetime(1900, 1, 1, tzinfo=dt.UTC)
 #: The parameter that chooses a queue in its list, and the queue of provider invoices without a claim.
 STATUS = "status"
 WAITING = "waiting"
@@ -30,17 +33,21 @@ WAITING = "waiting"
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """The current records of one status; ``oldest``: since when the first of them waits."""
+    """The current records of one status, and their sum; ``oldest``: since when the first of them waits.
+
+    ``late``: how many of them wait for too long.
+    """
 
     status: str
     label: str
     count: int
     oldest: dt.datetime | None = None
+    amount: Decimal = ZERO
+    late: int = 0
 
     @property
     def count_label(self) -> str:
-        text = number_format(min(self.count, COUNT_LIMIT), force_grouping=True)
-        return f"{text}+" if self.count > COUNT_LIMIT else text
+        return capped_label(self.count)
 
     @property
     def days(self) -> int | None:
@@ -55,32 +62,52 @@ def choices_of(model: type[models.Model], column: str) -> list[tuple[str, str]]:
 
 
 def load_queues(
-    model: type[models.Model], column: str = "funding_status", left_out: Collection[str] = ()
+    model: type[models.Model],
+    column: str = "funding_status",
+    left_out: Collection[str] = (),
+    late_before: Mapping[str, dt.datetime] = MappingProxyType({}),
 ) -> list[Queue]:
-    """A queue for each status but those left out. A bill that was resubmitted has left its queue."""
-    moments_of = provider_invoice_moments if model is ProviderInvoice else partial(bill_moments, model)
+    """A queue for each status but those left out. A bill that was resubmitted has left its queue.
+
+    ``late_before``: by status, the moment before which what waits is late.
+    """
+    waits_of = provider_invoice_waits if model is ProviderInvoice else partial(bill_waits, model)
     choices = [choice for choice in choices_of(model, column) if choice[0] not in left_out]
-    parts = [capped_count(value, moments_of(value)) for value, _ in choices]
+    parts = [capped_count(value, waits_of(value), late_before.get(value, LONG_AGO)) for value, _ in choices]
     with connection.cursor() as cursor:
         statement = " UNION ALL ".join(sql for sql, _ in parts)
         cursor.execute(statement, [value for _, params in parts for value in params])
-        rows = {name: (count, oldest) for name, count, oldest in cursor.fetchall()}
-    return [Queue(value, label, rows[value][0], read_moment(rows[value][1])) for value, label in choices]
+        rows = {name: columns for name, *columns in cursor.fetchall()}
+    queues = []
+    for value, label in choices:
+        count, oldest, amount, late = rows[value]
+        queues.append(Queue(value, label, count, read_moment(oldest), in_cents(amount), late))
+    return queues
 
 
-def capped_count(status: str, moments: QuerySet[Any, Any]) -> tuple[str, tuple[Any, ...]]:
-    """SQL and parameters of a row: the status, the number of moments up to the limit, the first of them."""
+def capped_count(status: str, waits: QuerySet[Any, Any], late: dt.datetime) -> tuple[str, tuple[Any, ...]]:
+    """SQL and parameters of a row: the status, the number up to the limit, the first moment, sum, late ones.
+
+    The oldest are counted, so that the limit leaves out none of the late ones.
+    """
     # Not public, and the only way to the text of a part of a statement; the counts of every list test it.
-    sql, params = moments.order_by("moment")[: COUNT_LIMIT + 1].query.sql_with_params()
-    return f"SELECT %s, count(*), min(moment) FROM ({sql}) AS capped", (status, *params)  # noqa: S608
+    sql, params = waits.order_by("moment")[: COUNT_LIMIT + 1].query.sql_with_params()
+    columns = "%s, count(*), min(moment), sum(amount), count(CASE WHEN moment < %s THEN 1 END)"
+    limit = connection.ops.adapt_datetimefield_value(late)
+    return f"SELECT {columns} FROM ({sql}) AS capped", (status, limit, *params)  # noqa: S608
 
 
-def bill_moments(model: type[Any], status: str) -> QuerySet[Any, Any]:
-    """Since when the current bills of a status have had it."""
+def in_cents(amount: Any) -> Decimal:
+    """A sum as the engine gives it: SQLite gives a float; ``None`` of no records."""
+    return Decimal(amount or 0).quantize(CENT)
+
+
+def bill_waits(model: type[Any], status: str) -> QuerySet[Any, Any]:
+    """Since when the current bills of a status have had it, and their totals."""
     bills = model._default_manager.filter(funding_status=status, archive_date=None).order_by()
     if status in RESUBMITTABLE:
         bills = bills.exclude(resubmission_exists(model))
-    return bills.values(moment=F("status_date"))
+    return bills.values(moment=F("status_date"), amount=F("total"))
 
 
 def read_moment(value: Any) -> dt.datetime | None:
@@ -131,22 +158,35 @@ HAS_APPROVED_CLAIM = Q(
 NEEDS_DECISION = Q(is_claimed=False) | HAS_ENTERED_CLAIM & ~HAS_APPROVED_CLAIM
 
 
-def load_provider_invoice_queues(left_out: Collection[str] = ()) -> list[Queue]:
-    """The invoices that wait for a claim, and a queue for each approval status but those left out."""
-    first = waiting_invoices().values_list("creation_date", flat=True).first()
-    waiting = Queue(WAITING, "To be claimed", waiting_invoices()[: COUNT_LIMIT + 1].count(), first)
+def load_provider_invoice_queues(
+    left_out: Collection[str] = (), late_before: dt.datetime = LONG_AGO
+) -> list[Queue]:
+    """The invoices that wait for a claim, and a queue for each approval status but those left out.
+
+    ``late_before``: what was received before that moment should have a claim. Two statements.
+    """
+    found = waiting_invoices()[: COUNT_LIMIT + 1].aggregate(
+        count=Count("pk"),
+        oldest=Min("creation_date"),
+        amount=Sum("invoice_total"),
+        late=Count("pk", filter=Q(creation_date__lt=late_before)),
+    )
+    waiting = Queue(WAITING, "To be claimed", **{**found, "amount": in_cents(found["amount"])})
     return [waiting, *load_queues(ProviderInvoice, "approval_status", left_out)]
 
 
-def provider_invoice_moments(status: str) -> QuerySet[Any, Any]:
-    """When the current provider invoices of an approval status were received; of undecided ones, the work."""
+def provider_invoice_waits(status: str) -> QuerySet[Any, Any]:
+    """When the current provider invoices of an approval status were received, and their totals.
+
+    Of undecided ones, those that are work.
+    """
     received = ProviderInvoice.objects.filter(approval_status=status, archive_date=None).order_by()
-    moments = received.values(moment=F("creation_date"))
+    waits = received.values(moment=F("creation_date"), amount=F("invoice_total"))
     if status not in UNDECIDED:
-        return moments
+        return waits
     # Two queries, each with its index: nearly all claims, and their provider invoices, are settled.
-    claimed = moments.filter(HAS_ENTERED_CLAIM, ~HAS_APPROVED_CLAIM, is_claimed=True)
-    return moments.filter(is_claimed=False).union(claimed, all=True)
+    claimed = waits.filter(HAS_ENTERED_CLAIM, ~HAS_APPROVED_CLAIM, is_claimed=True)
+    return waits.filter(is_claimed=False).union(claimed, all=True)
 
 
 def waiting_invoices() -> QuerySet[ProviderInvoice]:

@@ -98,7 +98,7 @@ class Bill(Record):
             # The queues of the home page and of lists read nothing but these two.
             models.Index(
                 fields=["funding_status", "status_date", "guid"],
-                include=["archive_date"],
+                include=["archive_date", "total"],
                 name="funding_%(class)s_in_status",
             ),
             models.Index(
