@@ -53,6 +53,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
     "people": {
         "authentication": "sign-in: a backend of Django's, and what django-allauth asks",
         "duplicates": "which contacts may be one person, read only",
+        "entered_texts": "how forms and imports correct what people write",
         "handover": "the services that hand over the work of a leaver and end their login",
         "merging": "the services that merge two records and undo it",
     },

@@ -1,7 +1,6 @@
 """Imports of staff, clients and contacts: usual headers, match fields, and corrected texts."""
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -9,43 +8,17 @@ from typing import Any
 
 from django.contrib.auth.models import Permission
 
-from apps.core.importing.definition import CleanedText, ImportDefinition, RelatedColumn
+from apps.core.importing.definition import ImportDefinition, RelatedColumn
 from apps.core.models import normalised
+from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.odata.declaration.values import WireValueError
 from apps.odata.write.drafts import Draft, Issue
-from apps.people.choices import state_code
 from apps.people.duplicates import duplicate_warnings
-from apps.people.models import CustomField
+from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country
+from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import stored_answers
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
-
-# --- texts that are corrected ---------------------------------------------------------------------------
-
-
-def clean_state(text: str) -> CleanedText:
-    """``Vic.`` and ``Victoria`` are VIC; what is no Australian state is left alone."""
-    code = state_code(text)
-    if code is None or code == text:
-        return CleanedText(text)
-    return CleanedText(code, "StateAbbreviated", f"It is taken as {code}.")
-
-
-def clean_mobile(text: str) -> CleanedText:
-    """A mobile number that a spreadsheet took for a number, without its leading zero."""
-    if not re.fullmatch(r"4[0-9]{8}", text):
-        return CleanedText(text)
-    return CleanedText(f"0{text}", "LeadingZeroRestored", f"It is taken as 0{text}.")
-
-
-CLEANERS = {
-    "state": clean_state,
-    "postal_state": clean_state,
-    "phone1": clean_mobile,
-    "phone2": clean_mobile,
-    "business_phone": clean_mobile,
-    "business_phone2": clean_mobile,
-}
 
 # --- headers --------------------------------------------------------------------------------------------
 
@@ -168,39 +141,65 @@ class RoleImport(ImportDefinition):
     )
 
 
-class StaffImport(ImportDefinition):
+class AddressImport(ImportDefinition):
+    """Records with an address: an Australian state without a country is one of Australia."""
+
+    cleaners = CLEANERS
+    model: type[Staff | Client | Contact]
+
+    def complete_values(self, values: dict[str, Any]) -> None:
+        if "country" in values:
+            values["country"] = values["country"] or assumed_country(values)
+
+    def complete_drafts(self, drafts: Sequence[Draft]) -> None:
+        """Of an existing record whose country the file does not have, the one that is stored stays."""
+        lacking = [
+            draft
+            for draft in drafts
+            if not {"country"} & (draft.given | draft.invalid) and assumed_country(draft) is not None
+        ]
+        keys = [draft.key for draft in lacking if draft.key is not None]
+        have_one = self.model.objects.filter(AnyOf("pk", keys)).exclude(country=None)
+        stored = set(have_one.values_list("pk", flat=True)) if keys else set()
+        for draft in lacking:
+            if draft.key not in stored:
+                draft.fill("country", assumed_country(draft))
+                draft.given |= {"country"}
+
+
+class StaffImport(AddressImport):
     """Staff are found by their code, else by their login."""
 
+    model = Staff
     header_synonyms = STAFF_HEADERS
-    birthdays = ("birthday", "partner_birthday")
+    birthdays = BIRTHDAYS
     match_fields = ("UniqueCode", "PrimaryEmail")
     related_columns = (AnswersColumn,)
-    cleaners = CLEANERS
     warnings = PERSON_WARNINGS
 
 
-class ClientImport(ImportDefinition):
+class ClientImport(AddressImport):
     """Clients are found by their code, else by their name."""
 
+    model = Client
     header_synonyms = CLIENT_HEADERS
     match_fields = ("UniqueCode", "BusinessName")
     number_fields = ("BusinessNumber",)
     later_references = ("key_contact",)
     related_columns = (AnswersColumn,)
-    cleaners = CLEANERS
     warnings = CLIENT_WARNINGS
 
 
-class ContactImport(ImportDefinition):
+class ContactImport(AddressImport):
     """Contacts are found by their code, else by their scheme number, else by equality in every column."""
 
+    model = Contact
     header_synonyms = CONTACT_HEADERS
-    birthdays = ("birthday", "partner_birthday")
+    birthdays = BIRTHDAYS
     match_fields = ("UniqueCode", "SchemeNumber")
     number_fields = ("SchemeNumber",)
     descriptive_fields = ("PrimaryEmail", "LastName", "FirstName")
     related_columns = (AnswersColumn,)
-    cleaners = CLEANERS
     warnings = PERSON_WARNINGS
 
     def find_warnings(self, drafts: Sequence[Draft]) -> Iterable[tuple[int, Issue]]:

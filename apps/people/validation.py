@@ -9,6 +9,11 @@ from apps.odata import clock
 from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.people.choices import STATES, PersonalTitle
 
+#: Nobody is older in years; a day before is what an empty field became elsewhere: 1 January 1900.
+OLDEST_AGE = 119
+#: What was typed where a name could not be left empty.
+NO_NAMES = frozenset({"", "n/a", "na", "n.a", "nil", "null", "none", "unknown", "tba", "tbc", "test", "xxx"})
+
 SCHEME_NUMBER_FORMAT = re.compile(r"(?:31|43|44|45)\d*", re.ASCII)
 SCHEME_NUMBER_DIGITS = 9
 AUSTRALIA = frozenset({"australia", "au", "aus"})
@@ -201,9 +206,32 @@ def australian_postcodes_have_four_digits(draft: Draft) -> Iterator[Issue]:
         yield Issue("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
 
 
+def birthdays_are_of_living_people(draft: Draft) -> Iterator[Issue]:
+    today = clock.today()
+    for name, day in (("birthday", draft.birthday), ("partner_birthday", draft.partner_birthday)):
+        if day is None:
+            continue
+        if day > today:
+            yield Issue("UnusualBirthday", name, "This day is still to come.")
+        elif today.year - day.year > OLDEST_AGE:
+            message = f"Nobody is {today.year - day.year} years old: was the birthday unknown?"
+            yield Issue("UnusualBirthday", name, message)
+
+
+def names_are_names(draft: Draft) -> Iterator[Issue]:
+    for name, text in (("first_name", draft.first_name), ("last_name", draft.last_name)):
+        if text is not None and text.casefold().strip(" .-–*?/") in NO_NAMES:
+            yield Issue("PlaceholderName", name, "It seems to stand for a name that was not known.")
+
+
 ADDRESS_WARNINGS: tuple[Rule, ...] = (
     australian_states_are_abbreviated,
     australian_postcodes_have_four_digits,
 )
-PERSON_WARNINGS = (scheme_number_has_its_length, *ADDRESS_WARNINGS)
+PERSON_WARNINGS = (
+    names_are_names,
+    birthdays_are_of_living_people,
+    scheme_number_has_its_length,
+    *ADDRESS_WARNINGS,
+)
 CLIENT_WARNINGS = (business_number_is_an_abn, *ADDRESS_WARNINGS)

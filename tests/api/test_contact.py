@@ -96,3 +96,16 @@ def test_contacts_of_a_client_are_found_by_its_guid_and_name(api):
     ):
         found = ok(api.get("contact", query))["value"]
         assert [row["ContactGuid"] for row in found] == [str(mine.pk)], query
+
+
+def test_texts_of_lists_and_forms_are_not_corrected_here(api):
+    bodies = {
+        "SchemeNumber": ({"SchemeNumber": "NDIS 431000195"}, "InvalidSchemeNumber"),
+        "PrimaryEmail": ({"PrimaryEmail": "none"}, "InvalidEmail"),
+        "Country": ({"Address": {"State": "QLD"}}, "Required"),
+    }
+    for name, (member, code) in bodies.items():
+        answer = api.post("contact", {"value": [{"FirstName": "Ida", "LastName": "Quill", **member}]})
+        assert answer.status_code == 400, name
+        (detail,) = answer.json()["error"]["details"]
+        assert (detail["code"], detail["target"].rpartition("/")[2]) == (code, name)

@@ -23,9 +23,17 @@ FAULTY = {
         "Al,Orr,al-at-home,431000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
         "row 5, C5 (Email): InvalidEmail",
     ),
-    "a blank within a scheme number": (
-        "Al,Orr,al@example.org,4310 00101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+    "a letter within a scheme number": (
+        "Al,Orr,al@example.org,4310o0101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
         "row 5, D5 (NDIS No): InvalidSchemeNumber: A scheme number is digits only",
+    ),
+    "a scheme number of which a spreadsheet kept three digits": (
+        "Al,Orr,al@example.org,4.31E+08,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
+        "row 5, D5 (NDIS No): DigitsLost: SchemeNumber is a number of which a spreadsheet kept the first",
+    ),
+    "a telephone number of which a spreadsheet kept three digits": (
+        "Al,Orr,al@example.org,431000101,02/03/1990,4.12E+08,1 Low Road,Hobart,TAS,7000,Australia",
+        "row 5, F5 (Mobile): DigitsLost: Phone1 is a number of which a spreadsheet kept the first",
     ),
     "a scheme number of another scheme": (
         "Al,Orr,al@example.org,991000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
@@ -43,8 +51,8 @@ FAULTY = {
         ",Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
         "row 5, A5 (First Name): Required",
     ),
-    "a state without a country": (
-        "Al,Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Hobart,TAS,7000,",
+    "a foreign state without a country": (
+        "Al,Orr,al@example.org,431000101,02/03/1990,0400,1 Low Road,Hobart,Otago,7000,",
         "row 5, K5 (Country): Required",
     ),
     "the same person twice": (
@@ -103,7 +111,7 @@ def test_the_history_has_the_changes_of_an_import(tmp_path):
 
 
 def test_a_second_run_changes_nothing(tmp_path):
-    path = a_csv(tmp_path, *GOOD, FAULTY["a state without a country"][0])
+    path = a_csv(tmp_path, *GOOD, FAULTY["a foreign state without a country"][0])
     imported("contact", path)
     before = list(Contact.objects.order_by("pk").values())
 
@@ -151,10 +159,10 @@ def test_existing_records_can_be_left_unchanged(tmp_path):
 def test_a_change_is_validated_by_the_rules(tmp_path):
     imported("contact", a_csv(tmp_path, *GOOD))
 
-    result = imported("contact", a_csv(tmp_path, "431000001,", header="NDIS No,Country"))
+    result = imported("contact", a_csv(tmp_path, "431000001,Otago,", header="NDIS No,State,Country"))
 
     assert result.status == 1
-    assert "row 2, B2 (Country): Required" in result.err
+    assert "row 2, C2 (Country): Required" in result.err
     assert Contact.objects.get(first_name="Ida").country == "Australia"
 
 
@@ -263,7 +271,7 @@ def test_a_record_with_few_cells_is_no_footer(tmp_path):
 
 
 def test_every_fault_of_a_row_is_reported_at_once(tmp_path):
-    path = a_csv(tmp_path, ",Orr,al-at-home,99,31/02/1990,0400,1 Low Road,Hobart,TAS,7000,")
+    path = a_csv(tmp_path, ",Orr,al-at-home,99,31/02/1990,0400,1 Low Road,Hobart,Otago,7000,")
 
     result = imported("contact", path)
 

@@ -9,7 +9,7 @@ from apps.core.admin_base.filters import (
     DateRangeFilter,
     DateTimeRangeFilter,
 )
-from apps.core.admin_base.forms import RecordForm, fieldset
+from apps.core.admin_base.forms import DayField, RecordForm, fieldset
 from apps.core.admin_base.home import HOME_PANELS, Figure, HomeContent, HomePanel, Work
 from apps.core.admin_base.pages import Page, RecordLink
 from apps.core.admin_base.panels import Panel, record_panel, register_panels

@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -14,6 +15,9 @@ from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from apps.core import history_display
+from apps.core.importing.cells import cleaned
+from apps.core.importing.days import DayColumn
+from apps.core.importing.definition import Cleaner
 from apps.odata.declaration.values import WireValueError, parse_datetime
 from apps.odata.write.drafts import Draft, Issue
 
@@ -54,6 +58,20 @@ class LocalTimeField(forms.SplitDateTimeField):
         return moment
 
 
+class DayField(forms.DateField):
+    """A day, day before month, in every form that imports understand; ``is_past`` are birthdays."""
+
+    is_past = False
+
+    def to_python(self, value: Any) -> dt.date | None:
+        if isinstance(value, str):
+            try:
+                value = DayColumn(stated=True, is_past=self.is_past).read(cleaned(value)).text
+            except WireValueError as error:
+                raise forms.ValidationError(f"This {error.sentence}", code=error.code) from None
+        return super().to_python(value)
+
+
 class RecordForm(forms.ModelForm):
     """A form without rules of its own: the services of ``record_admin`` check its draft, as a request's.
 
@@ -63,6 +81,10 @@ class RecordForm(forms.ModelForm):
 
     record_admin: ClassVar[Any]
     draft_class: ClassVar[type[Draft]] = Draft
+    #: What corrects typed texts, as it does those of imports, by field.
+    cleaners: ClassVar[Mapping[str, Cleaner]] = {}
+    #: Fields of days that have been: a year of two digits is not one to come.
+    birthdays: ClassVar[Sequence[str]] = ()
 
     data: QueryDict
 
@@ -74,6 +96,30 @@ class RecordForm(forms.ModelForm):
         self.to_confirm: list[Issue] = []
         if not self.is_new:
             self.fields["opened_version"].initial = self.version
+        for name in self.cleaners.keys() & self.fields.keys():
+            self.correct_texts_of(name, self.cleaners[name])
+        for name in self.fields.keys() & set(self.birthdays):
+            setattr(self.fields[name], "is_past", True)  # noqa: B010 fields of forms have any type
+
+    def correct_texts_of(self, name: str, cleaner: Cleaner) -> None:
+        """Let a field read what is typed into it as an import would, with the import's warning."""
+        field = self.fields[name]
+        read = field.to_python
+
+        def read_text(value: Any) -> Any:
+            text = read(value)
+            if not isinstance(text, str) or not text:
+                return text
+            try:
+                corrected = cleaner(cleaned(text))
+            except WireValueError as error:
+                raise forms.ValidationError(f"This {error.sentence}", code=error.code) from None
+            warning = Issue(corrected.code, name, corrected.message)
+            if corrected.code and warning not in self.warnings:  # forms read a text several times
+                self.warnings.append(warning)
+            return corrected.text if corrected.text else read("")
+
+        setattr(field, "to_python", read_text)  # noqa: B010 a method of this form's own field
 
     @property
     def is_new(self) -> bool:

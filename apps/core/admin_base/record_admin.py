@@ -17,7 +17,7 @@ from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.display import record_link
 from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter
-from apps.core.admin_base.forms import RESTORED, LocalTimeField, RecordForm, fieldset
+from apps.core.admin_base.forms import RESTORED, DayField, LocalTimeField, RecordForm, fieldset
 from apps.core.admin_base.pages import Page, is_page
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
@@ -42,7 +42,10 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     """
 
     form: Any = RecordForm
-    formfield_overrides: ClassVar[Any] = {models.DateTimeField: {"form_class": LocalTimeField}}
+    formfield_overrides: ClassVar[Any] = {
+        models.DateTimeField: {"form_class": LocalTimeField},
+        models.DateField: {"form_class": DayField},
+    }
     create: ClassVar[Service | None] = None
     update: ClassVar[Service | None] = None
     #: Where the resource of the model, or a model without one, does not name it.

@@ -138,6 +138,7 @@ class BatchImporter:
         if self.has_references:
             for number, issue in attach_references(self.entity_set.type, drafts):
                 self.add_error(records[number], issue)
+        self.definition.complete_drafts(drafts)
         warnings = list(self.definition.find_warnings(drafts))
         rejected = [record for record in records if record.is_rejected]
         for record in rejected:

@@ -89,6 +89,12 @@ class ImportDefinition:
     after_undo: Callable[[], object] | None = None
     folder: Path
 
+    #: ``complete_values(values)``: fill in what a row leaves empty, before its record is looked for.
+    complete_values: Callable[[dict[str, Any]], None] | None = None
+
+    def complete_drafts(self, drafts: Sequence[Draft]) -> None:
+        """Fill in what follows from what a batch of drafts gives, before they are saved."""
+
     def find_warnings(self, drafts: Sequence[Draft]) -> Iterable[tuple[int, Issue]]:
         """Further warnings, found for a whole batch before it is saved: they keep nothing out either."""
         return ()

@@ -23,12 +23,12 @@ from apps.odata.declaration.schema import bind_resource as bind
 
 Properties = Mapping[str, StructuralProperty]
 
-_NO_DIGITS = re.compile(r"[^0-9]+")
+_NO_DIGITS = re.compile(r"(?<=[0-9]{7})\.0+$|[^0-9]+")
 _BUSINESS_NUMBER = re.compile(r"(\d\d)(\d{3})(\d{3})(\d{3})")
 
 
 def digits(text: str) -> str | None:
-    """A number without the blanks and hyphens people write into it."""
+    """A number without the blanks and hyphens people write into it, and the ``.0`` of spreadsheets."""
     return _NO_DIGITS.sub("", text) or None
 
 

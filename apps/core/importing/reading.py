@@ -143,6 +143,7 @@ class RowReader:
         self.by_attribute: Mapping[str, ImportColumn] = {
             column.member.attribute: column for column in reversed(columns)
         }
+        self.complete = definition.complete_values
         named: dict[str, list[ColumnReader]] = defaultdict(list)
         for reader in self.readers:
             if reader.column.member.record_name is not None:
@@ -179,6 +180,9 @@ class RowReader:
             ReadRecord(row, dict(zip(names, values, strict=True)), key)
             for row, values, key in zip(rows, by_row, keys, strict=False)
         ]
+        if (complete := self.complete) is not None:
+            for record in found:
+                complete(record.values)
         for number, column, issue in issues:
             found[number].note(column, issue)
         for readers, reference in self.references:

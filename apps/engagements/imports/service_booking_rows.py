@@ -14,6 +14,7 @@ from apps.engagements.choices import ManagementType
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.odata.declaration.service import get_service
 from apps.odata.declaration.values import WireValueError
+from apps.people.entered_texts import clean_scheme_number
 from apps.people.models import Contact
 
 REQUIRED = (
@@ -156,7 +157,7 @@ def cell_readers() -> Mapping[str, CellReader]:
     money = cell_reader(booking.properties["Budget"])
     scheme_number = cell_reader(get_service().by_model[Contact].type.properties["SchemeNumber"])
     return {
-        "participant": lambda text: scheme_number("".join(text.split())),
+        "participant": lambda text: scheme_number(clean_scheme_number(text).text or text),
         "participant_name": lambda text: " ".join(text.split()),
         "service_booking_id": cell_reader(booking.properties["BookingNumber"]),
         "booking_type": management_cell,

@@ -12,7 +12,7 @@ from django.shortcuts import redirect
 from django.utils.html import format_html
 from unfold.widgets import UnfoldAdminTextInputWidget
 
-from apps.core.admin_base import Page
+from apps.core.admin_base import DayField, Page
 from apps.core.admin_base.display import format_amount, link, plain_quantity, record_link, short_day
 from apps.funding.admin import autocomplete
 from apps.funding.admin.actions import ACTION_PAGE, ActionButton, ActionOutcome, HoldForm, ReasonForm
@@ -63,7 +63,7 @@ FOR_ALL_STATUSES = (
 class PaymentForm(forms.Form):
     """When something was paid."""
 
-    day = forms.DateField(
+    day = DayField(
         label="Paid on",
         widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True, "data-day": ""}),
         initial=clock.today,

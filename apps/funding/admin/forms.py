@@ -14,7 +14,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from apps.core.admin_base import RecordForm
+from apps.core.admin_base import DayField, RecordForm
 from apps.core.admin_base.display import plain_amount, plain_quantity
 from apps.core.admin_base.forms import code_label
 from apps.core.models import normalised
@@ -61,8 +61,8 @@ def choice(choices: Any) -> forms.ChoiceField:
     return forms.ChoiceField(choices=listed, required=False, widget=QuickSelect(attrs=cell_attributes()))
 
 
-def day_field() -> forms.DateField:
-    return forms.DateField(required=False, widget=forms.DateInput(attrs=cell_attributes(**{"data-day": ""})))
+def day_field() -> DayField:
+    return DayField(required=False, widget=forms.DateInput(attrs=cell_attributes(**{"data-day": ""})))
 
 
 def text_field(max_length: int | None = None, **attributes: str) -> forms.CharField:

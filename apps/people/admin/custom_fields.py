@@ -18,9 +18,17 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, RecordForm, fieldset
+from apps.core.admin_base import (
+    ArchivedFilter,
+    DayField,
+    LookupAdmin,
+    RecordAdmin,
+    RecordForm,
+    fieldset,
+)
 from apps.odata.write.drafts import Draft
 from apps.people.choices import AnswerKind, AppliesTo
+from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country
 from apps.people.models import CustomField
 from apps.people.services import answers_of
 
@@ -28,12 +36,20 @@ YES_OR_NO = [("", "Select value"), ("Yes", "Yes"), ("No", "No")]
 
 
 class CustomFieldsForm(RecordForm):
-    """A form with a field for each custom field; its draft has their answers."""
+    """A form with a field for each custom field; its draft has their answers.
+
+    Texts are corrected as imports do it, and an Australian state without a country is one of Australia.
+    """
 
     custom_fields: ClassVar[Sequence[CustomField]] = ()
+    cleaners = CLEANERS
+    birthdays = BIRTHDAYS
 
     def draft(self) -> Draft:
         draft = super().draft()
+        if "country" not in draft.invalid and (country := assumed_country(draft)) is not None:
+            draft.fill("country", country)
+            draft.given |= {"country"}
         names = {custom_field.pk: name_of(custom_field) for custom_field in self.custom_fields}
         valid = self.cleaned_data.keys() - self.errors.keys()
         answers = {key: responses(self.cleaned_data[name]) for key, name in names.items() if name in valid}
@@ -101,7 +117,7 @@ def form_field(custom_field: CustomField, answer: list[str]) -> forms.Field:
         widget = UnfoldAdminDecimalFieldWidget()
         return forms.DecimalField(max_digits=20, decimal_places=6, widget=widget, **shared)
     if custom_field.kind == AnswerKind.DATE:
-        return forms.DateField(widget=UnfoldAdminSingleDateWidget(), **shared)
+        return DayField(widget=UnfoldAdminSingleDateWidget(), **shared)
     if custom_field.kind == AnswerKind.YES_NO:
         return forms.ChoiceField(choices=YES_OR_NO, widget=UnfoldAdminSelectWidget(), **shared)
     if custom_field.kind == AnswerKind.TEXT:

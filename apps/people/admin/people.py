@@ -75,15 +75,7 @@ PERSONAL = fieldset(
 # --- people -------------------------------------------------------------------------------------------
 
 
-class PersonForm(CustomFieldsForm):
-    """Scheme numbers are accepted as people write them, and stored as the scheme does."""
-
-    def clean_scheme_number(self) -> str | None:
-        number = self.cleaned_data["scheme_number"]
-        return "".join(number.split()) if number else None
-
-
-class ContactForm(PersonForm):
+class ContactForm(CustomFieldsForm):
     """Whether a contact's primary email is used follows whether there is one."""
 
     def draft(self) -> Draft:
@@ -102,7 +94,6 @@ class PersonAdmin(CustomFieldsAdmin):
 
     palette_names = ("first_name", "last_name")
     palette_columns = ("first_name", "last_name", "scheme_number", "unique_code")
-    form = PersonForm
     record_pages = (OVERVIEW, *CustomFieldsAdmin.record_pages)
     main_page = "overview"
     warnings = PERSON_WARNINGS

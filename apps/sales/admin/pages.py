@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.text import capfirst
 from unfold.widgets import UnfoldAdminDateWidget
 
-from apps.core.admin_base import Page, RecordAdmin
+from apps.core.admin_base import DayField, Page, RecordAdmin
 from apps.odata import clock
 from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Staff, Team
@@ -44,7 +44,7 @@ class BoardFilter(forms.Form):
 class FollowUpForm(forms.Form):
     """The date of the next follow-up; without one there is none."""
 
-    next_date = forms.DateField(required=False, widget=UnfoldAdminDateWidget)
+    next_date = DayField(required=False, widget=UnfoldAdminDateWidget)
 
 
 class PipelineAdmin(RecordAdmin):
