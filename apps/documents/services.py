@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps.core import saving
 from apps.core.bulk_insert import in_batches
+from apps.core.models import composed
 from apps.core.services import Checks, update_records
 from apps.documents.models import Document
 from apps.documents.storage import StorageUnavailable, StoredFile, document_storage, find_used_keys
@@ -29,10 +30,9 @@ SWEEP_BATCH = 100
 
 def attach_file(draft: Draft, file: StoredFile) -> None:
     """Fill in the columns of the file; a document without a name gets the file's."""
-    for name, value in asdict(file).items():
-        draft.fill(name, value)
+    draft.fill_all({**asdict(file), "file_name": composed(file.file_name)})
     if "name" not in draft.invalid and not draft.name:
-        draft.fill("name", file.file_name)
+        draft.fill("name", draft.file_name)
 
 
 def create_documents(drafts: Sequence[Draft]) -> list[Any]:

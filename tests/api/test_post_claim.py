@@ -572,6 +572,7 @@ def test_notes_are_the_products_description_when_left_out(api):
         ("Provider", None, "EXCLS"),
         ("PlanManager", None, "EXCLS"),
         ("SupportCoordinator", None, "EXCLS"),
+        *(("Provider", none, "EXCLS") for none in ("N/A", "n.a.", "-", " – ", "0", "00 000", "none")),
         ("SupportCoordinator", "51 824 753 556", None),
         ("Client", "51 824 753 556", "REIMB"),
         ("Client", None, "REIMB"),

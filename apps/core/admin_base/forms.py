@@ -18,6 +18,7 @@ from apps.core import history_display
 from apps.core.importing.cells import cleaned
 from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import Cleaner
+from apps.core.models import composed
 from apps.odata.declaration.values import WireValueError, parse_datetime
 from apps.odata.write.drafts import Draft, Issue
 
@@ -131,7 +132,8 @@ class RecordForm(forms.ModelForm):
         return moment.isoformat() if moment else ""
 
     def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or self.cleaned_data
+        cleaned = with_composed_texts(super().clean() or self.cleaned_data)
+        self.cleaned_data = cleaned
         self.refuse_other_version(cleaned.get("opened_version"))
         draft = self.draft()
         for issue in self.record_admin.find_issues(draft):
@@ -203,6 +205,11 @@ class RecordForm(forms.ModelForm):
             formats.date_format(timezone.localtime(self.instance.modify_date), "DATETIME_FORMAT"),
         )
         self.add_error(None, forms.ValidationError(message, code="Stale"))
+
+
+def with_composed_texts(cleaned: dict[str, Any]) -> dict[str, Any]:
+    """The values of a form with their texts as they are stored."""
+    return {name: composed(value) if isinstance(value, str) else value for name, value in cleaned.items()}
 
 
 def with_local_days(issue: Issue) -> Issue:

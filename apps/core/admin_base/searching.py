@@ -14,6 +14,7 @@ from django.db import connection, transaction
 from django.db.models import CharField, F, Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Lower, Replace
 
+from apps.core.models import composed
 from apps.odata.declaration.schema import fields_on_path
 
 #: Words of a search that are read.
@@ -102,7 +103,7 @@ def with_digits(records: QuerySet[Any], columns: Sequence[str], digits: str) -> 
 
 def search_words(text: str) -> list[str]:
     """The words of a search: ``Walsh, Matilda`` has two, the number ``430 123 456`` is one."""
-    text = text.strip().lower()
+    text = composed(text).strip().lower()
     if re.fullmatch(r"[\d\s]+", text):
         text = re.sub(r"\s", "", text)
     return [word for word in re.split(r"[\s,;\0]+", text) if word][:WORD_LIMIT]

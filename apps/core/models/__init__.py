@@ -21,6 +21,7 @@ from apps.core.models.records import (
     Record,
     Responsibility,
     TimestampedModel,
+    composed,
     money,
     new_guid,
     normalised,

@@ -37,6 +37,11 @@ def money(label: str | None = None, **options: Any) -> models.DecimalField:
     return models.DecimalField(label, max_digits=14, decimal_places=2, **options)
 
 
+def composed(text: str) -> str:
+    """The text with each letter and its marks as one character (NFC), which is how texts are stored."""
+    return unicodedata.normalize("NFC", text)
+
+
 def normalised(text: str | None) -> str | None:
     """The form in which unique texts are compared: composed, trimmed, without regard to case.
 
@@ -44,7 +49,7 @@ def normalised(text: str | None) -> str | None:
     """
     if text is None:
         return None
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).strip().casefold()) or None
+    return composed(composed(text).strip().casefold()) or None
 
 
 class NormalisedField(models.CharField):

@@ -16,7 +16,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 
 from apps.core.admin_base import DayField, RecordForm
 from apps.core.admin_base.display import plain_amount, plain_quantity
-from apps.core.admin_base.forms import code_label
+from apps.core.admin_base.forms import code_label, with_composed_texts
 from apps.core.models import normalised
 from apps.documents.form_files import StoredFileField, document_draft
 from apps.documents.models import DocumentCategory
@@ -124,7 +124,8 @@ class LineForm(forms.Form):
     def draft(self) -> Draft:
         """The draft of the line; cells that could not be read are invalid."""
         names = [name for name in self.fields if name != "key"]
-        values = {name: self.cleaned_data.get(name) for name in names if name not in self.errors}
+        cleaned = with_composed_texts(self.cleaned_data)
+        values = {name: cleaned.get(name) for name in names if name not in self.errors}
         values = {name: None if value == "" else value for name, value in values.items()}
         key = self.cleaned_data.get("key")
         given = {name for name, value in values.items() if value is not None or key is not None}

@@ -147,7 +147,7 @@ def apply_claim_defaults(claim: Draft, records: Records) -> None:
     provider, reason = claim.get("provider"), None
     if claim.get("send_payment_to") in REIMBURSED:
         reason = MissingAbnReason.REIMBURSEMENT.value
-    elif provider is not None and not (provider.business_number or "").strip():
+    elif provider is not None and not provider.abn:
         reason = MissingAbnReason.EXCLUDED.value
     claim.fill("missing_abn_reason_code", reason)
 

@@ -394,7 +394,7 @@ def reference_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue
 
 def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[Issue]:
     provider = draft.provider
-    if not (provider.business_number or "").strip():
+    if not provider.abn:
         yield Issue(
             "AbnMissing",
             "provider",
@@ -405,13 +405,12 @@ def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[
 
 def business_number_is_an_abn(draft: Draft, bill: BillContext) -> Iterator[Issue]:
     provider = draft.provider
-    number = (provider.business_number or "").strip()
-    if number and not is_an_abn(number):
+    if provider.abn and not is_an_abn(provider.abn):
         yield Issue(
             "AbnInvalid",
             "provider",
-            f"{number}, the business number of {provider.business_name}, is no ABN: those have 11 digits that"
-            " check each other. Put it right with the provider.",
+            f"{provider.abn}, the business number of {provider.business_name}, is no ABN: those have 11"
+            " digits that check each other. Put it right with the provider.",
         )
 
 

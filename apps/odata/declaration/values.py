@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -229,6 +230,8 @@ def text_reader(field: models.Field) -> Reader:
             )
         if not value or value.isspace():
             return None
+        if not value.isascii():
+            value = unicodedata.normalize("NFC", value)
         if limit is not None and len(value) > limit:
             raise WireValueError("TooLong", f"may have {limit} characters at most, and has {len(value):,}.")
         if is_email:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -203,7 +204,7 @@ _STRAY_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
 
 def decode(raw: bytes) -> str:
-    """The text of percent-encoded UTF-8; ``BadQuery`` when it is invalid or has a NUL character."""
+    """The composed text of percent-encoded UTF-8; ``BadQuery`` when it is invalid or has a NUL character."""
     if _STRAY_PERCENT.search(raw):
         raise BadQuery("The query string holds a % that no two hexadecimal digits follow.")
     try:
@@ -212,7 +213,8 @@ def decode(raw: bytes) -> str:
         raise BadQuery("The query string is not UTF-8.") from None
     if "\0" in text:
         raise BadQuery("The query string holds a NUL character.")
-    return text
+    # As texts are stored: the letters of "Zoë" may come in two ways, which look alike.
+    return unicodedata.normalize("NFC", text)
 
 
 def add_once(options: dict[str, Any], name: str, value: Any, target: str) -> None:

@@ -1,0 +1,11 @@
+from django.db import migrations
+
+from apps.core.database.composed_texts import compose_texts
+
+
+class Migration(migrations.Migration):
+    accepted = {"OPAQUE": "it reads the texts, and writes the few whose letters and marks are stored apart"}
+
+    dependencies = [("sales", "0001_initial")]
+
+    operations = [compose_texts("sales")]
