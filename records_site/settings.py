@@ -495,6 +495,9 @@ BACKUP_PASSPHRASE_FILE = env.str("BACKUP_PASSPHRASE_FILE", "")  # whose text is 
 
 #: Years after the last service during which nobody's records are erased.
 READ_LOG_DAYS = env.int("READ_LOG_DAYS", 730)  # after which purge_expired deletes an entry; 0: never
+READ_LOG_TO = env.str("READ_LOG_TO", "")  # where each entry is sent as it is written, besides
+if not re.fullmatch(r"(syslog://[^/\s]+|(syslog|file):/\S+)?", READ_LOG_TO):
+    raise ImproperlyConfigured("READ_LOG_TO is syslog://host:514, syslog:/dev/log or file:/path.")
 RETENTION_YEARS = env.int("RETENTION_YEARS", 7)
 
 # --- the back office ----------------------------------------------------------------------------------

@@ -22,10 +22,9 @@ from apps.access.callers import (
 from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usage
 from apps.access.throttling import MINUTES_OF_A_DAY
 from apps.access.webhooks import delete_old_messages
-from apps.core import archive, saving
+from apps.core import archive, read_log_chain, saving
 from apps.core.file_exports import delete_file_exports
 from apps.core.file_imports import delete_import_files
-from apps.core.models import PersonalDataRead
 from apps.core.notices import delete_old_notices
 from apps.core.task_queue import delete_finished_tasks
 from apps.odata import clock
@@ -110,10 +109,10 @@ def purge_expired() -> dict[str, int]:
         "idempotency keys": IdempotencyKey.objects.filter(creation_date__lte=oldest_key),
         "usage counts": Usage.objects.filter(minute__lt=oldest_minute),
     }
+    counts = {what: rows.delete()[0] for what, rows in expired.items()}
     if settings.READ_LOG_DAYS:
         oldest_read = now - dt.timedelta(days=settings.READ_LOG_DAYS)
-        expired["entries of the read log"] = PersonalDataRead.objects.filter(at__lt=oldest_read)
-    counts = {what: rows.delete()[0] for what, rows in expired.items()}
+        counts["entries of the read log"] = read_log_chain.delete_entries_before(oldest_read)
     return {
         **counts,
         "finished tasks": delete_finished_tasks(),

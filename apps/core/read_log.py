@@ -13,14 +13,12 @@ from threading import Event, Thread
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.apps import apps
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, close_old_connections, models
 from django.http import HttpRequest, HttpResponse
 
-from apps.core import history
-from apps.core.bulk_insert import bulk_insert
+from apps.core import history, read_log_chain, read_log_shipping
 from apps.odata import clock
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.http.read_log import Query
@@ -46,7 +44,7 @@ _GUID = re.compile(r'"([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})"')
 
 
 class ReadEntry(NamedTuple):
-    """The columns of an entry."""
+    """The columns of an entry (``read_log_chain.COLUMNS``)."""
 
     at: Any
     staff_id: UUID | None
@@ -78,7 +76,7 @@ class ReadLog:
         self.waiting.append(
             ReadEntry(
                 *(clock.now(), who.staff_id, who.application, who.channel, who.request_id),
-                *(str(kind), model._meta.label_lower, count, keys, query[:MAX_QUERY_CHARACTERS]),
+                *(str(kind), model._meta.label_lower, count, keys, storable(query)),
             )
         )
 
@@ -136,12 +134,13 @@ class ReadLog:
         if not entries:
             return
         try:
-            bulk_insert(apps.get_model("core", "PersonalDataRead"), ReadEntry._fields, entries)
+            lines = read_log_chain.append(entries)
         except DatabaseError:
             self.waiting.extendleft(reversed(entries))
             logger.exception("%d entries of the read log wait, %d are lost", len(self.waiting), self.lost)
         else:
             self.lost = 0
+            read_log_shipping.ship(lines)
 
     def start(self) -> None:
         """Write every second from now on, in a thread of its own."""
@@ -153,6 +152,7 @@ class ReadLog:
             close_old_connections()
             self.write()
         self.write()
+        read_log_shipping.flush()
 
     def stop(self) -> None:
         """Write what waits, for the last time."""
@@ -163,6 +163,11 @@ class ReadLog:
 
 #: Of this process.
 READ_LOG = ReadLog()
+
+
+def storable(query: str) -> str:
+    """As a column takes it: names of options are the caller's, and PostgreSQL stores no NUL."""
+    return query.replace("\0", "?")[:MAX_QUERY_CHARACTERS]
 
 
 def is_logged(model: Any) -> bool:

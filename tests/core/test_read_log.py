@@ -8,7 +8,7 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import DatabaseError
 
-from apps.core import history, read_log
+from apps.core import history, read_log, read_log_chain
 from apps.core.models import PersonalDataRead, TimestampedModel
 from apps.core.read_log import READ_LOG, without_values
 from apps.odata import clock
@@ -283,7 +283,7 @@ def test_a_read_does_not_fail_with_the_log_and_is_written_later(api, monkeypatch
     contact = a_contact()
     ok(api.get(f"contact/{contact.pk}"))
     with monkeypatch.context() as broken:
-        broken.setattr(read_log, "bulk_insert", lambda *_: (_ for _ in ()).throw(DatabaseError))
+        broken.setattr(read_log_chain, "append", lambda *_: (_ for _ in ()).throw(DatabaseError))
         READ_LOG.write()
     assert "1 entries of the read log wait, 0 are lost" in caplog.text
     monkeypatch.setattr(read_log, "MAX_WAITING", 1)

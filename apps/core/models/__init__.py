@@ -14,6 +14,7 @@ from apps.core.models.logs import (
     CurrentTransaction,
     LogEntry,
     PersonalDataRead,
+    ReadLogChain,
 )
 from apps.core.models.records import (
     Lookup,

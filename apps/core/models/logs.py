@@ -29,7 +29,7 @@ class LogEntry(models.Model):
     staff = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
-        on_delete=models.SET_NULL,
+        on_delete=models.DO_NOTHING,  # an entry is never changed
         related_name="+",
         db_constraint=False,
         db_index=False,
@@ -106,6 +106,13 @@ class PersonalDataRead(LogEntry):
         help_text="16 bytes for each record; none of a read of more than 5,000 records"
     )
     query = models.CharField(max_length=500, help_text="The query with ? for each value")
+    hash = models.CharField(
+        max_length=64,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="Of this entry and the one before it (core.read_log_chain); empty in those of before",
+    )
 
     class Meta(LogEntry.Meta):
         indexes = (
@@ -118,3 +125,17 @@ class PersonalDataRead(LogEntry):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.record_type}"
+
+
+class ReadLogChain(models.Model):
+    """The ends of the read log's chain of hashes, in one row: ``start`` is what the first entry follows."""
+
+    start = models.CharField(max_length=64)
+    head = models.CharField(max_length=64)
+    started_at = models.DateTimeField()
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.head

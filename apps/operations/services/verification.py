@@ -6,6 +6,7 @@ from pathlib import Path
 
 from django.db import Error, connection, transaction
 
+from apps.core import read_log_chain
 from apps.core.database.migrations import applied_migrations
 from apps.documents.models import Document
 from apps.documents.services import sweep
@@ -54,7 +55,13 @@ def find_wrong_contents(reader: BackupReader) -> Iterator[str]:
 
 def verify_installation() -> list[str]:
     """What is wrong with the database and the documents of this installation, a line for each fault."""
-    return [*find_damaged_tables(), *find_damaged_documents(), *find_wrong_budgets(), *find_wrong_money()]
+    return [
+        *find_damaged_tables(),
+        *find_damaged_documents(),
+        *find_wrong_budgets(),
+        *find_broken_read_log(),
+        *find_wrong_money(),
+    ]
 
 
 def find_damaged_tables() -> Iterator[str]:
@@ -156,6 +163,16 @@ def find_wrong_money() -> Iterator[str]:
         yield from find_money_faults()
     except Error as error:
         yield f"claims and invoices: {error}"
+
+
+def find_broken_read_log() -> Iterator[str]:
+    """The first entry of the read log that was changed, added or follows one that was removed."""
+    try:
+        found = read_log_chain.find_break()
+    except Error as error:
+        found = f"cannot be read: {error}".strip()
+    if found is not None:
+        yield f"read log: {found}"
 
 
 def count_files_without_document(older_than: dt.timedelta = dt.timedelta(days=1)) -> int:

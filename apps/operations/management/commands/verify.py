@@ -5,6 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from apps.core import read_log_chain
 from apps.odata.errors import plural
 from apps.operations.management.base import OperatorCommand
 from apps.operations.services.verification import (
@@ -31,6 +32,8 @@ class Command(OperatorCommand):
             name, faults = "The database and its documents", verify_installation()
             if unused := count_files_without_document():
                 self.stdout.write(f"{plural(unused, 'file')} without a document: ./run sweep_documents.")
+            if head := read_log_chain.head_of_chain():
+                self.stdout.write(f"The read log ends with {head}.")
         if faults:
             raise CommandError("\n".join([*faults, f"{name}: {plural(len(faults), 'fault')}."]))
         self.stdout.write(f"{name}: no fault.")
