@@ -35,6 +35,7 @@ from apps.odata.write.drafts import (
     ValidationFailed,
     WarningsPresent,
     apply_rules,
+    label_of,
     raise_if_invalid,
 )
 
@@ -168,7 +169,8 @@ class Conflicts:
                 if owners.get(value, key) != key:
                     message = f"Another {self.model._meta.verbose_name} has it already."
                 elif first.setdefault(value, number) != number:
-                    message = f"Record {first[value] + 1} of this request has it as well."
+                    owner = label_of(self.drafts[first[value]], first[value])
+                    message = f"{owner[:1].upper()}{owner[1:]} has it as well."
                 else:
                     continue
                 issues.append((number, Issue("NotUnique", unique.field, message)))

@@ -62,3 +62,15 @@ def test_issues_and_warnings_are_reported_at_their_cells(bring):
     assert "row 2, B2 (PlanStartDate): NotUnique: Another plan has it already." in reported
     assert "row 3, C3 (PlanEndDate): OutOfOrder: The plan ends before it starts." in reported
     assert "row 4, E4 (BookingEndDate): warning OutsidePlan: It lies outside the plan's dates." in reported
+
+
+def test_what_two_rows_share_is_named_by_its_row(bring):
+    person = a_contact().pk
+    sums, reported = bring(
+        "Participant,PlanStartDate,PlanEndDate,IsPlanManaged",
+        f"{a_contact().pk},2026-07-01,2027-06-30,yes",
+        f"{person},2026-07-01,2027-06-30,yes",
+        f"{person},2026-07-01,2027-06-29,yes",
+    )
+    assert sums == "3 rows: 2 new, 0 changed, 0 unchanged, 1 rejected"
+    assert "row 4, B4 (PlanStartDate): NotUnique: The record in row 3 of the file has it as well." in reported

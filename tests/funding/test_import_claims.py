@@ -579,3 +579,11 @@ def test_json_made_to_do_harm_is_refused_and_leaves_nothing(tmp_path):
         path.write_text(text)
         assert imported("claim", path).status == 2
     assert not Claim.objects.exists()
+
+
+def test_what_two_claims_share_is_named_by_its_row(tmp_path):
+    taken = GOOD[0].replace("C-1", "C-9")
+    result = import_claims(tmp_path, *GOOD[:2], taken, words=())
+
+    assert "The provider invoice is not reusable, and the record in row 2 of the file is built on" in result.err
+    assert "of this request" not in result.err

@@ -91,6 +91,7 @@ class BatchImporter:
                 changed.append(record)
         for record in (*new, *changed):
             record.draft = self.matcher.compared.draft(self.reader, record)
+            record.draft.fill("label", self.report.record_label(record.row))
             if self.items is not None and not self.items.are_unchanged(record):
                 self.items.fill_list(record.draft, record)
         self.save(new, self.definition.create or service_of(self.entity_set.model, "create"))

@@ -105,6 +105,10 @@ class ImportReport:
         word = self.table.row_word if issue.row.item is None else "item"
         return f"SameRecord: {word} {number} keeps its record out, which goes in whole."
 
+    def record_label(self, row: Row) -> str:
+        """What a message about another row calls the record of this one."""
+        return f"the record in {self.table.row_word} {row.number:,} of the file"
+
     def place(self, issue: RowIssue) -> str:
         """``row 12, B12 (Email)``; without a column only the row."""
         place = f"{self.table.row_word} {issue.row.number:,}"

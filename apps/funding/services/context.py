@@ -40,7 +40,7 @@ from apps.odata.batched_queries import (
     query_by_values,
 )
 from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft, Issue, References, keys_of
+from apps.odata.write.drafts import Draft, Issue, References, keys_of, label_of
 from apps.people.models import Client, Contact, Role, Staff
 
 # --- records --------------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ def build_bill(bill_type: BillType, number: int, draft: Draft, records: Records)
 
 def label_bill(bill_type: BillType, bill: DraftBill) -> str:
     """The number of a bill of the same body, or its place in the body."""
-    return str(bill.draft.get(f"{bill_type.name}_number") or f"record {bill.number + 1} of this request")
+    return str(bill.draft.get(f"{bill_type.name}_number") or label_of(bill.draft, bill.number))
 
 
 # --- lines ----------------------------------------------------------------------------------------------
@@ -413,7 +413,7 @@ def find_duplicate_lines(bill_type: BillType, bills: Sequence[DraftBill], rows: 
 
 def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
     """Find the claims that have taken a provider invoice, those before it in the same body included."""
-    first: dict[Any, int] = {}
+    first: dict[Any, DraftBill] = {}
     for bill in bills:
         claim, context, invoice = bill.draft, bill.context, bill.provider_invoice
         if invoice is None or invoice.is_reusable:
@@ -422,8 +422,8 @@ def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
         if key != claim.key:
             context.taken_by = f"claim {taker}"
             context.lost_race = invoice.pk not in records.taken_before
-        elif first.setdefault(invoice.pk, bill.number) != bill.number:
-            context.taken_by = f"record {first[invoice.pk] + 1} of this request"
+        elif (earlier := first.setdefault(invoice.pk, bill)) is not bill:
+            context.taken_by = label_of(earlier.draft, earlier.number)
 
 
 def has_reference_of_invoice(bill: DraftBill) -> bool:
@@ -456,17 +456,17 @@ def find_reference_owners(claims: Sequence[DraftBill], invoice_rows: Rows, claim
         owners[provider, reference].append((key, "another provider invoice of this provider"))
     for provider, reference, key, claim_number, *_ in claim_rows:
         owners[provider, reference].append((key, f"claim {claim_number}"))
-    first: dict[tuple[Any, Any], tuple[int, Any]] = {}
+    first: dict[tuple[Any, Any], tuple[DraftBill, Any]] = {}
     for claim in claims:
         invoice, named = claim.provider_invoice, (claim.provider, claim.reference)
         if invoice is None:
             continue
         others = [label for key, label in owners.get(named, ()) if key != invoice.pk]
-        first_number, first_invoice = first.setdefault(named, (claim.number, invoice.pk))
+        earlier, first_invoice = first.setdefault(named, (claim, invoice.pk))
         if others:
             claim.context.reference_owner = others[0]
         elif first_invoice != invoice.pk:
-            claim.context.reference_owner = f"record {first_number + 1} of this request"
+            claim.context.reference_owner = label_of(earlier.draft, earlier.number)
 
 
 def find_duplicate_references(claims: Sequence[DraftBill], claim_rows: Rows, own_bills: set[UUID]) -> None:

@@ -49,7 +49,8 @@ class Draft:
     References are the referred records, lists of references lists of them, contained lists are lists of
     drafts. ``key`` is set when the draft changes an existing record. ``left_out`` are the members that were
     given no value in a draft that replaces a record, and get their defaults; ``expected_change`` is the
-    modify stamp that the record must still have. Reading an invalid member raises ``InvalidValue``.
+    modify stamp that the record must still have; ``label`` is what messages about others call it, such as the
+    row of a file, in place of its number in the request. Reading an invalid member raises ``InvalidValue``.
 
     A domain declares what its services work out (a price, a booking) on a subclass, as annotated attributes
     with defaults, and names the class as ``draft_class`` of its resource or nested type. To set any other
@@ -61,6 +62,7 @@ class Draft:
     key: Any
     left_out: frozenset[str] = frozenset()
     expected_change: dt.datetime | None = None
+    label: str | None = None
 
     declared_attributes: ClassVar[frozenset[str]] = frozenset()
 
@@ -125,6 +127,11 @@ class Draft:
         for name in names:
             if self.has(name):
                 delattr(self, name)
+
+
+def label_of(draft: Draft, number: int) -> str:
+    """What a message about another draft calls this one, the ``number``-th of the call."""
+    return draft.label or f"record {number + 1} of this request"
 
 
 def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
