@@ -52,7 +52,7 @@ LINE_HEADERS = {
         "Product code",
     ),
     "LineItems/PriceBook/Name": ("Price book", "Price list"),
-    "LineItems/Quantity": ("Qty", "Hours", "Units"),
+    "LineItems/Quantity": ("Qty", "Hours", "Hrs", "Units"),
     "LineItems/Price": ("Unit price", "Rate"),
     "LineItems/FromDate": ("Service date", "Date of service", "Supports delivered from"),
     "LineItems/ToDate": ("Supports delivered to",),
@@ -71,6 +71,7 @@ PROVIDER_REFERENCE_HEADERS = {
     "ProviderInvoiceReference": (
         "Invoice No",
         "Invoice number",
+        "Inv No",
         "Invoice reference",
         "Provider invoice",
         "Provider invoice No",

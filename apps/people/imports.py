@@ -23,10 +23,10 @@ from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 # --- headers --------------------------------------------------------------------------------------------
 
 ADDRESS_HEADERS = {
-    "Address/StreetAddress": ("Street", "Address", "Address 1", "Address line 1", "Street line 1"),
+    "Address/StreetAddress": ("Street", "Address", "Address 1", "Address line 1", "Street line 1", "Addr"),
     "Address/StreetAddress2": ("Address 2", "Address line 2"),
     "Address/Suburb": ("Town", "Locality"),
-    "Address/PostCode": ("Post code", "Zip", "Zip code", "Postal code"),
+    "Address/PostCode": ("Post code", "P/code", "Zip", "Zip code", "Postal code"),
     "Address/State": ("State/Territory", "Region"),
     "PostalAddress/PostalAddress": ("PO box", "Mailing address"),
 }
@@ -41,14 +41,17 @@ PERSON_HEADERS = {
     "SchemeNumber": ("NDIS", "NDIS No", "NDIS Number", "Participant number", "Participant No", "Scheme No"),
     "PrimaryEmail": ("Email", "E-mail", "Email address"),
     "SecondaryEmail": ("Email 2", "Other email", "Alternative email"),
-    "Phone1": ("Mobile", "Mobile phone", "Mobile number", "Phone", "Phone number", "Telephone"),
+    "Phone1": (
+        *("Mobile", "Mobile phone", "Mobile number", "Mobile No", "Mob", "Mob No", "Cell"),
+        *("Phone", "Phone number", "Phone No", "Ph", "Telephone", "Tel"),
+    ),
     "Phone2": ("Other phone", "Work phone"),
     "HomePhone": ("Landline",),
     "Fax": ("Fax number",),
     "NumberOfChildren": ("Children",),
     "HobbiesInterests": ("Hobbies", "Interests"),
     "AdditionalInformation": ("Notes", "Comments"),
-    "UniqueCode": ("Code", "Reference"),
+    "UniqueCode": ("Code", "Reference", "ID"),
     "AccountManager/PrimaryEmail": ("Account manager email",),
 }
 
@@ -59,7 +62,7 @@ STAFF_HEADERS = {
     "PositionTitle/Name": ("Position", "Job title"),
     "Location/Name": ("Office", "Location"),
     "Teams/Name": ("Team", "Teams"),
-    "WorkingHoursPerWeek": ("Hours",),
+    "WorkingHoursPerWeek": ("Hours", "Hrs"),
     "CommencementDate": ("Start date",),
 }
 
@@ -74,13 +77,13 @@ CONTACT_HEADERS = {
 
 CLIENT_HEADERS = {
     **ADDRESS_HEADERS,
-    "BusinessName": ("Company", "Company name", "Organisation", "Organization", "Name"),
-    "BusinessNumber": ("ABN",),
-    "BusinessPhone": ("Phone", "Telephone", "Phone number"),
+    "BusinessName": ("Company", "Company name", "Organisation", "Organization", "Name", "Supplier"),
+    "BusinessNumber": ("ABN", "ABN No"),
+    "BusinessPhone": ("Phone", "Telephone", "Phone number", "Phone No", "Ph", "Tel"),
     "BusinessPhone2": ("Phone 2",),
     "BusinessFax": ("Fax",),
     "WebAddress": ("Website", "Web site", "Web", "URL"),
-    "UniqueCode": ("Code",),
+    "UniqueCode": ("Code", "ID", "Supplier code", "Supplier ID"),
     "ExternalReference": ("Reference",),
 }
 

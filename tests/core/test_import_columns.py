@@ -14,10 +14,13 @@ from apps.odata.declaration import service
 class Header:
     """A table that is only its header."""
 
-    row_word, has_cell_addresses = "row", True
+    row_word, has_cell_addresses, header_row = "row", True, 1
 
     def __init__(self, *header):
         self.header = header
+
+    def sheet_rows(self):
+        return iter([self.header])
 
 
 def columns(resource, *header, **options):
@@ -37,6 +40,8 @@ def names(resource, *header, **options):
         "first_name": "FirstName",
         " FIRST NAME ": "FirstName",
         "Surname": "LastName",
+        "Mob": "Phone1",
+        "P/code": "Address/PostCode",
         "D.O.B.": "Birthday",
         "Date of birth": "Birthday",
         "NDIS No": "SchemeNumber",

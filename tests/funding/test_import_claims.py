@@ -585,5 +585,5 @@ def test_what_two_claims_share_is_named_by_its_row(tmp_path):
     taken = GOOD[0].replace("C-1", "C-9")
     result = import_claims(tmp_path, *GOOD[:2], taken, words=())
 
-    assert "The provider invoice is not reusable, and the record in row 2 of the file is built on" in result.err
+    assert "and the record in row 2 of the file is built on it already." in result.err
     assert "of this request" not in result.err

@@ -511,14 +511,49 @@ def test_files_as_programs_write_them_are_recognised(tmp_path, content, encoding
     assert Contact.objects.get().last_name == "Orr"
 
 
-def test_a_header_below_a_title_of_several_cells_can_be_named(tmp_path):
+@pytest.mark.parametrize("words", [(), ("--header-row", "2")])
+def test_a_header_below_a_title_of_several_cells_is_found_or_named(tmp_path, words):
     path = a_csv(tmp_path, "First name,Surname", "Al,Orr", "Bo,", header="Our people,July")
-    assert "Where the header is in another row, say --header-row 3." in imported("contact", path).err
 
-    result = imported("contact", path, "--header-row", "2")
+    result = imported("contact", path, *words)
 
+    assert "Row 2 is the header; --header-row names another." in result.err
     assert "row 4, B4 (Surname): Required" in result.err
     assert Contact.objects.get().last_name == "Orr"
+
+
+def test_a_header_of_two_lines_says_how_its_second_is_named(tmp_path):
+    lines = ("Given,Family", "Al,Orr")
+    path = a_csv(tmp_path, *lines, header="First name,Surname")
+    told = imported("contact", path, "--map", "Given=FirstName").err
+    assert "--map: the file has no column Given. Row 2 has it: say --header-row 2." in told
+
+    given = ("--map", "Given=FirstName", "--map", "Family=LastName", "--header-row", "2")
+    assert imported("contact", path, *given).out.startswith("1 row: 1 new")
+    assert "--map: the file has no column Age." in imported("contact", path, "--map", "Age=Birthday").err
+
+
+def test_a_row_of_a_workbook_with_several_sheets_is_named_with_its_sheet(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.title = "Notes"
+    sheet = book.create_sheet("People")
+    for row in (["First name", "Surname"], ["Al", None]):
+        sheet.append(row)
+    book.save(tmp_path / "people.xlsx")
+
+    result = imported("contact", tmp_path / "people.xlsx", "--sheet", "People")
+
+    assert "sheet People, row 2, B2 (Surname): Required" in result.err
+
+
+def test_headers_of_other_systems_are_understood(tmp_path):
+    header = "ID,First name,Surname,Mob,Addr,P/code"
+    path = a_csv(tmp_path, "17,Al,Orr,0412 345 678,1 Low Road,7000", header=header)
+
+    assert imported("contact", path).out.startswith("1 row: 1 new, 0 changed, 0 unchanged, 0 rejected.")
+
+    al = Contact.objects.get(unique_code="17")
+    assert (al.phone1, al.street_address, al.post_code) == ("0412 345 678", "1 Low Road", "7000")
 
 
 def test_rejected_rows_are_written_to_the_current_folder(tmp_path):

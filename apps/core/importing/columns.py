@@ -4,11 +4,12 @@ import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from apps.core.importing.cells import letters_of
 from apps.core.importing.definition import ImportDefinition, ImportOptions, RelatedColumn
 from apps.core.importing.file_declaration import NameProperty, RecordName
-from apps.core.table_files.tables import ImportFileError, Table, column_letters
+from apps.core.table_files.tables import HEADER_ROWS, ImportFileError, Table, column_letters
 from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 
@@ -215,7 +216,7 @@ def recognise_columns(
     if unknown and not options.ignore_unknown:
         advice = ' Say --map "Header=Field", or --ignore-unknown to import without.'
         if table.has_cell_addresses:
-            advice += " Where the header is in another row, say --header-row 3."
+            advice += " Where the header is in another row, say --header-row and its number."
         raise ImportFileError(f"Not understood: {'; '.join(unknown)}.{advice}")
     notices = [f"Imported without {'; '.join(unknown)}."] if unknown else []
     if options.by_name:
@@ -253,9 +254,35 @@ def mapped_members(
             addresses = [f"column{column_letters(i)}".casefold() for i in range(len(table.header))]
             indexes = [i for i, address in enumerate(addresses) if address == letters_of(text)]
         if not indexes:
-            raise ImportFileError(f"--map: the file has no column {text}.")
+            raise ImportFileError(f"--map: the file has no column {text}.{other_header_row(table, text)}")
         found |= dict.fromkeys(indexes, member)
     return found
+
+
+def other_header_row(table: Table, header: str) -> str:
+    """What to say where another row has the header: of a header of two lines it is the second."""
+    wanted = letters_of(header)
+    for number, cells in first_rows(table):
+        if number != table.header_row and any(letters_of(cell) == wanted for cell in cells):
+            return f" Row {number} has it: say --header-row {number}."
+    return ""
+
+
+def header_row_of(table: Table, by_spelling: Mapping[str, Member], options: ImportOptions) -> int:
+    """The row whose cells are plainly the headers: groups of columns may have a title above them."""
+    wanted = {text for text, member in by_spelling.items() if not member.is_read_only}
+    wanted |= {letters_of(header) for header in options.column_map if isinstance(header, str)}
+    counts = {
+        number: sum(letters_of(cell) in wanted for cell in cells) for number, cells in first_rows(table)
+    }
+    best = max(counts, key=lambda number: counts[number], default=table.header_row)
+    return best if counts.get(best, 0) > 2 * counts.get(table.header_row, 0) + 1 else table.header_row
+
+
+def first_rows(table: Table) -> Iterator[tuple[int, Sequence[str]]]:
+    """The rows among which the header is, with their numbers; none of a format that has no such row."""
+    if table.has_cell_addresses:
+        yield from islice(enumerate(table.sheet_rows(), start=1), HEADER_ROWS)
 
 
 def check_unique_targets(columns: Sequence[ImportColumn], table: Table) -> None:

@@ -110,8 +110,9 @@ class ImportReport:
         return f"the record in {self.table.row_word} {row.number:,} of the file"
 
     def place(self, issue: RowIssue) -> str:
-        """``row 12, B12 (Email)``; without a column only the row."""
-        place = f"{self.table.row_word} {issue.row.number:,}"
+        """``row 12, B12 (Email)``; without a column only the row, of several sheets with the sheet."""
+        sheet = f"sheet {self.table.sheet}, " if len(self.table.sheets) > 1 else ""
+        place = f"{sheet}{self.table.row_word} {issue.row.number:,}"
         if issue.column is None:
             return place + (f", item {issue.row.item:,}" if issue.row.item else "")
         header = self.header(issue)

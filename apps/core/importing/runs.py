@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from django.db import connection, transaction
@@ -12,7 +13,13 @@ from django.utils import timezone
 
 from apps.core import history
 from apps.core.importing.batches import BatchImporter
-from apps.core.importing.columns import ImportColumn, item_list_of, recognise_columns
+from apps.core.importing.columns import (
+    ImportColumn,
+    header_row_of,
+    item_list_of,
+    recognise_columns,
+    spellings_of,
+)
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.first_pass import day_notices, look_through
@@ -100,14 +107,14 @@ def open_records(
 ) -> Table:
     """The file of a resource's records as a table; ``entity_set`` is declared as files have it."""
     items = item_list_of(entity_set.type)
-    return open_table(
-        path,
-        options.encoding,
-        options.sheet,
-        options.header_row,
-        items.name if items is not None else None,
-        [related.name for related in definition.related_columns],
-    )
+    list_name = items.name if items is not None else None
+    json_members = [related.name for related in definition.related_columns]
+    open_at = partial(open_table, path, options.encoding, options.sheet)
+    table = open_at(options.header_row, list_name, json_members)
+    if options.header_row is not None:
+        return table
+    header_row = header_row_of(table, spellings_of(entity_set, definition), options)
+    return table if header_row == table.header_row else open_at(header_row, list_name, json_members)
 
 
 def errors_file(path: Path, options: ImportOptions) -> Path | None:

@@ -51,6 +51,8 @@ class Table:
         #: The names of the columns as they are in the file.
         self.header: Sequence[str] = ()
         self.header_row = 1
+        #: The sheet of a workbook that is read, and all it has.
+        self.sheet, self.sheets = "", list[str]()
         #: The member that is a list of items in the file itself, each item a row.
         self.list_name: str | None = None
 
