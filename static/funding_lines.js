@@ -502,9 +502,9 @@
             const isNew = !this.form.querySelector("[name=opened_version]")?.value;
             if (!isNew) return;
             const picker = document.querySelector("[data-form-file] input[type=file]");
-            const isFromFile = picker && !this.form.querySelector("[name=provider_invoice]").value;
-            if (isFromFile && !this.form.querySelector("[name=file]").value) return picker.focus();
-            const names = ["contact", "provider", "provider_invoice_reference", "start_date", "end_date", "invoice_claim_type", isFromFile ? "invoice_total" : "provider_invoice"];
+            const isNewInvoice = (picker || this.form.querySelector("[name=document]")?.value) && !this.form.querySelector("[name=provider_invoice]").value;
+            if (picker && isNewInvoice && !this.form.querySelector("[name=file]").value) return picker.focus();
+            const names = ["contact", "provider", "provider_invoice_reference", "start_date", "end_date", "invoice_claim_type", isNewInvoice ? "invoice_total" : "provider_invoice"];
             const first = [...this.form.querySelectorAll(".fu-head select, .fu-head input:not([type=hidden])")].find((field) => !field.value && names.includes(field.name));
             if (!first) return this.focusRow(this.rows()[0]);
             focusField(first);

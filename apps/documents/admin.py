@@ -37,6 +37,7 @@ from apps.documents.models import Document, DocumentCategory
 from apps.documents.parsers import FILES, PARALLEL_LISTS, Upload
 from apps.documents.storage import FileBatch, StoredFile
 from apps.documents.uploads import create_documents_of_upload
+from apps.odata.batched_queries import AnyOf
 from apps.odata.declaration.service import get_service
 from apps.odata.errors import ErrorDetail, ODataError, plural
 from apps.odata.write.drafts import ValidationFailed
@@ -47,12 +48,18 @@ _PLACE = re.compile(r"(\w+)\[(\d+)\]")
 STAFF, CATEGORIES, CLIENTS, NAMES = (each.name for each in PARALLEL_LISTS)
 
 
+class RequiredCategoryField(forms.ModelChoiceField):
+    """Shown as required; each file may have its own category, and the service says which has none."""
+
+    def validate(self, value: Any) -> None:
+        pass
+
+
 class UploadForm(forms.Form):
     """The category and client of all files of an upload, for the files without their own; the participant."""
 
-    category = forms.ModelChoiceField(
+    category = RequiredCategoryField(
         queryset=DocumentCategory.objects.none(),
-        required=False,
         label="Category of all files",
         widget=UnfoldAdminSelectWidget(),
     )
@@ -175,19 +182,25 @@ class DocumentAdmin(RecordAdmin):
         """Many files at once, a row for each; without the page's script all have the same category."""
         if not self.has_add_permission(request):
             raise PermissionDenied
-        form = UploadForm(request.POST if request.method == "POST" else None, initial=request.GET.dict())
+        initial = {"category": self.default_category(request), **request.GET.dict()}
+        form = UploadForm(request.POST if request.method == "POST" else None, initial=initial)
         errors: list[str] = []
         if request.method == "POST" and form.is_valid():
             try:
-                count = len(self.upload(request, form))
+                keys = self.upload(request, form)
             except ODataError as error:
                 if wants_json(request):
                     return JsonResponse(error_json(error), status=error.status)
                 errors = [error.message, *(error_text(detail) for detail in error.details)]
             else:
-                self.message_user(request, f"{plural(count, 'document')} uploaded.", messages.SUCCESS)
-                address = self.page_url("changelist")
+                self.message_user(request, f"{plural(len(keys), 'document')} uploaded.", messages.SUCCESS)
+                address = self.uploaded_url(request, list(Document.objects.filter(AnyOf("pk", keys))))
                 return JsonResponse({"url": address}) if wants_json(request) else redirect(address)
+        elif request.method == "POST" and wants_json(request):
+            message = " ".join(
+                f"{form[name].label}: {text}" for name, texts in form.errors.items() for text in texts
+            )
+            return JsonResponse({"message": message}, status=400)
         return self.render_page(
             request,
             "documents/upload.html",
@@ -201,6 +214,20 @@ class DocumentAdmin(RecordAdmin):
                 "types": sorted(allowed_extensions()),
             },
         )
+
+    def default_category(self, request: HttpRequest) -> Any:
+        """The category that the person chose last, else that of the newest document, else the only one."""
+        current = Document.objects.filter(category__archive_date=None).order_by("-creation_date", "-guid")
+        for documents in (current.filter(created_by=request.user.pk), current):
+            newest = documents.values_list("category", flat=True).first()
+            if newest is not None:
+                return newest
+        categories = DocumentCategory.objects.filter(archive_date=None).values_list("pk", flat=True)[:2]
+        return categories[0] if len(categories) == 1 else None
+
+    def uploaded_url(self, request: HttpRequest, documents: Sequence[Document]) -> str:
+        """The page after an upload of these."""
+        return self.page_url("changelist")
 
     def upload(self, request: HttpRequest, form: UploadForm) -> Sequence[Any]:
         """Store the files with the values of their rows, or those for all files; the documents' keys."""

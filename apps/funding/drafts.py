@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
 
+from apps.documents.models import Document
 from apps.engagements.coverage import Coverage, CoveringBudget
 from apps.funding.models import ZERO, Claim, Invoice, LineItem, ProviderInvoice
 from apps.funding.models.prices import EffectivePrice
@@ -40,10 +41,13 @@ class InvoiceDraft(Draft):
 
 @dataclass(frozen=True, slots=True)
 class InvoiceEntry:
-    """What the form of a claim says about its provider invoice besides: its total, and a new document."""
+    """What the form of a claim says about its provider invoice besides: its total, and its document.
+
+    The document is created with it, or was uploaded before.
+    """
 
     total: Decimal | None
-    document: Draft | None
+    document: Draft | Document | None
 
 
 class ClaimDraft(Draft):

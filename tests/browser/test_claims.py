@@ -304,3 +304,18 @@ def test_chosen_claims_are_approved_from_their_list(open_window, scene):
             page.wait_for_selector("text=1 refused")
     assert Claim.objects.filter(funding_status="Approved").count() == 2
     assert page.errors == []
+
+
+@pytest.mark.parametrize("name", ["claim", "invoice", "providerinvoice"])
+def test_without_scripts_the_form_says_so_where_it_is_seen(profile, live_server, open_window, name):
+    cookies = open_window().context.cookies()
+    context = profile.browser.new_context(base_url=live_server.url, java_script_enabled=False)
+    try:
+        context.add_cookies(cookies)
+        page = context.new_page()
+        page.goto(f"/admin/funding/{name}/add/")
+        note = page.locator("noscript p", has_text="Scripts are switched off in your browser.")
+        assert note.is_visible()
+        assert note.bounding_box()["y"] < 400
+    finally:
+        context.close()

@@ -217,3 +217,48 @@ def test_a_follow_up_of_today_is_done_and_the_next_one_set(begin):
         journey.submit(".rs-follow-up button")
     opportunity.refresh_from_db()
     assert opportunity.follow_up_date == today + dt.timedelta(days=7)
+
+
+@pytest.mark.pdf_viewer
+def test_claims_are_entered_from_uploaded_documents_one_after_the_other(begin):
+    Scene()
+    a_category(name="Provider invoices")
+    numbers = range(1, 6)
+    address = "/admin/documents/document/add/"
+    with begin("Claims from five PDFs, one skipped", "Accounts officer", address) as journey:
+        page = journey.page
+        journey.clicks += 1  # choosing the files in the window of the operating system
+        files = [
+            {"name": f"INV-{n}.pdf", "mimeType": "", "buffer": pdf(f"Tax invoice INV-{n}")} for n in numbers
+        ]
+        page.set_input_files("#upload-files", files)
+        journey.submit("#upload-form [type=submit]")
+        for number in numbers:
+            journey.wait_for(f".fu-entry >> text={number} of 5")
+            journey.wait_for(f".fu-entry >> text=INV-{number}.pdf")
+            if number == 3:
+                journey.submit(".fu-entry >> text=Skip")
+                continue
+            assert page.locator(".fu-invoice iframe").count() == 1
+            journey.look_up("harbour", "Harbour Lights")
+            journey.look_up("430 123", "Mia Nguyen")
+            for words in (f"INV-{number}", "70.05", "t"):
+                journey.type(words)
+                journey.press("Tab")
+            journey.type("t")
+            journey.press("Enter")
+            journey.type("self")
+            journey.wait_for("[data-options]:not([hidden]) [aria-selected=true]")
+            journey.press("Enter", "Tab", "Tab")
+            journey.type("1")
+            with page.expect_navigation():
+                journey.press("Control+Enter")
+            if page.locator("[data-warnings]").count():
+                with page.expect_navigation():
+                    journey.press("Tab", "Enter")
+        journey.wait_for("text=4 of 5 entered")
+        assert page.locator("main td >> text=Enter a claim").count() == 1
+    assert Claim.objects.count() == 4
+    assert {claim.provider_invoice.document.name for claim in Claim.objects.all()} == {
+        f"INV-{number}.pdf" for number in (1, 2, 4, 5)
+    }

@@ -1,3 +1,12 @@
 """The back office's pages of funding; Django registers a page when its module is imported."""
 
-from apps.funding.admin import claims, home, invoices, panels, price_books, price_guide, provider_invoices
+from apps.funding.admin import (
+    claims,
+    documents,
+    home,
+    invoices,
+    panels,
+    price_books,
+    price_guide,
+    provider_invoices,
+)

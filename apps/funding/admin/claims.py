@@ -13,10 +13,14 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from apps.core.admin_base import Page, fieldset
 from apps.core.admin_base.display import list_url, record_link, short_day, short_period
 from apps.documents.admin import form_file_context
-from apps.funding.admin.bills import BillAdmin
+from apps.documents.models import Document
+from apps.funding.admin.autocomplete import read_key
+from apps.funding.admin.bills import BillAdmin, staff_of
+from apps.funding.admin.documents import ENTRY_PERMISSIONS, entry_place, entry_url
 from apps.funding.admin.forms import INVOICE_FIELDS, ClaimForm, LineForm
 from apps.funding.admin.month_end import month_end_context
 from apps.funding.admin.provider_invoices import (
+    document_panel,
     find_provider_invoice,
     provider_invoice_panel,
     usual_document_category,
@@ -32,16 +36,11 @@ from apps.funding.admin.queues import (
     waiting_invoices,
 )
 from apps.funding.choices import SendPaymentTo
-from apps.funding.models import Claim, ClaimLine, Invoice, ProviderInvoice
+from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.services.claim_entry import create_claims_with_invoices
+from apps.funding.services.entry_lists import load_entry, note_place
 from apps.funding.statuses import SETTLED
-
-#: Of those who create and complete provider invoices and their documents with a claim.
-ENTRY_PERMISSIONS = (
-    "documents.add_document",
-    "funding.add_providerinvoice",
-    "funding.change_providerinvoice",
-)
+from apps.odata.errors import plural
 
 
 @admin.register(Claim)
@@ -61,6 +60,7 @@ class ClaimAdmin(BillAdmin):
     list_pages = (
         Page("queues", "Work queues", "inbox", 190, method="GET"),
         Page("next", method="GET"),
+        Page("documents", permission="add", method="GET"),
         Page("month-end", "Month end", "calendar_month", 230, method="GET"),
         *BillAdmin.list_pages,
     )
@@ -103,12 +103,13 @@ class ClaimAdmin(BillAdmin):
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
-        """Without the fields of the provider invoice where they cannot be entered."""
+        """Without the fields of the provider invoice where they cannot be entered, or are known."""
         fieldsets = super().get_fieldsets(request, obj)
+        left_out: Sequence[str] = INVOICE_FIELDS
         if obj is None and request.user.has_perms(ENTRY_PERMISSIONS):
-            return fieldsets
+            left_out = ("document_category",) if find_document(request) is not None else ()
         (title, head), *others = fieldsets
-        fields = [name for name in head["fields"] if name not in INVOICE_FIELDS]
+        fields = [name for name in head["fields"] if name not in left_out]
         return [(title, {**head, "fields": fields}), *others]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
@@ -117,11 +118,15 @@ class ClaimAdmin(BillAdmin):
         return fields if obj is None else (*fields, "provider_invoice")
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """What the provider invoice in the address says."""
+        """What the provider invoice in the address says, or the document."""
         initial = super().get_changeform_initial_data(request)
         invoice = find_provider_invoice(request.GET.get("provider_invoice"))
+        document = find_document(request)
         initial["document_category"] = usual_document_category()
+        initial["document"] = document and document.pk
         if invoice is None:
+            if document is not None:
+                initial |= {"contact": document.contact_id, "provider": document.client_id}
             return {**initial, "send_payment_to": SendPaymentTo.PROVIDER, "provider_invoice": None}
         return {
             **initial,
@@ -138,7 +143,13 @@ class ClaimAdmin(BillAdmin):
     def provider_invoice_context(self, request: HttpRequest, record: Any, form: Any) -> dict[str, Any]:
         key = record.provider_invoice_id if record is not None else form["provider_invoice"].value()
         panel = provider_invoice_panel(request, find_provider_invoice(str(key or "")))
-        if form is not None and "file" in form.fields and panel.get("document") is None:
+        document = find_document(request)
+        if document is not None:
+            panel["entry"] = entry_place(load_entry(staff_of(request)), document.pk)
+            note_place(staff_of(request), document.pk)
+        if panel.get("document") is None and form is not None and "file" in form.fields:
+            if document is not None:
+                return {**panel, **document_panel(request, document)}
             panel["form_file"] = form_file_context(form["file"].value())
         return panel
 
@@ -155,7 +166,11 @@ class ClaimAdmin(BillAdmin):
         ]
 
     def response_next(self, request: HttpRequest, record: Any) -> HttpResponse:
-        """The form for the next file, or of the next provider invoice without a claim."""
+        """The form for the next document or file, or of the next provider invoice without a claim."""
+        document, entry = find_document(request), load_entry(staff_of(request))
+        if document is not None and entry is not None and document.pk in entry.numbers:
+            following = entry.following(document.pk)
+            return redirect(entry_url(following) if following else self.page_url("documents"))
         if "file" in request.POST and not request.POST.get("provider_invoice"):
             return redirect(self.page_url("add"))
         invoice = next_waiting_invoice(record.provider_invoice)
@@ -187,9 +202,37 @@ class ClaimAdmin(BillAdmin):
         first = waiting_invoices().first()
         return redirect(new_claim_url(first) if first else list_url(ProviderInvoice, status=WAITING))
 
+    def documents_page(self, request: HttpRequest) -> HttpResponse:
+        """The documents that the person enters claims from: what was entered, and what was not."""
+        entry = load_entry(staff_of(request))
+        if entry is None:
+            return redirect(list_url(Document, claim="no"))
+        rows = [(each, entry_url(each)) for each in entry.documents]
+        total = sum((claim.total for each in entry.entered for claim in each.claims), ZERO)
+        next_link = entry_url(entry.next) if entry.next else None
+        title = f"Claims from {plural(len(rows), 'document')}"
+        return self.render_page(
+            request,
+            "funding/entry_list.html",
+            title,
+            entry=entry,
+            rows=rows,
+            total=total,
+            next_link=next_link,
+            documents_link=list_url(Document),
+        )
+
     def month_end_page(self, request: HttpRequest) -> HttpResponse:
         """Claims by status and the month they were entered in, and the ages of those not settled."""
         return self.render_page(request, "funding/month_end.html", "Month end", **month_end_context())
+
+
+def find_document(request: HttpRequest) -> Document | None:
+    """The document in the address of a page, for those who may view documents."""
+    key = read_key(request.GET.get("document"))
+    if key is None or not request.user.has_perm("documents.view_document"):
+        return None
+    return Document.objects.filter(pk=key, archive_date=None).first()
 
 
 def linked_queues(model: Any, queues: Sequence[Queue]) -> list[dict[str, Any]]:

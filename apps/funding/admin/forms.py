@@ -19,7 +19,7 @@ from apps.core.admin_base.display import plain_amount, plain_quantity
 from apps.core.admin_base.forms import code_label, with_composed_texts
 from apps.core.models import normalised
 from apps.documents.form_files import StoredFileField, document_draft
-from apps.documents.models import DocumentCategory
+from apps.documents.models import Document, DocumentCategory
 from apps.funding.admin.autocomplete import records_by_text
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice, WarningCode
 from apps.funding.drafts import InvoiceEntry
@@ -326,6 +326,10 @@ class ClaimForm(BillForm):
     may_enter_invoice: ClassVar[bool] = False
 
     file = StoredFileField(required=False)
+    #: One that was uploaded before.
+    document = forms.ModelChoiceField(
+        Document.objects.filter(archive_date=None), required=False, widget=forms.HiddenInput
+    )
     document_category = forms.ModelChoiceField(
         DocumentCategory.objects.filter(archive_date=None), required=False, widget=UnfoldAdminSelectWidget
     )
@@ -344,7 +348,9 @@ class ClaimForm(BillForm):
         if "file" not in self.fields:
             return draft
         values, file = self.cleaned_data, self.cleaned_data.get("file")
-        document = document_draft(file, category=values.get("document_category")) if file else None
+        document = values.get("document")
+        if file is not None:
+            document = document_draft(file, category=values.get("document_category"))
         draft.fill("invoice_entry", InvoiceEntry(values.get("invoice_total"), document))
         return draft
 
@@ -354,7 +360,7 @@ class ClaimForm(BillForm):
 
 
 #: The fields of ``ClaimForm`` that are not the claim's, and those of a document by its members.
-INVOICE_FIELDS = ("file", "document_category", "invoice_total")
+INVOICE_FIELDS = ("file", "document", "document_category", "invoice_total")
 DOCUMENT_FIELDS = {"file_name": "file", "name": "file", "category": "document_category"}
 
 

@@ -31,6 +31,7 @@ from apps.core.admin_base.display import (
 )
 from apps.core.admin_base.record_admin import is_autocomplete
 from apps.documents.admin import preview_kind
+from apps.documents.models import Document, DocumentCategory
 from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome, may_administer
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_lists import age_conditions, find_contacts, find_providers, find_texts
@@ -328,15 +329,23 @@ def provider_invoice_panel(request: HttpRequest, invoice: ProviderInvoice | None
     """A provider invoice beside a form: its total, and its document as browsers show it."""
     if invoice is None:
         return {"provider_invoice": None}
-    document = invoice.document
+    return {"provider_invoice": invoice, **document_panel(request, invoice.document)}
+
+
+def document_panel(request: HttpRequest, document: Document | None) -> dict[str, Any]:
+    """A document beside a form, as browsers show it."""
     preview = None
     if document is not None and request.user.has_perm("documents.view_document"):
         kind = preview_kind(document)
         preview = (kind, admin_url(document, "preview", document.pk)) if kind else None
-    return {"provider_invoice": invoice, "document": document, "preview": preview}
+    return {"document": document, "preview": preview}
 
 
 def usual_document_category() -> Any:
-    """The category of the document of the newest provider invoice that has one."""
+    """The category of the document of the newest provider invoice, else one that is called after invoices."""
     newest = ProviderInvoice.objects.filter(document__isnull=False).order_by("-creation_date", "-guid")
-    return newest.values_list("document__category", flat=True).first()
+    named = DocumentCategory.objects.filter(archive_date=None, name__icontains="invoice").order_by("name")
+    return (
+        newest.values_list("document__category", flat=True).first()
+        or named.values_list("pk", flat=True).first()
+    )

@@ -21,4 +21,4 @@ from apps.funding.models.prices import (
     is_within,
     to_cents,
 )
-from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, ProviderInvoice
+from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, EntryList, ProviderInvoice

@@ -92,3 +92,20 @@ class ProviderInvoice(Record):
         whose = self.provider or self.contact
         named = self.reference or "without a reference"
         return f"{named} ({whose})" if whose else named
+
+
+class EntryList(models.Model):
+    """The documents that a person enters claims from one after the other; of each person the latest list.
+
+    ``documents``: their keys as texts, in order. ``place``: the one that was shown last.
+    """
+
+    staff = models.OneToOneField(Staff, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    documents = models.JSONField(default=list)
+    place = models.UUIDField(null=True)
+
+    class Meta:
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return f"{len(self.documents)} documents"

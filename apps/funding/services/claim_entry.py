@@ -8,7 +8,7 @@ from django.db import transaction
 
 from apps.core import history
 from apps.documents.models import Document
-from apps.documents.services import create_documents
+from apps.documents.services import create_documents, update_documents
 from apps.funding.drafts import ClaimDraft, InvoiceEntry, ProviderInvoiceDraft
 from apps.funding.models import ProviderInvoice
 from apps.funding.services.create import SHARED_MEMBERS, create_claims
@@ -65,7 +65,7 @@ def save_provider_invoice(claim: ClaimDraft, entry: InvoiceEntry) -> list[Issue]
     members: dict[str, Any] = {"invoice_total": entry.total}
     if entry.document is not None:
         try:
-            members["document"] = create_document(claim, entry.document)
+            members["document"] = save_document(claim, entry.document)
         except ValidationFailed as failed:
             issues += [issue for _, issue in failed.issues]
     given = {name: value for name, value in members.items() if value is not None}
@@ -96,10 +96,15 @@ def create_provider_invoice(claim: ClaimDraft, members: dict[str, Any]) -> Provi
     return ProviderInvoice(pk=key)
 
 
-def create_document(claim: ClaimDraft, draft: Draft) -> Document:
-    """The document belongs to the participant and to the provider of the claim."""
-    draft.fill("contact", claim.get("contact"))
-    draft.fill("client", claim.get("provider"))
-    draft.fill("created_by", Staff(pk=history.author().staff_id))
-    (key,) = create_documents([draft])
+def save_document(claim: ClaimDraft, document: Draft | Document) -> Document:
+    """The document belongs to the participant and to the provider of the claim, unless it has others."""
+    whose = {"contact": claim.get("contact"), "client": claim.get("provider")}
+    if isinstance(document, Document):
+        lacking = {name: value for name, value in whose.items() if getattr(document, f"{name}_id") is None}
+        update_documents([Draft(lacking, given=lacking, key=document.pk)])
+        return document
+    for name, value in whose.items():
+        document.fill(name, value)
+    document.fill("created_by", Staff(pk=history.author().staff_id))
+    (key,) = create_documents([document])
     return Document(pk=key)
