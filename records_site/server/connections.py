@@ -37,14 +37,15 @@ class RequestTask(WSGITask):
         if self.channel.server.stopped_at is not None:
             self.set_close_on_finish()
         names = {name.lower().encode(): name.encode() for name, _ in self.response_headers}
-        # waitress closes the connection after every response without a body: 204, 304.
+        # waitress closes the connection after every response without a body or its length: HEAD, 204, 304.
         asks_to_close = self.request.headers.get("CONNECTION", "").lower() == "close"
-        stays_open = not (self.has_body or self.close_on_finish or asks_to_close) and self.version == "1.1"
+        sends_body = self.has_body and not self.request.is_head
+        stays_open = not (sends_body or self.close_on_finish or asks_to_close) and self.version == "1.1"
         header: bytes = super().build_response_header()
         if stays_open:
             self.close_on_finish = False
             header = header.replace(b"\r\nConnection: close\r\n", b"\r\n", 1)
-        if self.request.command == "HEAD":
+        if self.request.is_head:
             self.chunked_response = False  # else the mark of the end of the chunks would follow
         # waitress writes Odata-Version; some clients look for OData-Version as the standard spells it.
         lines = (line.partition(b":") for line in header.split(b"\r\n"))

@@ -18,6 +18,7 @@ CLIENT_BYTES_PER_SECOND = 8 * 1024
 MAX_CHUNK_HEADER_BYTES = 1024
 #: A body without credentials is a request for a token or a form to sign in.
 MAX_ANONYMOUS_BYTES = 64 * 1024
+HEAD = b"HEAD "
 
 
 class Progress:
@@ -41,6 +42,8 @@ class RequestParser(HTTPRequestParser):
     error: Any
     body_limit = 0
     is_anonymous = True
+    #: As much of the request as tells HEAD from all others, one that cannot be parsed too.
+    begin = b""
 
     def __init__(self, adj: Adjustments) -> None:
         super().__init__(adj)
@@ -60,6 +63,8 @@ class RequestParser(HTTPRequestParser):
             self.body_limit = max(self.body_limit, upload)
 
     def received(self, data: bytes) -> int:
+        if len(self.begin) < len(HEAD):
+            self.begin = (self.begin + data[:80]).lstrip()[: len(HEAD)]
         consumed: int = super().received(data)
         if self.error is None:
             self.check_size()
@@ -78,6 +83,11 @@ class RequestParser(HTTPRequestParser):
             self.error = errors.TooLarge(f"A body holds at most {self.body_limit:,} bytes.")
         elif self.chunked and self.chunk_header_bytes > MAX_CHUNK_HEADER_BYTES:
             self.error = errors.BadBody("The chunks of the body cannot be read.")
+
+    @property
+    def is_head(self) -> bool:
+        """Whether the response must have no body."""
+        return self.begin == HEAD
 
     @property
     def body_bytes(self) -> int:

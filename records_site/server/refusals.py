@@ -38,7 +38,8 @@ class RefusalTask(ErrorTask):
         self.response_headers.extend(response.items())
         self.set_close_on_finish()
         self.content_length = len(response.content)
-        self.write(b"" if getattr(self.request, "command", "") == "HEAD" else response.content)
+        # waitress answers to its own failures with a request of its own.
+        self.write(b"" if self.channel.requests[0].is_head else response.content)
 
 
 def refusal(error: ODataError, path: str) -> HttpResponse:

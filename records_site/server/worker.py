@@ -51,6 +51,8 @@ WRITE_BYTES = 32 * 1024
 #: Bytes on disk of all connections; those with the most are closed beyond it.
 MAX_SPOOL_BYTES = 4 * 1024**3
 MAX_KNOWN_CREDENTIALS = 10_000
+#: Statuses whose responses end with their headers.
+WITHOUT_BODY = ("1", "204", "304")
 
 
 class LimitedApplication:
@@ -62,9 +64,21 @@ class LimitedApplication:
         self.callers: dict[bytes, str] = {}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        response: Any = self.application(environ, start_response)
+        status = ""
+
+        def note_status(given: str, *others: Any) -> Any:
+            nonlocal status
+            status = given
+            return start_response(given, *others)
+
+        response: Any = self.application(environ, note_status)
         if "access.application" in environ:
             self.remember(environ["HTTP_AUTHORIZATION"], environ["access.application"])
+        # Bytes behind such a response would be taken for the beginning of the next one (RFC 9112, 6.3).
+        if environ["REQUEST_METHOD"] == "HEAD" or status.startswith(WITHOUT_BODY):
+            if hasattr(response, "close"):
+                response.close()
+            return ()
         if not getattr(response, "streaming", False):
             return response
         if not self.slots.acquire(blocking=False):

@@ -1,6 +1,7 @@
 """The loop and the threads of one worker: what slow, many, greedy and faulty clients get."""
 
 import contextlib
+import io
 import json
 import os
 import socket
@@ -352,14 +353,65 @@ def test_a_request_that_cannot_be_read_is_refused(serve, request_bytes, status):
     assert (version[:7], int(answered_status)) == (b"HTTP/1.", status)
 
 
-def test_the_answer_to_head_has_no_body(serve):
-    def no_length(environ, start_response):
-        start_response("200 OK", PLAIN)
-        return iter(())
+def file_response(environ, start_response):
+    """As Django's of a file, which waitress sends by itself."""
+    start_response(environ.get("HTTP_X_STATUS", "200 OK"), PLAIN)
+    return environ["wsgi.file_wrapper"](io.BytesIO(b"of a file"))
 
-    head, _, body = serve(no_length).answer(get("/").replace(b"GET", b"HEAD")).partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 200 ")
-    assert body == b""
+
+def with_length(environ, start_response):
+    start_response(environ.get("HTTP_X_STATUS", "200 OK"), [*PLAIN, ("Content-Length", "6")])
+    return [b"served"]
+
+
+def without_length(environ, start_response):
+    start_response("200 OK", PLAIN)
+    return iter((b"served",))
+
+
+def failing(environ, start_response):
+    raise ValueError
+
+
+@pytest.mark.parametrize("application", [file_response, with_length, without_length, failing, Stream()])
+def test_the_response_to_head_has_no_body(serve, application):
+    address = serve(application)
+    asked = get("/").replace(b"GET", b"HEAD")
+    assert address.answer(asked).partition(b"\r\n\r\n")[2] == b""
+    # Nor has one on a connection that stays open.
+    answered = address.answer(asked.replace(b"Connection: close\r\n", b"") + get("/livez"))
+    head, _, rest = answered.partition(b"\r\n\r\n")
+    assert rest.startswith(b"HTTP/1.1 ") if b"Connection: close" not in head else rest == b""
+
+
+def test_a_stream_is_not_made_for_head(serve):
+    stream, made = Stream(), []
+    stream.pieces = (made.append(number) or b"x" for number in range(3))
+    assert serve(stream).answer(get("/").replace(b"GET", b"HEAD")).startswith(b"HTTP/1.1 200 ")
+    assert stream.closed.wait(5)
+    assert made == []
+
+
+@pytest.mark.parametrize("status", ["204 No Content", "304 Not Modified"])
+@pytest.mark.parametrize("application", [file_response, with_length])
+def test_nothing_follows_a_status_without_a_body(serve, application, status):
+    assert serve(application).get("/", f"X-Status: {status}").endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    ("rest", "status"),
+    [
+        (b" / HTTP/1.1\r\nX: " + b"x" * 70_000, 431),
+        (b" / HTTP/1.1\r\nHost : x\r\n\r\n", 400),
+        (b" / HTTP/1.1\r\nHost: x\r\nContent-Length: 70000\r\n\r\n", 401),
+        (b" / HTTP/1.1\r\nTransfer-Encoding: other\r\n\r\n", 501),
+    ],
+)
+@pytest.mark.parametrize("before", [b"", b"\r\n"])
+def test_what_refuses_head_has_no_body(serve, before, rest, status):
+    answered = serve(echo).answer(before + b"HEAD" + rest)
+    assert answered.split(b" ")[1] == str(status).encode()
+    assert answered.endswith(b"\r\n\r\n")
 
 
 @pytest.mark.parametrize(
