@@ -37,6 +37,17 @@ class HttpsMiddleware:
         return error_of_address(Forbidden("This address is for https only."), path.lower())
 
 
+class FaultMiddleware:
+    """Refuses a request that cannot be read (`CheckedRequest`)."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        fault = getattr(request, "fault", None)
+        return error_of_address(fault, request.path_info.lower()) if fault else self.get_response(request)
+
+
 def error_of_address(error: ODataError, path: str) -> HttpResponse:
     """The response to an error in the shape of its address: OAuth's, the interface's, or a sentence."""
     if path.startswith("/connect/"):

@@ -88,6 +88,7 @@ MIDDLEWARE = [
     "records_site.proxy.ForwardedMiddleware",
     "records_site.failures.HttpsMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
+    "records_site.failures.FaultMiddleware",
     "apps.odata.http.middleware.CompressionMiddleware",
     "apps.odata.http.middleware.CrossOriginMiddleware",
     "apps.core.middleware.SettingsMiddleware",

@@ -1,6 +1,5 @@
 """Middleware of every request: browser policies, compressed pages, the request's id, the zone, the author."""
 
-import codecs
 import re
 import uuid
 from collections.abc import Callable
@@ -17,17 +16,12 @@ from apps.core import history
 from apps.core.models import Subscriber
 from apps.core.read_log import log_page
 from apps.odata import clock
-from apps.odata.errors import UnsupportedMediaType
-from apps.odata.http.exceptions import error_response
 from apps.odata.http.headers import set_absent
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
 #: A caller's own request id is used when it is plain, so that the logs of both sides can be compared.
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,36}")
-
-#: The charsets of Content-Type that are read; a parser may refuse more of them.
-TEXT_ENCODINGS = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})
 
 #: Answered even when there is no database to read the settings from.
 HEALTH_PATHS = frozenset({"/livez", "/readyz", "/metrics"})
@@ -100,9 +94,6 @@ class SettingsMiddleware:
         path = request.path_info
         if path.rstrip("/") in HEALTH_PATHS or path.startswith(STATIC_PATH):
             return self.get_response(request)
-        # Python has codecs of other things than texts, such as base64; Django would take one for a form's.
-        if request.encoding and codecs.lookup(request.encoding).name not in TEXT_ENCODINGS:
-            return error_response(UnsupportedMediaType("Texts are sent in UTF-8."), request)
         zone = Subscriber.current().time_zone
         with clock.time_limit(settings.DATABASE_STATEMENT_SECONDS):
             clock.activate_zone(zone)

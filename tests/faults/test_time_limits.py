@@ -2,7 +2,7 @@
 
 import pytest
 from django.db import OperationalError, connection
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 
 from apps.odata.clock import time_limit
 from apps.odata.http.exceptions import error_response
@@ -45,15 +45,3 @@ def test_without_a_limit_nothing_is_ended(db):
     with time_limit(0), connection.cursor() as cursor:
         cursor.execute(f"{ENDLESS.replace(' FROM endless)', ' FROM endless WHERE n < 100000)')}")
         assert cursor.fetchone() == (100_000,)
-
-
-@pytest.mark.parametrize("path", ["/", "/api/claim", "/connect/token", "/admin/login/", "/docs/"])
-@pytest.mark.parametrize("charset", ["base64", "utf-16", "rot13", "punycode"])
-def test_a_body_in_what_is_no_charset_of_texts_is_415(db, path, charset):
-    answer = Client().get(path, CONTENT_TYPE=f"a/b; charset={charset}")
-    assert (path, answer.status_code) == (path, 415)
-
-
-@pytest.mark.parametrize("charset", ["utf-8", "UTF8", "latin-1", "klingon"])
-def test_other_charsets_are_no_fault_of_a_request_without_a_body(db, charset):
-    assert Client().get("/", CONTENT_TYPE=f"text/plain; charset={charset}").status_code == 200

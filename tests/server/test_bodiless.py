@@ -1,4 +1,4 @@
-"""Responses that end with their headers: to HEAD, through the server alone and through proxies in front of it.
+"""Responses that end with their headers: to HEAD, of the server alone and through proxies in front of it.
 
 A byte behind them is taken for the beginning of the next response of the connection.
 """

@@ -28,7 +28,8 @@ from apps.people.services import administrators
 
 def back_office_page(request: HttpRequest) -> dict[str, Any]:
     """Context processor: the frame of the back office around pages of django-allauth and of this module."""
-    if not request.path_info.startswith("/admin/account/"):
+    # What is refused before anybody is looked up, such as another host, has a page without the frame.
+    if not (request.path_info.startswith("/admin/account/") and hasattr(request, "user")):
         return {}
     return admin.site.each_context(request)
 

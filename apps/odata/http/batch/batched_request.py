@@ -5,10 +5,10 @@ from io import BytesIO
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from django.core.handlers.wsgi import WSGIRequest
 from rest_framework.request import Request
 
 from apps.odata.http.batch.messages import IndividualRequest
+from apps.odata.http.requests import CheckedRequest
 
 #: What a request has of its batch: host, client, credentials, and versions unless it names others.
 _INHERITED = frozenset(
@@ -29,7 +29,7 @@ _OWN_HEADERS = frozenset(
 )
 
 
-class BatchedRequest(WSGIRequest):
+class BatchedRequest(CheckedRequest):
     """A request that came in a batch.
 
     ``user``, ``caller`` and ``base_url`` are the batch's. ``request_id`` is too, so that history and log have

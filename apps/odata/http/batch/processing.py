@@ -179,7 +179,8 @@ def respond_for(
     sender: Request, caller: Any, request: IndividualRequest, path: bytes, query: bytes
 ) -> HttpResponseBase:
     """The response at a path below the service, for the caller of the request that names it."""
-    return call_view(BatchedRequest(batched_environ(sender, request, path, query), sender, caller))
+    batched = BatchedRequest(batched_environ(sender, request, path, query), sender, caller)
+    return error_response(batched.fault, batched) if batched.fault else call_view(batched)
 
 
 def read_response(
