@@ -29,7 +29,9 @@ def read_database_url(
         f" -c lock_timeout={lock_seconds * 1000:.0f}"
         f" -c idle_in_transaction_session_timeout={idle_seconds * 1000:.0f}"
         # Of prepared statements, which find few records by their keys: else most are planned each time again.
-        " -c plan_cache_mode=force_generic_plan",
+        " -c plan_cache_mode=force_generic_plan"
+        # Compiling the statement of a page of many columns takes a second each time, running it a tenth.
+        " -c jit=off",
         **database.get("OPTIONS", {}),
     }
     database["CONN_HEALTH_CHECKS"] = True

@@ -1,4 +1,4 @@
-"""An idle connection is asked whether it lives without a query."""
+"""Connections to PostgreSQL: their settings, and an idle one is asked whether it lives without a query."""
 
 import time
 
@@ -23,3 +23,9 @@ def test_a_connection_is_usable_until_the_server_ends_it():
         assert not idle.is_usable()
     finally:
         idle.close()
+
+
+def test_statements_are_not_compiled():
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW jit")
+        assert cursor.fetchone() == ("off",)
