@@ -149,6 +149,65 @@ def test_an_outer_join_keeps_records_without_items(claims):
     assert row == {"N": 1}
 
 
+def joined_lines(api, is_outer=False):
+    """(claim, line) of all lines in the order of their totals; with ``is_outer`` claims without one first."""
+    found = read(api, {"$expand": "LineItems,Contact", "$top": "100"})["value"]
+    pairs = [(claim, line) for claim in found for line in claim["LineItems"]]
+    if is_outer:
+        pairs += [(claim, None) for claim in found if not claim["LineItems"]]
+    return sorted(
+        pairs, key=lambda pair: (pair[1]["Total"], pair[1]["LineItemGuid"]) if pair[1] else (-1, "")
+    )
+
+
+@pytest.mark.parametrize("join", ["join", "outerjoin"])
+@pytest.mark.parametrize(
+    ("limit", "chosen"),
+    [
+        ("topcount(2,Item/Total)", lambda rows: rows[-2:]),
+        ("bottomcount(2,Item/Total)", lambda rows: rows[:2]),
+        ("orderby(Item/Total desc)/skip(1)/top(2)", lambda rows: rows[::-1][1:3]),
+        ("orderby(Item/Total)/filter(ClaimNumber eq 'C-1')/top(1)",
+         lambda rows: [next(row for row in rows if row[0]["ClaimNumber"] == "C-1")]),
+        ("orderby(Item/Total)/top(4)/top(1)", lambda rows: rows[:1]),
+        ("topsum(571,Item/Total)", lambda rows: rows[-1:]),
+        ("bottomsum(0.25,Item/Total)", lambda rows: [row for row in rows[:-3] if row]),
+        ("toppercent(50,Item/Total)/bottompercent(100,Item/Quantity)", lambda rows: rows[-1:]),
+        ("topcount(5,Item/Total)/bottomcount(3,Item/Total)/topcount(2,Item/Total)", lambda rows: rows[-4:-2]),
+        ("compute(Item/Total mul -1 as Less)/topcount(3,Less)", lambda rows: [r for r in rows if r[1]][:3]),
+    ],
+)  # fmt: skip
+def test_the_first_rows_of_an_order_stand_behind_a_join(claims, join, limit, chosen):
+    rows_of_join = joined_lines(claims, is_outer=join == "outerjoin")
+    if limit.startswith("compute") and join == "outerjoin":
+        rows_of_join = [pair for pair in rows_of_join if pair[1]]
+    expected = chosen(rows_of_join)
+    groups = "groupby((ClaimNumber,Item/LineItemGuid),aggregate(Item/Total with sum as S,$count as N))"
+    found = rows(claims, f"{join}(LineItems as Item)/{limit}/{groups}")
+    assert {(row["ClaimNumber"], row["Item"]["LineItemGuid"]) for row in found} == {
+        (claim["ClaimNumber"], line and line["LineItemGuid"]) for claim, line in expected
+    }
+    (row,) = rows(claims, f"{join}(LineItems as Item)/{limit}/aggregate(Item/Total with sum as S)")
+    assert row["S"] == (
+        sum(line["Total"] for _, line in expected if line) if any(p[1] for p in expected) else None
+    )
+
+
+@pytest.mark.parametrize(
+    ("apply", "expected"),
+    [
+        ("topcount(2,Total)/orderby(ClaimNumber desc)/join(LineItems as Item)/top(1)"
+         "/aggregate($count as N,ClaimNumber with max as Last)", {"N": 1, "Last": "C-2"}),
+        ("topcount(2,Total)/outerjoin(LineItems as Item)/topcount(9,Item/Total)/aggregate($count as N)",
+         {"N": 4}),
+        ("toppercent(99,Total)/aggregate(LineItems/Total with sum as S,$count as N)",
+         {"S": Decimal("1000000571.31"), "N": 1}),
+    ],
+)  # fmt: skip
+def test_records_are_limited_before_and_items_behind_a_join(claims, apply, expected):
+    assert rows(claims, f"filter(ClaimNumber ne 'C-empty')/{apply}") == [expected]
+
+
 def test_an_item_of_several_lists_is_counted_once(api, db):
     one, other = a_team(name="One"), a_team(name="Other")
     for teams in ([one, other], [one], []):
@@ -164,6 +223,12 @@ def test_an_item_of_several_lists_is_counted_once(api, db):
         "staff",
     )
     assert row == {"T": {"Name": "One"}, "N": 2}
+    (row,) = rows(
+        api,
+        f"{elms}/outerjoin(Teams as T)/topcount(3,T/Name)/aggregate($count as N,T/Name with min as M)",
+        "staff",
+    )
+    assert row == {"N": 3, "M": "One"}
     (row,) = rows(
         api, f"{elms}/filter(Teams/$count($filter=Name eq 'One') gt 0)/aggregate($count as N)", "staff"
     )
@@ -213,8 +278,11 @@ def test_items_name_their_types_and_invoices_have_lines_too(api, records):
         ("aggregate($count as N)/join(LineItems as Item)", "one join stands before the aggregations"),
         ("join(LineItems as Item,top(1))", "inside join only filter stands"),
         ("join(LineItems as Item,filter(Nothing eq 1))/aggregate($count as N)", "has no member Nothing"),
-        ("join(LineItems as Item)/topcount(1,Item/Total)/aggregate($count as N)", "behind join the rows are"),
-        ("outerjoin(LineItems as Item)/search(x)/aggregate($count as N)", "behind join the rows are"),
+        ("join(LineItems as Item)/topcount(1,Item/Total)", "join needs an aggregation behind it"),
+        ("join(LineItems as Item)/orderby(Item/Nothing)/aggregate($count as N)", "has no member Nothing"),
+        ("join(LineItems as Item)/orderby(Item)/aggregate($count as N)", "Item is a whole record"),
+        ("join(LineItems as Item)/topsum(1,Item/Product/Code)/aggregate($count as N)", "sum is not taken of"),
+        ("outerjoin(LineItems as Item)/search(x)/aggregate($count as N)", "search stands before join"),
         ("join(LineItems as Item)/groupby((Item))", "Item is a whole record"),
         ("aggregate(Contact/$count as N)", "Contact is no list of the records that $count could count"),
         ("aggregate(Contact/Claims/$count as N)", "Contact/Claims is no list of the records"),

@@ -28,9 +28,10 @@ def over_time(transactional_db):
 
 
 def test_a_query_over_its_time_is_refused_and_its_connection_is_free(over_time):
-    answer = error_response(over_time, RequestFactory().get("/api/claim"))
-    assert answer.status_code == 400
-    assert b'"TooCostly"' in answer.content
+    for request in (RequestFactory().get("/api/claim"), RequestFactory().post("/api/claim/$query")):
+        answer = error_response(over_time, request)
+        assert answer.status_code == 400
+        assert b'"TooCostly"' in answer.content
     assert b"Narrow $filter" in answer.content
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")

@@ -7,16 +7,15 @@ of ours.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from django.core.exceptions import EmptyResultSet
-from django.db.models import Exists, F, OuterRef, Window
-from django.db.models.expressions import RawSQL
-from django.db.models.functions import RowNumber
+from django.db.models import Exists, F, OuterRef
 
 from apps.odata.apply.joins import JoinedItems, RecordBinder, lists_in
+from apps.odata.apply.limits import Limiter
 from apps.odata.apply.results import (
     ColumnReference,
     RecordRows,
@@ -25,6 +24,7 @@ from apps.odata.apply.results import (
     ResultColumn,
     ResultRows,
     Rows,
+    Steps,
     Values,
 )
 from apps.odata.declaration.schema import EntitySet, NavigationProperty
@@ -35,9 +35,8 @@ from apps.odata.query.ast import Expression, ValueKind
 from apps.odata.query.binding import Binder
 from apps.odata.query.functions import Constant
 from apps.odata.query.operands import KnownValue, Operand, RequestContext
-from apps.odata.query.ordering import sort_keys
 from apps.odata.query.search import search_condition
-from apps.odata.query.substitution import substitute
+from apps.odata.query.substitution import Budget, substitute
 from apps.odata.query.transformations import (
     AggregatedValue,
     Compute,
@@ -81,7 +80,8 @@ class Transformer:
         self.entity_set = entity_set
         self.request = request
         self.compiler = entity_set.model._base_manager.using(using).all().query.get_compiler(using)
-        self.vendor = self.compiler.connection.vendor
+        self.limiter = Limiter(self)
+        self.budget = Budget("$apply")
         #: The lists that are joined, by the names of their items.
         self.joined: dict[str, NavigationProperty] = {}
 
@@ -106,67 +106,47 @@ class Transformer:
                 return self.group(rows, transformation)
             case Join():
                 return self.join(rows, transformation)
+            case OrderBy(terms, skip=0, top=None):
+                return self.with_order(rows, terms)
+            case OrderBy() | SumLimit():
+                return self.limiter.limit(rows, transformation)
         if isinstance(rows, RecordRows):
-            changed = self.transform_records(rows, transformation)
-            if rows.unmatched is not None:
-                changed = replace(changed, unmatched=self.transform_records(rows.unmatched, transformation))
-            return changed
-        return self.transform_result(rows, transformation)
+            changed, *unmatched = [self.filtered_records(part, transformation) for part in rows.parts]
+            return replace(changed, unmatched=unmatched[0] if unmatched else None)
+        return self.filtered_result(rows, transformation)
+
+    def with_order(self, rows: Rows, terms: tuple[ast.SortTerm, ...]) -> Rows:
+        """The rows with the order in which a later skip or top takes them."""
+        binder = self.binder(rows)
+        terms = tuple(
+            replace(term, expression=self.budget.substitute(term.expression, rows.values)) for term in terms
+        )
+        for term in terms:
+            binder.operand(term.expression)
+        return replace(rows, order=terms)
 
     def fail(self, reason: str, target: str = "$apply") -> NoReturn:
         raise BadQuery(f"{target}: {reason}.", target=target, code="Invalid" + target[1:].capitalize())
 
     # --- records --------------------------------------------------------------------------------------
 
-    def transform_records(self, rows: RecordRows, transformation: Transformation) -> RecordRows:
-        type_, queryset = self.entity_set.type, rows.rows
-        if isinstance(transformation, Filter):
-            tree = substitute(transformation.condition, rows.values)
-            return replace(rows, rows=queryset.filter(self.binder(rows).condition(tree, exact=False)))
-        if rows.joined is not None:
-            self.fail("behind join the rows are filtered, computed, grouped and aggregated first")
+    def filtered_records(self, rows: RecordRows, transformation: Transformation) -> RecordRows:
+        queryset = rows.rows
         match transformation:
+            case Filter(condition):
+                tree = self.budget.substitute(condition, rows.values)
+                return replace(rows, rows=queryset.filter(self.binder(rows).condition(tree, exact=False)))
             case Search(text):
+                if rows.joined is not None:
+                    self.fail("search stands before join")
                 return replace(rows, rows=queryset.filter(search_condition(self.entity_set, text)))
-            case OrderBy(terms, skip, top):
-                if not skip and top is None:
-                    self.fail("orderby of records stands in $orderby, or behind an aggregation")
-                terms = tuple(replace(t, expression=substitute(t.expression, rows.values)) for t in terms)
-                keys = sort_keys(type_, terms, self.request, "$apply")
-                chosen = queryset.order_by(*(key.order_by for key in keys))
-                chosen = chosen[skip : None if top is None else skip + top]
-                model: Any = self.entity_set.model
-                return replace(rows, rows=model._base_manager.filter(pk__in=chosen.values("pk")))
-            case SumLimit():
-                return replace(rows, rows=queryset.filter(pk__in=self.keys_up_to_sum(rows, transformation)))
         raise TypeError(transformation)
 
-    def keys_up_to_sum(self, rows: RecordRows, limit: SumLimit) -> RawSQL | tuple[()]:
-        """The keys of the records that a limit of their sum leaves, as a subquery."""
-        term = replace(limit.term, expression=substitute(limit.term.expression, rows.values))
-        keys = sort_keys(self.entity_set.type, [term], self.request, "$apply")
-        columns = {
-            "odata_key": F("pk"),
-            "odata_value": self.value_for("sum", self.binder(rows), term.expression).sql,
-            "odata_row": Window(RowNumber(), order_by=[key.order_by for key in keys]),
-        }
-        queryset = rows.rows.order_by().annotate(**columns).values_list(*columns)
-        try:
-            text, params = queryset.query.get_compiler(queryset.db).as_sql()
-        except EmptyResultSet:  # a caller who sees no record at all
-            return ()
-        # S611: Django compiled the text, and values are parameters of it.
-        return RawSQL(*self.up_to_sum(text, tuple(params), '"odata_key"', limit))  # noqa: S611
-
     def selected_records(
-        self,
-        rows: RecordRows,
-        operands: Sequence[Operand],
-        names: Sequence[str],
-        is_distinct: bool = False,
+        self, rows: RecordRows, values: Mapping[str, Operand], is_distinct: bool = False
     ) -> tuple[str, tuple[Any, ...]]:
-        """A SELECT of values of the records; ``is_distinct``: of each item of a list once."""
-        columns: dict[str, Any] = dict(zip(names, (operand.sql for operand in operands), strict=True))
+        """A SELECT of values of the records by their names; ``is_distinct``: of each item of a list once."""
+        columns: dict[str, Any] = {name: operand.sql for name, operand in values.items()}
         joined = rows.joined
         if is_distinct and joined is not None and joined.is_shared:
             columns["odata_item"] = F(f"{joined.prefix}pk")
@@ -177,8 +157,8 @@ class Transformer:
         except EmptyResultSet:  # a caller who sees no record at all
             nulls = ",".join(f'NULL AS "{name}"' for name in columns)
             text, params = f"SELECT {nulls} WHERE 1 = 0", ()
-        if len(columns) > len(names):
-            text = f"SELECT {', '.join(names)} FROM ({text}) t"
+        if len(columns) > len(values):
+            text = f"SELECT {', '.join(values)} FROM ({text}) t"
         return text, tuple(params)
 
     def join(self, rows: Rows, join: Join) -> RecordRows:
@@ -222,99 +202,23 @@ class Transformer:
         unmatched = None
         if is_outer:
             without = rows.rows.filter(~Exists(found.filter(**{items.record_path: OuterRef("pk")})))
-            unmatched = replace(
-                rows, rows=without, joined=JoinedItems(name, navigation.type, is_missing=True)
-            )
+            missing = JoinedItems(name, navigation.type, is_missing=True)
+            unmatched = replace(rows, rows=without, joined=missing)
         if not is_whole_table(rows.rows):
             found = found.filter(**{f"{items.record_path}__in": rows.rows.order_by().values("pk")})
-        return RecordRows(found, rows.values, joined, unmatched)
+        return RecordRows(found, rows.values, joined, unmatched, rows.steps, rows.order)
 
     # --- results --------------------------------------------------------------------------------------
 
-    def transform_result(self, rows: ResultRows, transformation: Transformation) -> ResultRows:
-        result = rows.result
+    def filtered_result(self, rows: ResultRows, transformation: Transformation) -> ResultRows:
         match transformation:
             case Filter(condition):
-                tree = substitute(condition, rows.values)
+                tree = self.budget.substitute(condition, rows.values)
                 where, params = self.compiled(self.binder(rows).condition(tree, exact=False))
-                text = f"SELECT * FROM ({result.sql}) t WHERE {where}"
-                return replace(rows, result=replace(result, sql=text, params=(*result.params, *params)))
+                return replace(rows, result=rows.result.select("*", params, ending=f" WHERE {where}"))
             case Search():
                 self.fail("search stands before aggregations")
-            case OrderBy(terms, skip, top):
-                if not skip and top is None:
-                    return replace(rows, order=terms)
-                return replace(rows, result=self.ordered(rows, terms or rows.order, skip, top))
-            case SumLimit():
-                return replace(rows, result=self.rows_up_to_sum(rows, transformation))
         raise TypeError(transformation)
-
-    def rows_up_to_sum(self, rows: ResultRows, limit: SumLimit) -> Result:
-        """The rows that a limit of their sum leaves."""
-        result = rows.result
-        binder, tree = self.binder(rows), substitute(limit.term.expression, rows.values)
-        value, value_params = self.compiled(self.value_for("sum", binder, tree).sql)
-        order, order_params = self.order_sql(rows, [limit.term])
-        inner = f"SELECT t.*, {value} AS odata_value, ROW_NUMBER() OVER ({order}) AS odata_row"
-        names = ", ".join(f'"{column.sql_name}"' for column in result.columns)
-        params = (*value_params, *order_params, *result.params)
-        text, params = self.up_to_sum(f"{inner} FROM ({result.sql}) t", params, names, limit)
-        return replace(result, sql=text, params=params)
-
-    def up_to_sum(
-        self, rows: str, params: tuple[Any, ...], names: str, limit: SumLimit
-    ) -> tuple[str, tuple[Any, ...]]:
-        """The rows before the sum of ``odata_value``, in the order of ``odata_row``, reaches the limit.
-
-        A sum that falls again, as values below zero come, has reached it all the same: hence its maximum.
-        """
-        value, whole, reached = (
-            ColumnReference(f"odata_{name}", ValueKind.DECIMAL) for name in ("value", "whole", "reached")
-        )
-        sum_of_values, _ = self.compiled(sql.AGGREGATES["sum"](value))
-        running = (
-            f"SELECT t.*, {sum_of_values} OVER (ORDER BY odata_row) AS odata_running,"
-            f" {sum_of_values} OVER () AS odata_whole FROM ({rows}) t"
-        )
-        before = (
-            "SELECT t.*, MAX(odata_running) OVER (ORDER BY odata_row ROWS BETWEEN UNBOUNDED PRECEDING"
-            f" AND 1 PRECEDING) AS odata_reached FROM ({running}) t"
-        )
-        least: Any = Constant(ValueKind.DECIMAL, limit.limit)
-        sum_before: Any = sql.ZERO_IF_NULL(reached)
-        if limit.is_percentage:  # without a quotient, which is rounded
-            multiply = sql.ARITHMETIC["mul"][ValueKind.DECIMAL]
-            least, sum_before = multiply(whole, least), multiply(sum_before, Constant(ValueKind.DECIMAL, 100))
-        is_less, zero = sql.ORDERED["lt"], Constant(ValueKind.DECIMAL, 0)
-        condition, condition_params = self.compiled(
-            sql.join_conditions("AND", 2)(is_less(zero, least), is_less(sum_before, least))
-        )
-        return f"SELECT {names} FROM ({before}) t WHERE {condition}", (*params, *condition_params)
-
-    def ordered(self, rows: ResultRows, terms: Sequence[ast.SortTerm], skip: int, top: int | None) -> Result:
-        order, params = self.order_sql(rows, terms)
-        limit = f" LIMIT {top if top is not None else 2**62}" if top is not None or skip else ""
-        offset = f" OFFSET {skip}" if skip else ""
-        text = f"SELECT * FROM ({rows.result.sql}) t {order}{limit}{offset}"
-        return replace(rows.result, sql=text, params=(*rows.result.params, *params))
-
-    def order_sql(self, rows: ResultRows, terms: Sequence[ast.SortTerm]) -> tuple[str, tuple[Any, ...]]:
-        """``ORDER BY …``, a total order: after the terms by all columns."""
-        result, binder = rows.result, self.binder(rows)
-        keys: list[tuple[Operand, bool]] = []
-        for term in terms:
-            operand = binder.operand(substitute(term.expression, rows.values))
-            if isinstance(operand, Operand):
-                keys.append((operand, term.descending))
-        keys += [(column.operand, False) for column in result.columns]
-        texts: list[str] = []
-        order_params: list[Any] = []
-        for operand, descending in keys:
-            is_text = operand.kind in ast.TEXTS
-            text, params = self.compiled(sql.BY_CODE_POINT(operand.sql) if is_text else operand.sql)
-            texts.append(f"{text} {'DESC NULLS LAST' if descending else 'ASC NULLS FIRST'}")
-            order_params += params
-        return f"ORDER BY {', '.join(texts)}" if texts else "", tuple(order_params)
 
     def with_values(self, rows: ResultRows) -> Result:
         """The rows with their computed values as columns."""
@@ -327,8 +231,7 @@ class Transformer:
             for at, (name, operand) in enumerate(zip(rows.values, operands, strict=True))
         ]
         texts, params = self.select_list(operands, [column.sql_name for column in added])
-        text = f"SELECT t.*, {texts} FROM ({result.sql}) t"
-        return Result(text, (*params, *result.params), (*result.columns, *added))
+        return result.select(f"t.*, {texts}", params, (*result.columns, *added))
 
     # --- aggregation ----------------------------------------------------------------------------------
 
@@ -343,15 +246,18 @@ class Transformer:
             for name, value in zip(lists, grouping.values, strict=True)
         ]
         keys = self.keys(selects[0], grouping)
+        steps = rows.steps if isinstance(rows, RecordRows) else rows.result.as_steps()
         names = [f"odata_c{at}" for at in range(len(keys) + len(values))]
         texts: list[str] = []
         params: list[Any] = []
         for select in selects:
-            operands = self.keys(select, grouping)
+            operands = [*keys] if select is selects[0] else self.keys(select, grouping)
             for name, value, operand in zip(lists, grouping.values, values, strict=True):
-                is_own = name == select.list_name
-                operands.append(self.aggregated(select, value) if is_own else null_like(operand))
-            text, text_params = self.select(select, operands, names)
+                if name != select.list_name:
+                    operands.append(null_like(operand))
+                else:
+                    operands.append(operand if select is select_of[name] else self.aggregated(select, value))
+            text, text_params = self.select(select, dict(zip(names, operands, strict=True)), steps)
             texts.append(text)
             params += text_params
         columns, texts_of_columns = [], []
@@ -365,9 +271,8 @@ class Transformer:
         self.check_names(columns)
         group_by = ",".join(f'"{name}"' for name in names[: len(keys)])
         text = f"SELECT {', '.join(texts_of_columns)} FROM ({' UNION ALL '.join(texts)}) t"
-        return ResultRows(
-            Result(f"{text} GROUP BY {group_by}" if keys else text, tuple(params), tuple(columns))
-        )
+        text = f"{text} GROUP BY {group_by}" if keys else text
+        return ResultRows(Result(text, tuple(params), tuple(columns), steps))
 
     def selects(self, rows: Rows, grouping: GroupBy, lists: Sequence[str]) -> list[Select]:
         """What is aggregated together: the rows, and the items of each list that a value is taken of."""
@@ -397,7 +302,10 @@ class Transformer:
 
     def keys(self, select: Select, grouping: GroupBy) -> list[Operand]:
         binder, values = select.binder, select.rows.values
-        return [self.known(binder, binder.operand(substitute(path, values))) for path in grouping.paths]
+        return [
+            self.known(binder, binder.operand(self.budget.substitute(path, values)))
+            for path in grouping.paths
+        ]
 
     def is_computed(self, rows: Rows, path: ast.Path) -> bool:
         if isinstance(rows, RecordRows):
@@ -406,21 +314,23 @@ class Transformer:
         return column is None or column.is_computed
 
     def select(
-        self, select: Select, operands: Sequence[Operand], names: Sequence[str]
+        self, select: Select, values: Mapping[str, Operand], steps: Steps
     ) -> tuple[str, tuple[Any, ...]]:
-        """A SELECT of values of the rows by these names."""
+        """A SELECT of values of the rows by their names; those of a result are the last of the steps."""
         rows = select.rows
         if isinstance(rows, RecordRows):
-            return self.selected_records(rows, operands, names, is_distinct=bool(select.list_name))
-        texts, params = self.select_list(operands, names)
-        return f"SELECT {texts} FROM ({rows.result.sql}) t", (*params, *rows.result.params)
+            return self.selected_records(rows, values, is_distinct=bool(select.list_name))
+        texts, params = self.select_list([*values.values()], [*values])
+        return f"SELECT {texts} FROM {steps[-1].name} t", params
 
     def aggregated(self, select: Select, value: AggregatedValue) -> Operand:
         """The value that a method takes of each row; of a number any that is not null."""
         if value.method == "count":
             return Operand(ValueKind.INTEGER, Constant(ValueKind.INTEGER, 1), False, "$count")
         assert value.expression is not None
-        return self.value_for(value.method, select.binder, substitute(value.expression, select.rows.values))
+        return self.value_for(
+            value.method, select.binder, self.budget.substitute(value.expression, select.rows.values)
+        )
 
     def value_for(self, method: str, binder: Binder, expression: Expression) -> Operand:
         operand = self.known(binder, binder.operand(expression))
@@ -462,6 +372,7 @@ class Transformer:
         values = expressions_of(compute.values, rows.values, "$apply")
         binder = self.binder(rows)
         for value in compute.values:
+            self.budget.spend(values[value.name])
             binder.operand(values[value.name])
         return values
 

@@ -12,6 +12,7 @@ import msgspec
 from django.db import connections
 from django.db.models import QuerySet
 
+from apps.odata.apply.limits import all_records
 from apps.odata.apply.pipeline import RecordRows, ResultRows, Transformer
 from apps.odata.apply.results import Result, ResultColumn, row_members
 from apps.odata.clock import set_database_zone
@@ -30,7 +31,7 @@ class TransformedReader:
     """Reads what $apply makes of ``rows``, a queryset of an entity set.
 
     ``next_option`` is the option that begins the next page. ``records`` are the records when it only chooses
-    some of them; their JSON is read as without $apply.
+    some of them, in an ``order`` if it says one; their JSON is read as without $apply.
     """
 
     next_option = "$skip"
@@ -52,7 +53,7 @@ class TransformedReader:
             for name, is_used in (("compute", parts[0].values), ("join", parts[0].joined)):
                 if is_used:
                     self.transformer.fail(f"{name} needs an aggregation behind it")
-            self.records = parts[0].rows
+            self.records, self.order = all_records(parts[0]), parts[0].order
             return
         if not all(isinstance(part, ResultRows) for part in parts):
             self.transformer.fail("each sequence of concat needs an aggregation")
@@ -102,11 +103,11 @@ class TransformedReader:
     def ordered(self, part: ResultRows, number: int | None = None) -> Result:
         """The rows with their computed values in order, so many of them or all."""
         whole = replace(part, result=self.transformer.with_values(part))
-        return self.transformer.ordered(whole, self.options.orderby or part.order, 0, number)
+        return self.transformer.limiter.ordered(whole, self.options.orderby or part.order, top=number)
 
     def rows(self, result: Result, cursor: Any) -> Iterator[bytes]:
         shown = set(self.shown(result.columns))
-        cursor.execute(result.sql, result.params)
+        cursor.execute(*result.statement)
         for row in cursor:
             stored = [pair for pair in zip(result.columns, row, strict=True) if pair[0] in shown]
             yield _encode(row_members(stored))
@@ -124,7 +125,7 @@ class TransformedReader:
 
     def count(self, part: ResultRows) -> int:
         with self.connection.cursor() as cursor:
-            cursor.execute(f"SELECT COUNT(*) FROM ({part.result.sql}) t", part.result.params)
+            cursor.execute(*part.result.select("COUNT(*)").statement)
             return int(cursor.fetchone()[0])
 
     def shown(self, columns: tuple[ResultColumn, ...]) -> tuple[ResultColumn, ...]:

@@ -60,16 +60,74 @@ class ResultColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Step:
+    """A SELECT by a name of its own, of which those behind it in the same statement can select.
+
+    One that ``is_materialized`` is computed once; PostgreSQL might do so for each row that looks for its key.
+    """
+
+    name: str
+    sql: str
+    params: tuple[Any, ...]
+    is_materialized: bool = False
+
+    @property
+    def definition(self) -> str:
+        return f"{self.name} AS {'MATERIALIZED ' if self.is_materialized else ''}({self.sql})"
+
+
+Steps = tuple[Step, ...]
+
+
+def add_step(steps: Steps, sql: str, params: tuple[Any, ...], is_materialized: bool = False) -> Steps:
+    """The steps with one more behind them.
+
+    They stand beside one another (``WITH``): subqueries inside subqueries soon are more than SQLite's parser
+    takes.
+    """
+    return (*steps, Step(f"odata_{len(steps)}", sql, params, is_materialized))
+
+
+def with_steps(steps: Steps, sql: str, params: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The whole statement."""
+    if not steps:
+        return sql, params
+    definitions = ", ".join(step.definition for step in steps)
+    return f"WITH {definitions} {sql}", (*(param for step in steps for param in step.params), *params)
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
-    """A SELECT with its parameters and columns."""
+    """A SELECT with its parameters and columns; ``steps`` are the ones that it selects from."""
 
     sql: str
     params: tuple[Any, ...]
     columns: tuple[ResultColumn, ...]
+    steps: Steps = ()
 
     @property
     def by_name(self) -> dict[str, ResultColumn]:
         return {column.name: column for column in self.columns}
+
+    @property
+    def statement(self) -> tuple[str, tuple[Any, ...]]:
+        return with_steps(self.steps, self.sql, self.params)
+
+    def as_steps(self) -> Steps:
+        """The steps, of which this is the last one."""
+        return add_step(self.steps, self.sql, self.params)
+
+    def select(
+        self,
+        what: str,
+        params: tuple[Any, ...] = (),
+        columns: tuple[ResultColumn, ...] | None = None,
+        ending: str = "",
+    ) -> Result:
+        """A SELECT from this one, ``t``; ``ending`` is what stands behind FROM, ``params`` are its own."""
+        steps = self.as_steps()
+        text = f"SELECT {what} FROM {steps[-1].name} t{ending}"
+        return Result(text, params, self.columns if columns is None else columns, steps)
 
 
 Values = Mapping[str, Tree]
@@ -80,12 +138,20 @@ class RecordRows:
     """Records that are not aggregated yet: a queryset, and the computed values by their names.
 
     ``joined`` are the items beside them, if any; ``unmatched`` the records without one that outerjoin keeps.
+    The queryset selects from the last of the ``steps``. ``order`` is the order that was asked for.
     """
 
     rows: QuerySet[Any]
     values: Values = field(default_factory=dict)
     joined: JoinedItems | None = None
     unmatched: RecordRows | None = None
+    steps: Steps = ()
+    order: tuple[SortTerm, ...] = ()
+
+    @property
+    def parts(self) -> tuple[RecordRows, ...]:
+        """The rows, and those without an item."""
+        return (self,) if self.unmatched is None else (self, self.unmatched)
 
 
 @dataclass(frozen=True, slots=True)

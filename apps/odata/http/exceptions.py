@@ -20,6 +20,8 @@ logger = logging.getLogger("records.api")
 
 #: PostgreSQL's code for a statement over its statement_timeout.
 QUERY_CANCELED = "57014"
+#: PostgreSQL's code for a number with more digits than it has room for.
+NUMBER_OUT_OF_RANGE = "22003"
 #: The header of a 503: by then a database that was restarted answers.
 RETRY_AFTER = {"Retry-After": "5"}
 
@@ -64,7 +66,10 @@ def odata_error(exception: Exception, request: HttpRequest) -> ODataError:
     if isinstance(exception, SuspiciousOperation):
         return ODataError("The request cannot be understood.")
     request_id = getattr(request, "request_id", "unknown")
-    if is_over_time(exception) and request.method in SAFE_METHODS:
+    if sqlstate(exception) == NUMBER_OUT_OF_RANGE and is_read(request):
+        message = "A computed number has more digits than the database can hold."
+        return errors.BadQuery(message, code="OutOfRange")
+    if is_over_time(exception) and is_read(request):
         logger.warning("request %s: its query took too long", request_id)
         return errors.TooCostly(
             "The query takes longer than a request may. Narrow $filter or $search, order by fewer members,"
@@ -79,12 +84,21 @@ def odata_error(exception: Exception, request: HttpRequest) -> ODataError:
     return errors.InternalError(f"Something went wrong here. Request {request_id}.")
 
 
+def is_read(request: HttpRequest) -> bool:
+    """Whether a request changes nothing; queries are sent by POST as well."""
+    return request.method in SAFE_METHODS or request.path_info.rstrip("/").lower().endswith("/$query")
+
+
+def sqlstate(exception: Exception) -> str | None:
+    """PostgreSQL's code of what went wrong."""
+    return getattr(exception.__cause__, "sqlstate", None)
+
+
 def is_over_time(exception: Exception) -> bool:
     """Whether a statement was ended because it took too long."""
-    cause = exception.__cause__
     return isinstance(exception, OperationalError) and (
-        getattr(cause, "sqlstate", None) == QUERY_CANCELED
-        or getattr(cause, "sqlite_errorname", None) == "SQLITE_INTERRUPT"
+        sqlstate(exception) == QUERY_CANCELED
+        or getattr(exception.__cause__, "sqlite_errorname", None) == "SQLITE_INTERRUPT"
     )
 
 
@@ -92,9 +106,8 @@ def is_unavailable(exception: Exception | None) -> bool:
     """Whether the database fails, not the statement; SQLite has one class of errors for both."""
     if not isinstance(exception, OperationalError | InterfaceError):
         return False
-    cause = exception.__cause__
-    is_invalid = getattr(cause, "sqlite_errorname", "") == "SQLITE_ERROR"
-    is_too_complex = (getattr(cause, "sqlstate", None) or "").startswith("54")
+    is_invalid = getattr(exception.__cause__, "sqlite_errorname", "") == "SQLITE_ERROR"
+    is_too_complex = (sqlstate(exception) or "").startswith("54")
     return not (is_invalid or is_too_complex)
 
 

@@ -148,6 +148,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         reader = TransformedReader(self.entity_set, rows, options, caller)
         if reader.records is None:
             return reader
+        options = replace(options, orderby=options.orderby or reader.order)
         return self.reader(filter_rows(self.entity_set, reader.records, options, caller), options)
 
     def rendered(

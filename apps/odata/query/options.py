@@ -16,7 +16,7 @@ from apps.odata.query.ast import Expression, Literal, SortTerm
 from apps.odata.query.lexer import IN_ADDRESS, MAX_LENGTH, Limits
 from apps.odata.query.media_types import MediaType, parse_format
 from apps.odata.query.parser import parse_expression, parse_orderby
-from apps.odata.query.substitution import substitute
+from apps.odata.query.substitution import Budget
 from apps.odata.query.transformations import (
     ComputedValue,
     Pipeline,
@@ -177,11 +177,14 @@ remembered_options = lru_cache(maxsize=256)(parse_query_string)
 
 def substitute_computed(options: dict[str, Any], target: str = "$compute") -> None:
     """Put the expressions of $compute in place of their names in $filter and $orderby."""
-    values = expressions_of(options["compute"], target=target)
+    values, budget = expressions_of(options["compute"], target=target), Budget(target)
+    for tree in values.values():
+        budget.spend(tree)
     if "filter" in options:
-        options["filter"] = substitute(options["filter"], values)
+        options["filter"] = budget.substitute(options["filter"], values)
     options["orderby"] = tuple(
-        replace(term, expression=substitute(term.expression, values)) for term in options.get("orderby", ())
+        replace(term, expression=budget.substitute(term.expression, values))
+        for term in options.get("orderby", ())
     )
 
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import decimal
+import math
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -56,7 +57,8 @@ class DecimalSum:
             self.total = _EXACT.add(self.total or Decimal(0), Decimal(str(number)))
 
     def value(self) -> int | float | None:
-        return None if self.total is None else to_sqlite_number(self.total)
+        number = None if self.total is None else to_sqlite_number(self.total)
+        return number if number is None or math.isfinite(number) else None
 
     finalize = value
 
@@ -66,15 +68,19 @@ class DecimalSum:
 
 
 def with_decimals(compute: Callable[..., Decimal]) -> Callable[..., int | float | None]:
-    """A function of SQLite numbers that computes in decimals; null for null and for an undefined result."""
+    """A function of SQLite numbers that computes in decimals.
+
+    It is null for null, where the result is undefined, and where it is beyond the numbers of SQLite.
+    """
 
     def function(*numbers: int | float | str | None) -> int | float | None:
         if None in numbers:
             return None
         try:
-            return to_sqlite_number(compute(*(Decimal(str(number)) for number in numbers)))
+            number = to_sqlite_number(compute(*(Decimal(str(number)) for number in numbers)))
         except ArithmeticError:
             return None
+        return number if math.isfinite(number) else None
 
     return function
 

@@ -3,7 +3,6 @@
 import datetime as dt
 import decimal
 import json
-import math
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -17,6 +16,11 @@ QUOTIENT_DIGITS = 12
 #: Significant digits of a number without fixed decimal places: the doubles of SQLite have no more.
 COMPUTED_DIGITS = 15
 
+#: Computed integers from here on are doubles on SQLite, and shown with as many digits on both engines.
+MAX_INTEGER = 2**63
+#: Computed numbers from here on are shown as null: doubles end soon behind it.
+MAX_NUMBER = Decimal("1e300")
+
 _ENOUGH_DIGITS = decimal.Context(prec=400)
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
@@ -27,10 +31,12 @@ def read_value(kind: ValueKind, scale: int | None, stored: Any) -> Any:
     if stored is None:
         return None
     match kind:
+        case ValueKind.DECIMAL | ValueKind.INTEGER if abs(stored) >= MAX_NUMBER:
+            return None
         case ValueKind.DECIMAL:
             return read_decimal(stored, scale)
         case ValueKind.INTEGER:
-            return int(stored)
+            return int(stored) if abs(stored) < MAX_INTEGER else read_decimal(stored, None)
         case ValueKind.BOOLEAN:
             return bool(stored)
         case ValueKind.GUID:
@@ -62,8 +68,7 @@ def read_decimal(stored: Decimal | float, scale: int | None) -> Decimal:
     if scale is not None:
         return number
     # As a double on both engines: SQLite's was rounded to one, and rounding twice gives other digits.
-    double = float(number)
-    text = format(Decimal(f"{double:.{COMPUTED_DIGITS}g}") if math.isfinite(double) else number, "f")
+    text = format(Decimal(f"{float(number):.{COMPUTED_DIGITS}g}"), "f")
     return Decimal(text.rstrip("0").rstrip(".") if "." in text else text)
 
 

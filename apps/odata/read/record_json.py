@@ -26,8 +26,8 @@ from apps.odata.declaration.schema import (
     StructuredType,
     fields_on_path,
 )
-from apps.odata.query.ast import ValueKind
-from apps.odata.query.stored_values import QUOTIENT_DIGITS
+from apps.odata.query.ast import NUMBERS, ValueKind
+from apps.odata.query.stored_values import MAX_INTEGER, MAX_NUMBER, QUOTIENT_DIGITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +148,11 @@ class ComputedJson(Func):
         sql, params = compiler.compile(self.get_source_expressions()[0])
         if connection.vendor == "sqlite":
             return f"odata_json(%s,%s,{sql})", [self.kind.name, self.scale, *params]
-        if self.kind is ValueKind.DECIMAL and self.scale is None:
-            # A double becomes a number of COMPUTED_DIGITS; beyond its range, PostgreSQL would fail.
-            digits = "trim_scale(CASE WHEN abs(n) < 1e300 THEN n::float8::numeric ELSE n END)"
+        if self.kind in NUMBERS and self.scale is None:
+            # A double becomes a number of COMPUTED_DIGITS.
+            digits = f"trim_scale(CASE WHEN abs(n) < {MAX_NUMBER} THEN n::float8::numeric END)"
+            if self.kind is ValueKind.INTEGER:
+                digits = f"CASE WHEN abs(n) < {MAX_INTEGER} THEN n ELSE {digits} END"
             sql = f"(SELECT {digits} FROM (SELECT round({sql},{QUOTIENT_DIGITS}) AS n) v)"
         return sql, list(params)
 
