@@ -121,11 +121,12 @@ def model_of(label: str) -> type[models.Model] | None:
 
 
 def column_of(model: type[models.Model], name: str) -> Any:
-    """The field behind a column or a list; none for what is no field (a custom field's answer)."""
+    """The field behind a column; none for what is no field: a custom field's answer, prices of an entry."""
     try:
-        return model._meta.get_field(name)
+        found = model._meta.get_field(name)
     except FieldDoesNotExist:
         return None
+    return found if isinstance(found, models.Field) else None
 
 
 def difference_of(

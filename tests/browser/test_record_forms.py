@@ -72,7 +72,7 @@ def test_a_button_that_is_pressed_twice_saves_once(open_window):
     assert page.errors == []
 
 
-def test_of_two_people_who_save_one_record_the_second_is_told_and_keeps_what_was_typed(open_window):
+def test_of_two_people_who_save_one_record_the_second_chooses_for_each_field(open_window):
     record = a_contact(first_name="Mia", last_name="Nguyen")
     first, second = open_window(), open_window()
     for page in (first, second):
@@ -83,5 +83,10 @@ def test_of_two_people_who_save_one_record_the_second_is_told_and_keeps_what_was
     save(second)
     assert second.is_visible("text=Ada Byron changed this record")
     assert second.input_value("[name=last_name]") == "Tran"
+    assert second.is_checked("[name=keep_first_name][value=theirs]")
+    assert second.is_checked("[name=keep_last_name][value=mine]")
     record.refresh_from_db()
     assert str(record) == "Minh Nguyen"
+    save(second)
+    record.refresh_from_db()
+    assert str(record) == "Minh Tran"

@@ -11,10 +11,18 @@ from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import QueryDict
 from django.utils import formats, timezone
-from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from apps.core import history_display
+from apps.core.admin_base.conflicts import (
+    KEEP,
+    MINE,
+    THEIRS,
+    Conflict,
+    changed_columns,
+    changes_since,
+    value_texts,
+)
 from apps.core.importing.cells import cleaned
 from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import Cleaner
@@ -95,6 +103,9 @@ class RecordForm(forms.ModelForm):
         super().__init__(*args, **options)
         self.warnings: list[Issue] = []
         self.to_confirm: list[Issue] = []
+        self.conflicts: list[Conflict] = []
+        #: What contained forms edit stays as somebody else saved it.
+        self.keeps_contained = False
         if not self.is_new:
             self.fields["opened_version"].initial = self.version
         for name in self.cleaners.keys() & self.fields.keys():
@@ -134,7 +145,8 @@ class RecordForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         cleaned = with_composed_texts(super().clean() or self.cleaned_data)
         self.cleaned_data = cleaned
-        self.refuse_other_version(cleaned.get("opened_version"))
+        if self.resolve_conflicts(cleaned.get("opened_version") or ""):
+            return cleaned
         draft = self.draft()
         for issue in self.record_admin.find_issues(draft):
             self.add_issue(with_local_days(issue))
@@ -193,18 +205,70 @@ class RecordForm(forms.ModelForm):
         label = capfirst(name.replace("_", " "))
         self.add_error(None, forms.ValidationError(f"{label}: {issue.message}", code=issue.code))
 
-    def refuse_other_version(self, opened: str | None) -> None:
-        """Whoever opened the form before somebody else saved has not seen what they would overwrite."""
-        if self.is_new or not self.version or opened == self.version:
-            return
-        last = history_display.changes_of(self.instance).first()
-        message = format_html(
-            "{} changed this record at {}, after you had opened it. Nothing was saved. "
-            '<a href="">Open it as it is now</a>, then make your change again.',
-            history_display.history_lines([last])[0].who if last else "Somebody",
-            formats.date_format(timezone.localtime(self.instance.modify_date), "DATETIME_FORMAT"),
-        )
+    # --- two people
+
+    def resolve_conflicts(self, opened: str) -> bool:
+        """Whether somebody else saved the record since it was opened here: then both sides are shown.
+
+        What they changed is kept unless the person says otherwise; what is sent after that has the choices.
+        """
+        if self.is_new or not self.version:
+            return False
+        kept = [name for name in self.data if name.startswith(KEEP)]
+        chosen = {name.removeprefix(KEEP): str(self.data[name]) for name in kept}
+        if opened == self.version:
+            self.conflicts = [each for each in self.find_conflicts({}, chosen) if each.name in chosen]
+            for each in self.conflicts:
+                if each.keep == THEIRS:
+                    self.leave_out(each.name)
+            return False
+        changes = changes_since(self.instance, opened)
+        theirs = dict.fromkeys(changed_columns(changes), THEIRS)
+        self.conflicts = self.find_conflicts(theirs, chosen)
+        self.data = self.data.copy()
+        self.data["opened_version"] = self.version
+        who = history_display.history_lines(changes[:1])[0].who if changes else "Somebody"
+        at = formats.date_format(timezone.localtime(self.instance.modify_date), "DATETIME_FORMAT")
+        message = f"{who} changed this record at {at}, after you had opened it. Nothing was saved."
         self.add_error(None, forms.ValidationError(message, code="Stale"))
+        return True
+
+    def find_conflicts(self, theirs: Mapping[str, str], chosen: Mapping[str, str]) -> list[Conflict]:
+        """What is entered here and is not what is saved; ``theirs``: the columns that somebody changed."""
+        conflicts = []
+        for name in self.changed_data:
+            if name == "opened_version":
+                continue
+            field, column = self.fields[name], self.history_column(name)
+            saved, entered = self.saved_value(name), self.cleaned_data.get(name, self[name].value())
+            keep = theirs.get(column) or chosen.get(name) or MINE
+            texts = value_texts(field, saved, entered)
+            conflicts.append(Conflict(name, str(field.label or capfirst(name)), *texts, keep))
+        for name, label in self.record_admin.contained_lists.items():
+            if name in theirs or name in chosen:
+                keep = THEIRS if name in theirs else chosen[name]
+                conflicts.append(Conflict(name, label, "As saved now", "As entered below", keep))
+        return conflicts
+
+    def history_column(self, name: str) -> str:
+        """The column of the history that has the changes of a field."""
+        return name
+
+    def saved_value(self, name: str) -> Any:
+        """What the record has in a field."""
+        model = self._meta.model._meta
+        if name not in {column.name for column in (*model.concrete_fields, *model.many_to_many)}:
+            return self.get_initial_for_field(self.fields[name], name)
+        value = getattr(self.instance, name)
+        return list(value.all()) if hasattr(value, "all") else value
+
+    def leave_out(self, name: str) -> None:
+        """Take a field as if it had not been changed here."""
+        if name in self.record_admin.contained_lists:
+            self.keeps_contained = True
+        self.changed_data = [each for each in self.changed_data if each != name]
+        self.cleaned_data.pop(name, None)
+        self.errors.pop(name, None)
 
 
 def with_composed_texts(cleaned: dict[str, Any]) -> dict[str, Any]:

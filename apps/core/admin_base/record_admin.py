@@ -1,6 +1,7 @@
 """The back office's page for one kind of record: its list, its form, its history."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from django.contrib import messages
@@ -52,6 +53,9 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     draft_class: ClassVar[type[Draft] | None] = None
     #: Rules whose issues stop nobody: messages once the record is stored.
     warnings: ClassVar[Sequence[Rule]] = ()
+
+    #: The lists that contained forms edit, as the history names them, with their labels.
+    contained_lists: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     #: The menu's heading, the place under it (headings follow their first entry), and a Material symbol.
     menu_group: ClassVar[str] = "Records"
@@ -206,7 +210,10 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         """Save what contained forms show; lists of references are stored by the service."""
         for formset in formsets:
-            self.save_formset(request, form, formset, change=change)
+            if form.keeps_contained:
+                formset.save(commit=False)  # Django asks it for what is new
+            else:
+                self.save_formset(request, form, formset, change=change)
 
     # Django's own history would repeat ours with less detail.
 

@@ -150,8 +150,9 @@ class BillAdmin(BillListAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         self.store(obj, form.draft(), ignore_warnings=bool(form.to_confirm))
-        last = form.lines.filled_rows()[-1]
-        request.session[LAST_BOOK] = str(last.cleaned_data["price_book"].pk)
+        if not form.keeps_lines:
+            last = form.lines.filled_rows()[-1]
+            request.session[LAST_BOOK] = str(last.cleaned_data["price_book"].pk)
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
         return self.response_saved(request, obj, "created")

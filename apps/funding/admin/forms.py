@@ -1,8 +1,10 @@
 """The form of a claim or an invoice with its lines, and the warnings to confirm."""
 
+import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -15,8 +17,10 @@ from django.utils.safestring import SafeString, mark_safe
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from apps.core.admin_base import DayField, RecordForm
-from apps.core.admin_base.display import plain_amount, plain_quantity
+from apps.core.admin_base.conflicts import MINE, THEIRS, Conflict
+from apps.core.admin_base.display import plain_amount, plain_quantity, short_day
 from apps.core.admin_base.forms import code_label, with_composed_texts
+from apps.core.history_display import NO_VALUE
 from apps.core.models import normalised
 from apps.documents.form_files import StoredFileField, document_draft
 from apps.documents.models import Document, DocumentCategory
@@ -210,6 +214,35 @@ def initial_row(line: LineItem) -> dict[str, Any]:
     return row
 
 
+def sent_row(row: LineForm) -> dict[str, Any]:
+    """The cells of a line that was sent, as ``initial_row`` has them; with errors, as they were typed."""
+    cells: dict[str, Any] = {
+        name: row[name].value() if name in row.errors else row.cleaned_data.get(name) for name in row.fields
+    }
+    for name, plain in (("quantity", plain_quantity), ("price", plain_amount)):
+        if isinstance(cells[name], Decimal):
+            cells[name] = plain(cells[name])
+    return cells
+
+
+def line_text(row: Mapping[str, Any]) -> str:
+    """A line in one text: ``01_011_0107_1_1 · 2 × 70.05 · 1 Jul 2025 – 2 Jul 2025 · Notes``."""
+    days = [short_day(row[name]) for name in ("from_date", "to_date") if isinstance(row[name], dt.date)]
+    others = ("claim_type", "cancellation_reason", "tax_choice", "cost_centre", "notes")
+    parts = [
+        getattr(row["product"], "code", row["product"]),
+        f"{row['quantity'] or '–'} × {row['price'] or '–'}",
+        " – ".join(dict.fromkeys(days)),
+        *(row.get(name) for name in others),
+        "credit" if row.get("is_credit_item") else "",
+    ]
+    return " · ".join(str(part) for part in parts if part)
+
+
+def book_key(row: Mapping[str, Any]) -> str:
+    return str(getattr(row["price_book"], "pk", row["price_book"]))
+
+
 # --- the bill -------------------------------------------------------------------------------------------
 
 #: The button for more rows, for browsers without scripts.
@@ -230,11 +263,13 @@ class BillForm(RecordForm):
             field.required = False  # the rules say what is needed, and when
         use_typed_days(self)
         self.adds_rows = MORE in self.data
+        #: The lines that somebody else saved are kept instead of these.
+        self.keeps_lines = False
         self.lines: LineFormSet = self.line_grid()
 
     def line_grid(self) -> Any:
         """The lines that were sent or are stored, or blank ones; the first price book is the usual one."""
-        existing = [] if self.is_new else self.record_admin.lines_of(self.instance)
+        self.saved_lines = existing = [] if self.is_new else self.record_admin.lines_of(self.instance)
         formset = formset_of(self.record_admin.line_form, BLANK_ROWS if self.is_new else 0)
         options = {"used_books": frozenset(line.price_book_id for line in existing)}
         if self.is_bound:
@@ -261,6 +296,10 @@ class BillForm(RecordForm):
 
     def clean(self) -> dict[str, Any]:
         self.lines.read()
+        saved = {line.pk for line in self.saved_lines}
+        for row in self.lines.filled_rows():
+            if row.cleaned_data.get("key") not in saved:
+                row.cleaned_data["key"] = None  # somebody else removed it meanwhile: entered here anew
         return self.cleaned_data if self.adds_rows else super().clean()
 
     def _post_clean(self) -> None:
@@ -271,6 +310,8 @@ class BillForm(RecordForm):
         for name in self.fields:
             if draft.get(name) == "":
                 draft.fill(name, None)  # left out: a number, for instance, is assigned
+        if self.keeps_lines:
+            return draft
         lines = self.lines.drafts()
         draft.fill(LINES, lines)
         draft.given |= {LINES}
@@ -284,7 +325,27 @@ class BillForm(RecordForm):
 
     @property
     def has_errors(self) -> bool:
-        return bool(self.errors) or self.lines.has_errors
+        return bool(self.errors) or (self.lines.has_errors and not self.keeps_lines)
+
+    # --- two people
+
+    def find_conflicts(self, theirs: Mapping[str, str], chosen: Mapping[str, str]) -> list[Conflict]:
+        """The lines are one choice: the history names each that was changed (``Line 2``)."""
+        conflicts = super().find_conflicts(theirs, chosen)
+        sides = [initial_row(line) for line in self.saved_lines], [*map(sent_row, self.lines.filled_rows())]
+        texts = ["; ".join(map(line_text, rows)) or NO_VALUE for rows in sides]
+        books = [[*map(book_key, rows)] for rows in sides]
+        if texts[0] != texts[1] or books[0] != books[1]:
+            is_theirs = any(column.startswith("Line ") for column in theirs)
+            keep = THEIRS if is_theirs else chosen.get(LINES, MINE)
+            conflicts.append(Conflict(LINES, "Lines", texts[0], texts[1], keep))
+        return conflicts
+
+    def leave_out(self, name: str) -> None:
+        if name == LINES:
+            self.keeps_lines = True
+        else:
+            super().leave_out(name)
 
     # --- issues
 

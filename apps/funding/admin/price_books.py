@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import Any
 
 from django import forms
@@ -209,6 +210,7 @@ class PriceBookEntryAdmin(RecordAdmin):
     record_pages = ()
     actions = ()
     inlines = (PriceInline,)
+    contained_lists = MappingProxyType({"prices": "Prices"})
     list_display = (
         column("Code", "product__code", lambda entry: entry.product.code),
         column("Name", "product__name", lambda entry: entry.product.name),

@@ -45,6 +45,11 @@ class CustomFieldsForm(RecordForm):
     cleaners = CLEANERS
     birthdays = BIRTHDAYS
 
+    def history_column(self, name: str) -> str:
+        """The history names custom fields by their labels."""
+        names = {name_of(custom_field): custom_field.name for custom_field in self.custom_fields}
+        return names.get(name, name)
+
     def draft(self) -> Draft:
         draft = super().draft()
         if "country" not in draft.invalid and (country := assumed_country(draft)) is not None:
