@@ -29,7 +29,8 @@ from apps.odata.declaration.schema import EntitySet
 from apps.odata.errors import ODataError
 from apps.odata.http.formats import Echo, ndjson_lines
 from apps.odata.query.options import parse_options
-from apps.odata.read.flattening import Column, columns, formula_safe, rows
+from apps.odata.read.cell_texts import formula_safe
+from apps.odata.read.flattening import Column, columns, rows
 from apps.odata.read.reader import JsonReader, filter_rows
 
 

@@ -17,7 +17,7 @@ from apps.core.importing.cells import (
 )
 from apps.odata.declaration import service
 from apps.odata.declaration.values import WireValueError
-from apps.odata.read.flattening import formula_restored, formula_safe
+from apps.odata.read.cell_texts import formula_restored, formula_safe
 
 
 def test_yes_and_no_are_read_in_many_words():

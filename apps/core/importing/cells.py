@@ -9,7 +9,7 @@ from typing import Any
 from apps.core.table_files.tables import UNCALCULATED
 from apps.odata.declaration.schema import StructuralProperty
 from apps.odata.declaration.values import WireValueError, reader_of
-from apps.odata.read.flattening import formula_restored
+from apps.odata.read.cell_texts import formula_restored
 
 CellReader = Callable[[str], Any]
 

@@ -26,7 +26,7 @@ from apps.core.models import Subscriber, normalised
 from apps.core.table_files.tables import Row, Table
 from apps.odata.declaration.schema import StructuredType
 from apps.odata.declaration.values import WireValueError
-from apps.odata.read.flattening import LIST_SEPARATOR
+from apps.odata.read.cell_texts import LIST_SEPARATOR
 from apps.odata.write.bodies import record_reader
 from apps.odata.write.drafts import Draft
 

@@ -23,7 +23,8 @@ from apps.odata.errors import BadQuery, NotAcceptable, TooLarge, UnsupportedMedi
 from apps.odata.http.record_writer import RecordWriter
 from apps.odata.query.media_types import MediaType, preferred_media_type
 from apps.odata.query.operands import Operand
-from apps.odata.read.flattening import Column, formula_safe
+from apps.odata.read.cell_texts import formula_safe
+from apps.odata.read.flattening import Column
 
 # --- parsers --------------------------------------------------------------------------------------------
 

@@ -1,25 +1,16 @@
 """Records as rows of cells, with a column for each nested member (``Address/Suburb``)."""
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
 from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
+from apps.odata.read.cell_texts import LIST_SEPARATOR, text_of
 from apps.odata.read.record_json import Selection
-
-#: Between the values of a list of records in one cell: ``Teams/TeamId`` is ``3; 7``.
-LIST_SEPARATOR = "; "
-
-# The start of a cell that a spreadsheet runs as a formula. It includes apostrophes, so that removing one
-# restores exactly the original text.
-_LOOKS_LIKE_FORMULA = re.compile(r"'*[=+\-@\t\r]")
-_FIRST_OF_FORMULA = frozenset("'=+-@\t\r")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,30 +106,3 @@ def rows(record: Mapping[str, Any], selected: Sequence[Column]) -> Iterator[list
         for at, column in item_columns if item is not None else ():
             row[at] = column.cell(item)
         yield row
-
-
-def text_of(value: Any) -> str:
-    """A JSON value as the text of a cell, numbers with all their digits."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Decimal):
-        return format(value, "f")
-    return str(value)
-
-
-def formula_safe(value: Any) -> str:
-    """The text of a cell with an apostrophe before it where a spreadsheet would run it as a formula.
-
-    Numbers stay as they are; ``formula_restored`` is the inverse.
-    """
-    if not isinstance(value, str):
-        return text_of(value)
-    # Few texts begin like this, and an export asks it of each of its cells.
-    return f"'{value}" if value[:1] in _FIRST_OF_FORMULA and _LOOKS_LIKE_FORMULA.match(value) else value
-
-
-def formula_restored(text: str) -> str:
-    """The original text of ``formula_safe``."""
-    return text[1:] if text[:1] == "'" and _LOOKS_LIKE_FORMULA.match(text) else text
