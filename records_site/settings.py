@@ -279,6 +279,9 @@ DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 TASKS = {"default": {"BACKEND": "django_tasks_db.DatabaseBackend"}}
 #: Days after which the files of imports in the back office are deleted; what became of them stays.
 IMPORT_FILE_DAYS = env.int("IMPORT_FILE_DAYS", 30)
+#: Of the process that reads a file to import.
+IMPORT_MEMORY_MB = env.int("IMPORT_MEMORY_MB", 1024)
+IMPORT_READ_SECONDS = env.int("IMPORT_READ_SECONDS", 120)
 #: Days after which exports that a worker wrote are deleted.
 EXPORT_FILE_DAYS = env.int("EXPORT_FILE_DAYS", 7)
 #: Days after which notices are deleted; those of what is due are written once only, so longer than a plan.

@@ -102,6 +102,7 @@ LATE_IMPORTS = {
         )
     },
     ("apps.funding.admin.invoices", "apps.funding.invoice_pdf.invoices_pdf"): "reportlab is slow to load",
+    ("apps.core.table_files.workbooks", "openpyxl"): "slow to load, and few files need it",
 }
 # And the one function in which Django asks for them: models can be imported only when every app is loaded.
 READY = "ready"

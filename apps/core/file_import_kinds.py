@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,15 @@ from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.report import ImportCounts
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
-from apps.core.table_files.formats import open_table
+from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.odata.declaration.schema import EntitySet
 from apps.odata.declaration.service import get_service
 
 #: Values of each column, and characters of a cell, that are shown.
 SAMPLES, CELL_LENGTH = 3, 60
+#: Rows among which those values are found.
+FIRST_ROWS = 20
 
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 _FLAG_IN_BRACKETS = re.compile(r"\s*\(--[^)]*\)")
@@ -161,14 +162,15 @@ def settable_members(entity_set: EntitySet) -> list[str]:
 
 def fixed_columns(path: Path, chosen: Mapping[str, Any]) -> list[FileColumn]:
     """The headers of a file whose columns nobody chooses."""
-    return [FileColumn(header, [], "") for header in open_table(path).header]
+    return [FileColumn(header, [], "") for header in open_table(path, max_rows=0).header]
 
 
 def read_columns(entity_set: EntitySet, path: Path, chosen: Mapping[str, Any]) -> list[FileColumn]:
     """The columns of the file, by their headers; one that is not known, or given already, gives nothing."""
     definition, in_files = definition_for(entity_set), file_entity_set(entity_set)
-    table = open_records(path, in_files, definition, ImportOptions(**table_options(chosen)))
-    rows = [row.cells for row in islice((row for row in table.rows() if row.defect is None), SAMPLES)]
+    options = ImportOptions(**table_options(chosen))
+    table = open_records(path, in_files, definition, options, max_rows=FIRST_ROWS)
+    rows = [row.cells for row in table.rows() if row.defect is None][:SAMPLES]
     by_spelling = spellings_of(in_files, definition)
     columns: list[FileColumn] = []
     for index, header in enumerate(table.header):

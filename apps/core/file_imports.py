@@ -1,4 +1,4 @@
-"""Imports in the back office: a file is stored, its columns are recognised, a worker checks and imports."""
+"""Imports in the back office: a file is stored; a worker reads its columns, checks it and imports it."""
 
 import datetime as dt
 from collections.abc import Mapping
@@ -22,6 +22,7 @@ from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.models import Change, FileImport, Notice
 from apps.core.notices import write_notices
+from apps.core.table_files.formats import format_of
 from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author
 
@@ -70,22 +71,18 @@ def kind_of(file_import: FileImport) -> ImportKind:
 
 
 def create_file_import(kind: ImportKind, name: str, content: bytes, staff_id: UUID | None) -> FileImport:
-    """Store a file with its columns as they are recognised; ``ImportFileError`` when it cannot be read."""
+    """Store a file and let a worker read it; ``ImportFileError`` for one that is empty or of another kind."""
+    file_name = Path(name).name[-255:]
+    format_of(Path(file_name))
+    if not content:
+        raise ImportFileError(f"{file_name} is empty.")
     options = {option.name: option.default for option in kind.options}
     file_import = FileImport(
-        kind=kind.name, file_name=Path(name).name[-255:], content=content, options=options, staff_id=staff_id
+        kind=kind.name, file_name=file_name, content=content, options=options, staff_id=staff_id
     )
-    set_columns(file_import)
     file_import.save()
+    start(file_import, Status.READING)
     return file_import
-
-
-def set_columns(file_import: FileImport) -> None:
-    """Read the columns of the file with its options."""
-    with TemporaryDirectory() as folder:
-        path = write_file(file_import, Path(folder))
-        found = kind_of(file_import).read_columns(path, file_import.options)
-    file_import.columns = [asdict(column) for column in found]
 
 
 def write_file(file_import: FileImport, folder: Path) -> Path:
@@ -118,11 +115,11 @@ def note_dead_task(file_import: FileImport) -> None:
 
 @transaction.atomic
 def finish(file_import: FileImport, status: Status, **values: Any) -> None:
-    """Store how it ended, and let its person know; of a check the page tells."""
+    """Store how it ended, and let its person know; of what comes before the import the page tells."""
     for name, value in {"status": status, "finished_at": timezone.now(), **values}.items():
         setattr(file_import, name, value)
     file_import.save(update_fields=["status", "finished_at", *values])
-    if file_import.staff_id is not None and status != Status.CHECKED:
+    if file_import.staff_id is not None and status not in {Status.UPLOADED, Status.CHECKED}:
         done = ", ".join(
             f"{count:,} {word}"
             for word, count in file_import.counts.items()
@@ -136,7 +133,10 @@ def finish(file_import: FileImport, status: Status, **values: Any) -> None:
 
 @task(takes_context=True)
 def process_file_import(context: TaskContext, guid: str) -> None:
-    """Check or import a file, or undo that, as its status says. Repeated, an import changes only the rest."""
+    """Read and check a file, import it, or undo that, as its status says.
+
+    Repeated, an import changes only the rest.
+    """
     file_import = FileImport.objects.get(pk=guid)
     if not file_import.is_running:
         return  # done by an attempt that was killed right after it
@@ -145,10 +145,27 @@ def process_file_import(context: TaskContext, guid: str) -> None:
         try:
             if file_import.status == Status.UNDOING:
                 undo(file_import)
-            else:
+                return
+            if file_import.status == Status.READING:
+                read(file_import)
+            if file_import.is_running:
                 run(file_import, is_repeated=context.attempt > 1)
         except ImportFileError as reason:
             finish(file_import, Status.FAILED, message=kind_of(file_import).plain(str(reason)))
+
+
+def read(file_import: FileImport) -> None:
+    """Read the columns of the file with its options; with none that is recognised, a person chooses first."""
+    kind = kind_of(file_import)
+    with TemporaryDirectory() as folder:
+        found = kind.read_columns(write_file(file_import, Path(folder)), file_import.options)
+    file_import.columns = [asdict(column) for column in found]
+    if kind.members() and not any(column.member for column in found):
+        of_check: dict[str, Any] = {"counts": {}, "notices": [], "issues": [], "rejected_rows": None}
+        finish(file_import, Status.UPLOADED, columns=file_import.columns, **of_check)
+        return
+    file_import.status = Status.CHECKING
+    file_import.save(update_fields=["status", "columns"])
 
 
 def run(file_import: FileImport, is_repeated: bool) -> None:

@@ -11,6 +11,7 @@ from apps.access.services import purge_expired
 from apps.core.file_import_kinds import import_kinds
 from apps.core.importing import runs
 from apps.core.models import Change, FileImport
+from apps.core.table_files import opening
 from apps.funding.models import Claim, PriceBook, Product, ProviderInvoice
 from apps.people.models import Contact
 from tests.engagements.builders import a_plan
@@ -140,11 +141,12 @@ def test_options_decide_how_rows_are_read(client, ada):
 
 def test_another_sheet_has_other_columns(client, ada):
     record = an_import(client)
-    answer = client.post(
-        f"{IMPORTS}{record.pk}/file/", {"action": "check", **chosen(record, header_row="2")}, follow=True
-    )
-    assert "The columns were read again." in answer.content.decode()
-    assert page(client, record)["headers"][:2] == ["Ida", "Quill"]
+    press(client, record, "check", **chosen(record, header_row="2"))
+    assert page(client, record)["file_import"].status == "Reading"
+    run_tasks()
+    context = page(client, record)
+    assert (context["file_import"].status, context["count_texts"]) == ("Uploaded", [])
+    assert context["headers"][:2] == ["Ida", "Quill"]
     answer = client.post(
         f"{IMPORTS}{record.pk}/file/", {"action": "check", **chosen(record, header_row="two")}, follow=True
     )
@@ -166,13 +168,43 @@ def test_a_file_that_is_none_is_refused_in_a_sentence(client, ada, content, name
     answer = upload(client, text=content, name=name)
     if answer.status_code == 200:
         error = re.search(r'role="alert">([^<]*)', answer.content.decode())[1]
-        assert sentence in error
-        assert "--" not in error
         assert not FileImport.objects.exists()
     else:
         run_tasks()
-        assert FileImport.objects.get().counts["new"] == 0
+        record = FileImport.objects.get()
+        error = record.message
+        assert (record.status, record.counts.get("new", 0)) == ("Failed" if sentence else "Checked", 0)
+    assert sentence in error
+    assert "--" not in error
     assert not Contact.objects.exists()
+
+
+def test_the_web_server_stores_a_file_and_reads_none(client, ada, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(opening, "run_limited", lambda *_: pytest.fail("it was read"))
+        assert upload(client).status_code == 302
+        record = FileImport.objects.get()
+        assert page(client, record)["file_import"].is_running
+    run_tasks()
+    record.refresh_from_db()
+    assert (record.status, record.counts["new"]) == ("Checked", 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(opening, "run_limited", lambda *_: pytest.fail("it was read"))
+        press(client, record, "check", **chosen(record, header_row="2"))
+
+
+def test_a_file_that_cannot_be_read_is_read_again_with_other_options(client, ada):
+    record = an_import(client, text=f"{HEADER}\n\n{GOOD[0]}")
+    FileImport.objects.update(status="Failed", columns=[], options=record.options | {"header_row": "9"})
+    record.refresh_from_db()
+    press(client, record, "check", **chosen(record))
+    run_tasks()
+    record.refresh_from_db()
+    assert (record.status, record.message) == ("Failed", "people.csv has no header in row 9.")
+    press(client, record, "check", **chosen(record, header_row=""))
+    run_tasks()
+    record.refresh_from_db()
+    assert (record.status, record.counts["new"], record.options["header_row"]) == ("Checked", 1, "")
 
 
 def test_without_a_file_or_a_kind_nothing_is_stored(client, ada):

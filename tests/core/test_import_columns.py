@@ -19,8 +19,8 @@ class Header:
     def __init__(self, *header):
         self.header = header
 
-    def sheet_rows(self):
-        return iter([self.header])
+    def first_rows(self):
+        return [self.header]
 
 
 def columns(resource, *header, **options):

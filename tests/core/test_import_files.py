@@ -9,7 +9,8 @@ import openpyxl
 import pytest
 
 from apps.core.table_files import json_files, workbooks
-from apps.core.table_files.formats import open_table
+from apps.core.table_files.formats import read_table
+from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import MAX_ROW, UNCALCULATED, ImportFileError
 
 
@@ -111,6 +112,18 @@ def a_workbook(folder, rows, name="a.xlsx", more=()):
     return folder / name
 
 
+def replaced(path, member, old, new, count=-1):
+    """A workbook with one of its files changed."""
+    with zipfile.ZipFile(path) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    assert old in held[member]
+    held[member] = held[member].replace(old, new, count)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in held.items():
+            archive.writestr(name, content)
+    return path
+
+
 def test_cells_of_a_workbook_come_as_texts_that_read_back(tmp_path):
     rows = [["A", "B", "C", "D", "E"], [dt.date(1990, 2, 1), 431000001, True, 1.5, None], [None, "=1+1"]]
     assert cells_of(a_workbook(tmp_path, rows)) == [
@@ -118,6 +131,97 @@ def test_cells_of_a_workbook_come_as_texts_that_read_back(tmp_path):
         ["1990-02-01", "431000001", "true", "1.5", ""],
         ["", UNCALCULATED, "", "", ""],
     ]
+
+
+def formatted(folder, cells):
+    """A workbook with a cell in each row of its second column, from the third row on: value and format."""
+    book = openpyxl.Workbook()
+    for number, (value, number_format) in enumerate([("Value", None), *cells], start=3):
+        cell = book.active.cell(number, 2, value)
+        cell.number_format = number_format or cell.number_format
+    book.save(folder / "a.xlsx")
+    return folder / "a.xlsx"
+
+
+VALUES = [
+    (dt.date(1990, 2, 1), None, "1990-02-01"),
+    (45_000, "[$-C09]dd/mm/yy;@", "2023-03-15"),
+    (45_000.5, "d mmm yyyy", "2023-03-15 12:00:00"),
+    (dt.time(8, 30), None, "08:30:00"),
+    (dt.timedelta(hours=26, minutes=5), None, "1 day, 2:05:00"),
+    (45_000, '0 "days"', "45000"),
+    (0.5, "0.00%", "0.5"),
+    (431_000_001, None, "431000001"),
+    (0.1, "$#,##0.00", "0.1"),
+    ("00123", None, "00123"),
+    (" two\nlines ", None, " two\nlines "),
+    (False, None, "false"),
+    (4e-7, None, "4e-07"),
+]
+
+
+@pytest.mark.parametrize("has_formulas", [False, True])
+def test_values_are_read_alike_by_both_readers_of_workbooks(tmp_path, has_formulas):
+    """The slow one is asked where a sheet has a formula without a value."""
+    more = [("=1+1", None)] if has_formulas else []
+    table = read_table(formatted(tmp_path, [*(value[:2] for value in VALUES), *more]))
+    assert table.has_untold_cells is has_formulas
+    assert (table.header_row, list(table.header)) == (3, ["", "Value"])
+    texts = [*(value[2] for value in VALUES), *([UNCALCULATED] if has_formulas else [])]
+    assert [(row.number, row.cells[1]) for row in table.rows()] == list(enumerate(texts, start=4))
+
+
+def test_days_are_counted_from_1904_where_the_workbook_says_so(tmp_path):
+    path = formatted(tmp_path, [(43_538, "dd/mm/yyyy")])
+    replaced(path, "xl/workbook.xml", b"<workbookPr", b'<workbookPr date1904="1"')
+    assert [row.cells[1] for row in read_table(path).rows()] == ["2023-03-15"]
+
+
+CELLS = {
+    "an error": (b'<c r="A2" t="e"><f>1/0</f><v>#DIV/0!</v></c>', "#DIV/0!", True),
+    "a formula without a value": (b'<c r="A2"><f>1+1</f></c>', UNCALCULATED, True),
+    "a formula with an empty value": (b'<c r="A2"><f>1+1</f><v></v></c>', UNCALCULATED, True),
+    "a formula of other cells": (b'<c r="A2"><f t="shared" si="0"/><v/></c>', UNCALCULATED, True),
+    "a formula that gives no text": (b'<c r="A2" t="str"><f>""</f><v></v></c>', "", True),
+    "a formula with a value": (b'<c r="A2"><f>1+1</f><v>2</v></c>', "2", False),
+    "a formula that gives a text": (b'<c r="A2" t="str"><f>B1&amp;""</f><v>B</v></c>', "B", False),
+    "a text like a tag": (b'<c r="A2" t="inlineStr"><is><t>&lt;f/&gt;</t></is></c>', "<f/>", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("cell", "text", "is_slow"), CELLS.values(), ids=CELLS)
+def test_formulas_and_errors_are_told_from_empty_cells(tmp_path, cell, text, is_slow):
+    path = a_workbook(tmp_path, [["A", "B"], ["old", "x"]])
+    old = b'<c r="A2" t="inlineStr"><is><t>old</t></is></c>'
+    table = read_table(replaced(path, "xl/worksheets/sheet1.xml", old, cell))
+    assert table.has_untold_cells is is_slow
+    assert [list(row.cells) for row in table.rows()] == [[text, "x"]]
+
+
+def test_a_hidden_sheet_is_read_by_its_name_only(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["Hidden"])
+    book.active.sheet_state = "hidden"
+    book.create_sheet("People").append(["A"])
+    book.create_chartsheet("Chart")
+    book.save(tmp_path / "a.xlsx")
+    assert cells_of(tmp_path / "a.xlsx") == [["A"]]
+    assert cells_of(tmp_path / "a.xlsx", sheet="Sheet") == [["Hidden"]]
+
+
+STYLES = "xl/styles.xml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b"</cellXfs>", b"<xf/>" * 400_000 + b"</cellXfs>"), (b"</fonts>", b"<font/>" * 200_000 + b"</fonts>")],
+    ids=["formats", "fonts"],
+)
+def test_a_workbook_with_endless_formats_is_refused_unread(tmp_path, monkeypatch, old, new):
+    path = replaced(a_workbook(tmp_path, [["A"], [1]]), STYLES, old, new)
+    monkeypatch.setattr(workbooks, "CalamineWorkbook", None)
+    with pytest.raises(ImportFileError, match="too many formats of cells to be read; save the sheet as CSV"):
+        read_table(path)
 
 
 def test_another_sheet_can_be_named(tmp_path):
@@ -133,9 +237,9 @@ def test_a_zip_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("xl/worksheets/sheet9.xml", b"0" * 5_000_000)
     monkeypatch.setattr(workbooks, "MAX_UNPACKED", 4_000_000)
-    monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
+    monkeypatch.setattr(workbooks, "CalamineWorkbook", None)
     with pytest.raises(ImportFileError, match="unpacks into too much"):
-        open_table(path)
+        read_table(path)
 
 
 HOARDS = {
@@ -147,12 +251,11 @@ HOARDS = {
 
 
 @pytest.mark.parametrize("hoard", HOARDS.values(), ids=HOARDS)
-def test_a_sheet_that_the_parser_would_hold_whole_is_refused_unparsed(tmp_path, monkeypatch, hoard):
+def test_a_sheet_with_too_much_in_one_row_is_refused(tmp_path, hoard):
     path = replaced(
         a_workbook(tmp_path, [["A"], [1]]), "xl/worksheets/sheet1.xml", b"</row>", hoard + b"</row>"
     )
-    monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
-    with pytest.raises(ImportFileError, match="too much in one cell or row"):
+    with pytest.raises(ImportFileError, match=r"more than 1,000,000 characters|is damaged|cannot be read"):
         open_table(path)
 
 
@@ -164,19 +267,7 @@ def test_a_long_sheet_of_ordinary_rows_is_no_bomb(tmp_path):
 def test_a_workbook_of_too_many_sheets_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(workbooks, "MAX_SHEETS", 3)
     with pytest.raises(ImportFileError, match="has 4 sheets"):
-        open_table(a_workbook(tmp_path, [["A"]], more="BCD"))
-
-
-def replaced(path, member, old, new):
-    """A workbook with one of its files changed."""
-    with zipfile.ZipFile(path) as archive:
-        held = {name: archive.read(name) for name in archive.namelist()}
-    assert old in held[member]
-    held[member] = held[member].replace(old, new)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in held.items():
-            archive.writestr(name, content)
-    return path
+        read_table(a_workbook(tmp_path, [["A"]], more="BCD"))
 
 
 def test_entities_in_a_workbook_are_not_expanded(tmp_path):
@@ -187,13 +278,47 @@ def test_entities_in_a_workbook_are_not_expanded(tmp_path):
         cells_of(path)
 
 
+def test_a_part_that_unpacks_into_more_than_it_says_is_refused(tmp_path):
+    for member in (STYLES, "xl/worksheets/sheet1.xml"):
+        path = replaced(a_workbook(tmp_path, [["A"], [1]]), member, b">", b">" + b" " * 3_000_000, count=1)
+        with zipfile.ZipFile(path) as archive:
+            size = archive.getinfo(member).file_size
+        content = path.read_bytes()
+        path.write_bytes(content.replace(size.to_bytes(4, "little"), (1_000).to_bytes(4, "little")))
+        with pytest.raises(ImportFileError):
+            open_table(path)
+
+
+@pytest.mark.parametrize("place", ["XFD1048576", "XFD999999999", "ZZZZZZ3"])
+def test_a_cell_at_the_end_of_the_world_is_refused_with_advice(tmp_path, place):
+    path = a_workbook(tmp_path, [["A"], [1]])
+    cell = f'<row><c r="{place}"><v>1</v></c></row></sheetData>'.encode()
+    replaced(path, "xl/worksheets/sheet1.xml", b"</sheetData>", cell)
+    with pytest.raises(ImportFileError, match=r"needs more memory than imports may use|is damaged|cannot be"):
+        open_table(path)
+
+
+def test_a_path_that_leads_out_of_a_workbook_leads_nowhere(tmp_path):
+    path = a_workbook(tmp_path, [["A"], [1]])
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("../../outside.xml", "x")
+        link = zipfile.ZipInfo("xl/link.xml")
+        link.external_attr = 0o120777 << 16
+        archive.writestr(link, "/etc/passwd")
+    assert cells_of(path) == [["A"], ["1"]]
+    assert not (tmp_path.parent.parent / "outside.xml").exists()
+
+
 def test_a_far_row_does_not_make_a_million_empty_ones(tmp_path, monkeypatch):
     monkeypatch.setattr(workbooks, "MAX_ROWS", 1_000)
     path = replaced(
-        a_workbook(tmp_path, [["A"], [1]]), "xl/worksheets/sheet1.xml", b'<row r="2"', b'<row r="999999999"'
+        a_workbook(tmp_path, [["A"], [1]]),
+        "xl/worksheets/sheet1.xml",
+        b'<row r="2"><c r="A2"',
+        b'<row r="2000"><c r="A2000"',
     )
     with pytest.raises(ImportFileError, match="has rows beyond 1,000"):
-        cells_of(path)
+        list(read_table(path).rows())
 
 
 # --- JSON -----------------------------------------------------------------------------------------------

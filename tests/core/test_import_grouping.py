@@ -10,7 +10,7 @@ from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import file_entity_set
 from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import definition_for
-from apps.core.table_files.formats import open_table
+from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError, Row
 from apps.odata.declaration import service
 from apps.odata.read.flattening import columns, rows

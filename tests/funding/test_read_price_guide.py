@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import pytest
 
-from apps.core.table_files.formats import open_table
+from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.services.price_guide_file import InvalidGuide, parse_price, read_guide
 from apps.odata.declaration.values import WireValueError

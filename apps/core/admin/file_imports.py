@@ -14,8 +14,14 @@ from unfold.decorators import display
 from apps.core.admin_base import DateTimeRangeFilter, Page
 from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
-from apps.core.file_import_kinds import TABLE_OPTIONS, ImportKind, import_kinds, permitted_kinds
-from apps.core.file_imports import Status, create_file_import, kind_of, note_dead_task, set_columns, start
+from apps.core.file_import_kinds import (
+    TABLE_OPTIONS,
+    ImportKind,
+    import_kinds,
+    permitted_kinds,
+    table_options,
+)
+from apps.core.file_imports import Status, create_file_import, kind_of, note_dead_task, start
 from apps.core.models import FileImport
 from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.formats import FORMATS
@@ -27,6 +33,7 @@ COLOURS = {
     "Failed": "danger",
     "Undone": "warning",
     "Importing": "info",
+    "Reading": "info",
     "Checking": "info",
 }
 COUNT_WORDS = ("new", "changed", "unchanged", "rejected")
@@ -124,8 +131,6 @@ class FileImportAdmin(ReadOnlyAdmin):
                 if kind is None or file is None:
                     raise ImportFileError("Choose what the file contains, and the file.")
                 record = create_file_import(kind, file.name or "", file.read(), request.user.pk)
-                if not kind.members() or any(column["member"] for column in record.columns):
-                    start(record, Status.CHECKING)
                 return redirect(self.page_url("file", record.pk))
             except ImportFileError as reason:
                 error = str(reason) if kind is None else kind.plain(str(reason))
@@ -183,19 +188,21 @@ class FileImportAdmin(ReadOnlyAdmin):
             start(record, Status.UNDOING)
 
     def check_file(self, request: HttpRequest, record: FileImport, kind: ImportKind) -> None:
-        """Take over columns and options, and let a worker check the file; read it again if they say how."""
+        """Take over columns and options; a worker checks the file, and reads it anew where they say how."""
         before = dict(record.options)
         for option in kind.options:
             given = request.POST.get(option.name, "").strip()
             record.options[option.name] = option.answer(given)
-        if any(before.get(option.name) != record.options.get(option.name) for option in TABLE_OPTIONS):
+        is_read_anew = any(
+            before.get(option.name) != record.options.get(option.name) for option in TABLE_OPTIONS
+        )
+        if is_read_anew or not record.columns:
             try:
-                set_columns(record)
-                record.save(update_fields=["options", "columns"])
+                table_options(record.options)
             except ImportFileError as reason:
-                messages.error(request, kind.plain(str(reason)))
+                messages.error(request, str(reason))
             else:
-                messages.info(request, "The columns were read again. Look at them, then check the file.")
+                start(record, Status.READING, options=record.options)
             return
         members = set(kind.members())
         for number, column in enumerate(record.columns):

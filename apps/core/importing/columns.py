@@ -4,12 +4,11 @@ import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from apps.core.importing.cells import letters_of
 from apps.core.importing.definition import ImportDefinition, ImportOptions, RelatedColumn
 from apps.core.importing.file_declaration import NameProperty, RecordName
-from apps.core.table_files.tables import HEADER_ROWS, ImportFileError, Table, column_letters
+from apps.core.table_files.tables import ImportFileError, Table, column_letters
 from apps.odata.declaration.resource import Behaviour, Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 
@@ -262,7 +261,7 @@ def mapped_members(
 def other_header_row(table: Table, header: str) -> str:
     """What to say where another row has the header: of a header of two lines it is the second."""
     wanted = letters_of(header)
-    for number, cells in first_rows(table):
+    for number, cells in enumerate(table.first_rows(), start=1):
         if number != table.header_row and any(letters_of(cell) == wanted for cell in cells):
             return f" Row {number} has it: say --header-row {number}."
     return ""
@@ -273,16 +272,11 @@ def header_row_of(table: Table, by_spelling: Mapping[str, Member], options: Impo
     wanted = {text for text, member in by_spelling.items() if not member.is_read_only}
     wanted |= {letters_of(header) for header in options.column_map if isinstance(header, str)}
     counts = {
-        number: sum(letters_of(cell) in wanted for cell in cells) for number, cells in first_rows(table)
+        number: sum(letters_of(cell) in wanted for cell in cells)
+        for number, cells in enumerate(table.first_rows(), start=1)
     }
     best = max(counts, key=lambda number: counts[number], default=table.header_row)
     return best if counts.get(best, 0) > 2 * counts.get(table.header_row, 0) + 1 else table.header_row
-
-
-def first_rows(table: Table) -> Iterator[tuple[int, Sequence[str]]]:
-    """The rows among which the header is, with their numbers; none of a format that has no such row."""
-    if table.has_cell_addresses:
-        yield from islice(enumerate(table.sheet_rows(), start=1), HEADER_ROWS)
 
 
 def check_unique_targets(columns: Sequence[ImportColumn], table: Table) -> None:

@@ -11,10 +11,9 @@ from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from apps.core.importing.columns import REASON
-from apps.core.table_files.delimited import DelimitedTable
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.tables import ImportFileError, Row, Table
-from apps.odata.read.flattening import formula_safe
+from apps.odata.read.cell_texts import formula_safe
 
 #: The rows of a record, each with its reason.
 Rejected = Sequence[tuple[Row, str]]
@@ -45,14 +44,11 @@ class RejectedRows:
 class DelimitedRejectedRows(RejectedRows):
     def __init__(self, path: Path, table: Table) -> None:
         super().__init__(path, table)
-        encoding, delimiter = "utf-8-sig", ","
-        if isinstance(table, DelimitedTable):
-            # UTF-16 is written with its byte order mark, whether or not it was read with one.
-            given = table.lines.encoding
-            encoding = "utf-16" if given.startswith("utf-16") else given
-            delimiter = table.delimiter
+        encoding = table.encoding or "utf-8-sig"
+        if encoding.startswith("utf-16"):
+            encoding = "utf-16"  # with its byte order mark, whether or not it was read with one
         self.file = path.open("w", encoding=encoding, errors="replace", newline="")
-        self.writer = csv.writer(self.file, delimiter=delimiter)
+        self.writer = csv.writer(self.file, delimiter=table.delimiter or ",")
         self.writer.writerow(self.header)
 
     def add(self, rejected: Rejected) -> None:

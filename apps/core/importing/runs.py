@@ -26,7 +26,8 @@ from apps.core.importing.first_pass import day_notices, look_through
 from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, ShowIssue
 from apps.core.models import Subscriber
-from apps.core.table_files.formats import format_of, open_table
+from apps.core.table_files.formats import format_of
+from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError, Table
 from apps.odata import clock
 from apps.odata.declaration.schema import EntitySet
@@ -103,18 +104,22 @@ def import_file(
 
 
 def open_records(
-    path: Path, entity_set: EntitySet, definition: ImportDefinition, options: ImportOptions
+    path: Path,
+    entity_set: EntitySet,
+    definition: ImportDefinition,
+    options: ImportOptions,
+    max_rows: int | None = None,
 ) -> Table:
     """The file of a resource's records as a table; ``entity_set`` is declared as files have it."""
     items = item_list_of(entity_set.type)
     list_name = items.name if items is not None else None
     json_members = [related.name for related in definition.related_columns]
     open_at = partial(open_table, path, options.encoding, options.sheet)
-    table = open_at(options.header_row, list_name, json_members)
+    table = open_at(options.header_row, list_name, json_members, max_rows)
     if options.header_row is not None:
         return table
     header_row = header_row_of(table, spellings_of(entity_set, definition), options)
-    return table if header_row == table.header_row else open_at(header_row, list_name, json_members)
+    return table if header_row == table.header_row else open_at(header_row, list_name, json_members, max_rows)
 
 
 def errors_file(path: Path, options: ImportOptions) -> Path | None:

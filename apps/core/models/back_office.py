@@ -95,6 +95,7 @@ class FileImport(BackgroundRun):
     """
 
     class Status(models.TextChoices):
+        READING = "Reading"
         UPLOADED = "Uploaded"
         CHECKING = "Checking"
         CHECKED = "Checked"
@@ -104,7 +105,7 @@ class FileImport(BackgroundRun):
         UNDOING = "Undoing"
         UNDONE = "Undone"
 
-    running_statuses = frozenset({Status.CHECKING, Status.IMPORTING, Status.UNDOING})
+    running_statuses = frozenset({Status.READING, Status.CHECKING, Status.IMPORTING, Status.UNDOING})
 
     kind = models.CharField(max_length=60, help_text="The name of an ImportKind, for example contact")
     created_at = models.DateTimeField("uploaded", default=clock.now)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, ClassVar, TextIO
+from typing import BinaryIO, TextIO
 
 from apps.core.table_files.tables import MAX_ROW, ImportFileError, Table
 
@@ -71,17 +71,18 @@ class TextLines:
 class DelimitedTable(Table):
     """A CSV file. Its encoding, delimiter and header are recognised when not given."""
 
-    has_formula_guards: ClassVar[bool] = True
+    has_formula_guards = True
 
     def __init__(self, path: Path, encoding: str | None = None, header_row: int | None = None) -> None:
         super().__init__(path)
         self.lines = TextLines(path, encoding)
+        self.encoding = self.lines.encoding
         first, *others = [*islice(self.lines, 11)] or [""]
         stated = _DELIMITER_LINE.fullmatch(first)
         self.lines_before = 1 if stated else 0
         # A title above the header holds hardly a delimiter.
         header = next((line for line in (first, *others) if any(map(line.count, DELIMITERS))), "")
-        self.delimiter = stated[1] if stated else max(DELIMITERS, key=header.count)
+        self.delimiter: str = stated[1] if stated else max(DELIMITERS, key=header.count)
         self.find_header(header_row)
 
     def sheet_rows(self) -> Iterator[list[str]]:
@@ -98,7 +99,8 @@ class DelimitedTable(Table):
         if self.delimiter != ",":
             found.append(f"Read with {DELIMITERS[self.delimiter]} between the cells.")
         if self.lines.encoding not in ("utf-8", "utf-8-sig"):
-            found.append(f"Read as {ENCODING_TITLES.get(self.lines.encoding, self.lines.encoding)}.")
+            encoding = self.lines.encoding
+            found.append(f"Read as {ENCODING_TITLES.get(encoding, encoding)}.")
         return found + super().notices()
 
 

@@ -1,4 +1,7 @@
-"""The reader of each file format, chosen by the end of the file's name."""
+"""The reader of each file format, chosen by the end of the file's name.
+
+It reads in the process that calls it: files of strangers are opened by ``opening.open_table``.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,7 +33,7 @@ def format_of(path: Path) -> str:
     return found
 
 
-def open_table(
+def read_table(
     path: Path,
     encoding: str | None = None,
     sheet: str | None = None,
@@ -44,10 +47,6 @@ def open_table(
     ``json_members`` are read as the JSON that they are.
     """
     file_format = format_of(path)
-    if not path.is_file():
-        raise ImportFileError(f"There is no file {path}.")
-    if path.stat().st_size == 0:
-        raise ImportFileError(f"{path.name} is empty.")
     try:
         if file_format == "csv":
             return DelimitedTable(path, encoding, header_row)

@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, ClassVar, TextIO
+from typing import Any, TextIO
 
 from apps.core.table_files.delimited import TextLines
 from apps.core.table_files.tables import MAX_ROW, ImportFileError, Row, Table, check_width
-from apps.odata.read.flattening import LIST_SEPARATOR
-from apps.odata.read.flattening import text_of as text_of_json
+from apps.odata.read.cell_texts import LIST_SEPARATOR
+from apps.odata.read.cell_texts import text_of as text_of_json
 
 BLOCK = 1 << 16
 
@@ -30,8 +30,8 @@ class JsonTable(Table):
     A record that has the list ``list_name`` is a row for each item of it. ``json_members`` are cells of JSON.
     """
 
-    row_word: ClassVar[str] = "record"
-    has_cell_addresses: ClassVar[bool] = False
+    row_word = "record"
+    has_cell_addresses = False
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class JsonTable(Table):
 class JsonLinesTable(JsonTable):
     """NDJSON: one record to a line."""
 
-    row_word: ClassVar[str] = "line"
+    row_word = "line"
 
     def records(self) -> Iterator[tuple[int, Any]]:
         for number, line in enumerate(self.lines, start=1):

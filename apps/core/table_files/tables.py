@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, NamedTuple
-
-from openpyxl.utils import get_column_letter
+from typing import NamedTuple
 
 #: More columns than any resource has members; a file beyond it is no table of records.
 MAX_COLUMNS = 1_000
@@ -37,14 +35,17 @@ class Row(NamedTuple):
 
 
 class Table:
-    """A file opened as a header and rows, which may be read more than once. Formats are subclasses."""
+    """A file opened as a header and rows, which may be read more than once. Formats are subclasses.
+
+    ``encoding`` and ``delimiter`` are those of a text file.
+    """
 
     #: What a row is called: "row" where there is a header, "record" or "line" where there is none.
-    row_word: ClassVar[str] = "row"
+    row_word = "row"
     #: Whether cells have addresses as in a spreadsheet (``B12``).
-    has_cell_addresses: ClassVar[bool] = True
+    has_cell_addresses = True
     #: Whether an apostrophe before what looks like a formula is not part of the text.
-    has_formula_guards: ClassVar[bool] = False
+    has_formula_guards = False
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -55,10 +56,16 @@ class Table:
         self.sheet, self.sheets = "", list[str]()
         #: The member that is a list of items in the file itself, each item a row.
         self.list_name: str | None = None
+        self.encoding: str | None = None
+        self.delimiter: str | None = None
 
     def sheet_rows(self) -> Iterator[list[str]]:
         """The cells of every row of a sheet, the header's among them; ``ImportFileError`` where it breaks."""
         raise NotImplementedError
+
+    def first_rows(self) -> Sequence[Sequence[str]]:
+        """The rows among which the header is; none of a format that has no such row."""
+        return [*islice(self.sheet_rows(), HEADER_ROWS)] if self.has_cell_addresses else []
 
     def find_header(self, header_row: int | None) -> None:
         """Set the header: the row that the user names, else the first row with a cell.
@@ -101,7 +108,11 @@ class Table:
 
 def column_letters(index: int) -> str:
     """The name a spreadsheet gives a column: 0 is ``A``, 26 is ``AA``."""
-    return get_column_letter(index + 1)
+    letters = ""
+    while index >= 0:
+        letters = chr(ord("A") + index % 26) + letters
+        index = index // 26 - 1
+    return letters
 
 
 def check_width(width: int) -> None:

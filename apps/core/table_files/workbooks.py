@@ -9,86 +9,102 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-import openpyxl
+from python_calamine import CalamineError, CalamineWorkbook, SheetTypeEnum, SheetVisibleEnum
 
 from apps.core.table_files.tables import MAX_ROW, UNCALCULATED, ImportFileError, Table
 
-#: Bytes of everything in the workbook once unpacked, and of what must be in memory at once.
+#: Bytes of everything in the workbook once unpacked, of any part but the sheets, and of the formats of cells:
+#: a workbook of records has some kilobytes of them.
 MAX_UNPACKED = 1 << 30
 MAX_SHARED = 64 << 20
+MAX_STYLES = 1 << 20
 MAX_SHEETS = 200
 MAX_FILES = 2_000
-#: Bytes of a sheet from one tag to the next (the format ends a cell at 32,767 characters) and from one row to
-#: the next: the parser holds them until it has seen the end.
-MAX_TEXT = 1 << 20
-MAX_BETWEEN_ROWS = 16 << 20
-_PIECE = 1 << 16
-_TAG, _ROW, _FORMULA = (
-    re.compile(rb"<" + tag) for tag in (rb"[\w/]", rb"(?:\w+:)?row[ />]", rb"(?:\w+:)?f[ />]")
-)
 #: The last row that the format knows; empty rows before a far one cost time.
 MAX_ROWS = 1_048_576
 
-#: What the zip reader and the XML parser raise for damaged files.
-_UNPACKING = (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError)
-_BROKEN = (*_UNPACKING, ParseError, LookupError, ValueError, TypeError, AttributeError)
+#: What calamine does not tell from an empty cell: errors, and formulas whose value was never stored.
+_UNTOLD = re.compile(
+    rb"""<(?:\w+:)?c\b[^<>]*\bt=["']e["']"""
+    rb"|(?:</(?:\w+:)?f>|<(?:\w+:)?f\b[^<>]*/>)\s*(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*<|</(?:\w+:)?c>)"
+)
+#: Signs without which a piece of a sheet has neither.
+_SIGNS = (b't="e"', b"t='e'", b"<f", b":f")
+_PIECE, _OVERLAP = 1 << 18, 1 << 10
+
+#: What the zip reader, the XML parser and calamine raise for damaged files.
+_UNPACKING = (zipfile.BadZipFile, zlib.error, OSError, EOFError, RuntimeError, NotImplementedError)
+_BROKEN = (*_UNPACKING, CalamineError, ParseError, LookupError, ValueError, TypeError, AttributeError)
 
 
 class WorkbookTable(Table):
-    """One sheet of an XLSX file: the first unless another is named. Cells come with their types."""
+    """One sheet of an XLSX file: the first that is shown unless another is named.
+
+    Cells come with their types.
+    """
 
     def __init__(self, path: Path, sheet: str | None = None, header_row: int | None = None) -> None:
         super().__init__(path)
         check_size(path)
-        self.has_formulas = scan_sheets(path)
+        self.has_untold_cells = has_untold_cells(path)
         try:
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+            book = CalamineWorkbook.from_path(path)
+            found = [each for each in book.sheets_metadata if each.typ == SheetTypeEnum.WorkSheet]
+            found.sort(key=lambda each: each.visible != SheetVisibleEnum.Visible)
+            self.sheets = [each.name for each in found]
+            if not self.sheets:
+                raise ImportFileError(f"{path.name} has no sheet with cells.")
+            self.sheet = sheet or self.sheets[0]
+            if self.sheet not in self.sheets:
+                names = ", ".join(self.sheets[:10])
+                raise ImportFileError(f"{path.name} has no sheet {sheet}; it has {names}.")
+            self.cells = book.get_sheet_by_name(self.sheet)
         except _BROKEN as error:
             raise ImportFileError(
                 f"{path.name} cannot be read as an XLSX workbook: {first_line(error)}"
             ) from None
-        self.sheets = [found.title for found in book.worksheets]
-        book.close()
-        if not self.sheets:
-            raise ImportFileError(f"{path.name} has no sheet with cells.")
-        self.sheet = sheet or self.sheets[0]
-        if self.sheet not in self.sheets:
-            raise ImportFileError(f"{path.name} has no sheet {sheet}; it has {', '.join(self.sheets[:10])}.")
         self.find_header(header_row)
         while self.header[-1] == "":
             self.header = self.header[:-1]
 
     def sheet_rows(self) -> Iterator[list[str]]:
-        books = [openpyxl.load_workbook(self.path, read_only=True, data_only=True)]
-        if self.has_formulas:
-            books.append(openpyxl.load_workbook(self.path, read_only=True))
         number = 0
         try:
-            sheets = [book[self.sheet] for book in books]
-            for sheet in sheets:
-                # The size that a sheet states can be anything; cells are counted as they come.
-                sheet.reset_dimensions()
-            rows: Iterator[list[str]]
-            if self.has_formulas:
-                rows = map(texts_of_formula_row, *(sheet.iter_rows() for sheet in sheets))
-            else:
-                rows = ([text_of(value) for value in row] for row in sheets[0].iter_rows(values_only=True))
-            for number, cells in enumerate(rows, start=1):
+            for number, cells in enumerate(self.text_rows(), start=1):
                 if number > MAX_ROWS:
                     raise ImportFileError(
                         f"{self.sheet} has rows beyond {MAX_ROWS:,}, where every sheet ends."
                     )
                 if sum(map(len, cells)) > MAX_ROW:
                     raise ImportFileError(f"Row {number:,} has more than {MAX_ROW:,} characters.")
+                while cells and not cells[-1]:
+                    cells.pop()
                 # Empty cells at the end of a row, and empty rows, are not stored in a sheet.
-                yield cells + [""] * (len(self.header) - len(cells)) if any(cells) else []
+                yield cells + [""] * (len(self.header) - len(cells)) if cells else []
         except _BROKEN as error:
             raise ImportFileError(
                 f"{self.path.name} is damaged after row {number:,} of {self.sheet}: {first_line(error)}"
             ) from None
-        finally:
-            for book in books:
-                book.close()
+
+    def text_rows(self) -> Iterator[list[str]]:
+        """The texts of each row from the first one on."""
+        if self.has_untold_cells:
+            yield from self.text_rows_with_formulas()
+        elif self.cells.start is not None:
+            before = [""] * self.cells.start[1]
+            for row in self.cells.iter_rows():
+                yield before + [text_of(value) for value in row]
+
+    def text_rows_with_formulas(self) -> Iterator[list[str]]:
+        """The same by openpyxl, which is slow: once for the values, once for the formulas."""
+        import openpyxl
+
+        books = [openpyxl.load_workbook(self.path, read_only=True, data_only=each) for each in (True, False)]
+        sheets = [book[self.sheet] for book in books]
+        for sheet in sheets:
+            # The size that a sheet states can be anything; cells are counted as they come.
+            sheet.reset_dimensions()
+        yield from map(texts_of_formula_row, *(sheet.iter_rows() for sheet in sheets))
 
     def notices(self) -> list[str]:
         found = []
@@ -108,36 +124,31 @@ def check_size(path: Path) -> None:
     largest = max((file.file_size for file in files if "/worksheets/" not in file.filename), default=0)
     if sum(file.file_size for file in files) > MAX_UNPACKED or largest > MAX_SHARED or len(files) > MAX_FILES:
         raise ImportFileError(f"{path.name} unpacks into too much; save the sheet as CSV and import that.")
+    if any(file.filename.endswith("/styles.xml") and file.file_size > MAX_STYLES for file in files):
+        raise ImportFileError(
+            f"{path.name} has too many formats of cells to be read; save the sheet as CSV and import that."
+        )
     if sheets > MAX_SHEETS:
         raise ImportFileError(f"{path.name} has {sheets:,} sheets; {MAX_SHEETS} are the most that are read.")
 
 
-def scan_sheets(path: Path) -> bool:
-    """Whether a sheet has formulas; only then is the workbook read twice, for their values and for them.
-
-    ``ImportFileError`` for a sheet that the parser would take into memory whole. Reads sheets in pieces.
-    """
-    has_formulas = False
+def has_untold_cells(path: Path) -> bool:
+    """Whether a sheet has cells that calamine does not tell from empty ones."""
     try:
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():
-                if "/worksheets/" not in name:
-                    continue
-                since_tag = since_row = 0
-                tail = b""
-                with archive.open(name) as sheet:
-                    while read := sheet.read(_PIECE):
-                        piece, tail = tail + read, read[-16:]  # a tag may begin in one piece, end in the next
-                        since_tag = 0 if _TAG.search(piece) else since_tag + len(read)
-                        since_row = 0 if _ROW.search(piece) else since_row + len(read)
-                        if since_tag > MAX_TEXT or since_row > MAX_BETWEEN_ROWS or b"<![CDATA[" in piece:
-                            raise ImportFileError(
-                                f"{path.name} has too much in one cell or row to be a sheet of records."
-                            )
-                        has_formulas = has_formulas or _FORMULA.search(piece) is not None
+                if "/worksheets/" in name:
+                    with archive.open(name) as sheet:
+                        end = b""
+                        while read := sheet.read(_PIECE):
+                            piece, end = end + read, read[-_OVERLAP:]
+                            if b"<!DOCTYPE" in piece:
+                                raise ImportFileError(f"{path.name} declares entities, as no workbook does.")
+                            if any(sign in piece for sign in _SIGNS) and _UNTOLD.search(piece):
+                                return True
     except _UNPACKING as error:
         raise ImportFileError(f"{path.name} cannot be unpacked: {first_line(error)}") from None
-    return has_formulas
+    return False
 
 
 def texts_of_formula_row(values: Sequence[Any], formulas: Sequence[Any]) -> list[str]:

@@ -28,7 +28,7 @@ from apps.core.importing.first_pass import day_notices, look_through
 from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import ImportDisplay, errors_file, import_author
 from apps.core.models import Subscriber, normalised
-from apps.core.table_files.formats import open_table
+from apps.core.table_files.opening import open_table
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.imports.service_booking_rows import (

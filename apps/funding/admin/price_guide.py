@@ -13,7 +13,7 @@ from apps.core.file_import_kinds import (
 )
 from apps.core.importing.report import ImportCounts
 from apps.core.models import Subscriber
-from apps.core.table_files.formats import open_table
+from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
 from apps.funding.models import PriceBook, PriceBookEntry, Product

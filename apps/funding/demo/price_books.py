@@ -10,7 +10,7 @@ from typing import Any
 
 from apps.core.demo import Context, load_lookups
 from apps.core.models import normalised
-from apps.core.table_files.formats import open_table
+from apps.core.table_files.formats import read_table
 from apps.funding.choices import ItemType
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product, to_cents
 from apps.funding.models.prices import PriceTable, prices_of_products
@@ -99,7 +99,7 @@ def load_price_books(context: Context) -> PriceBooks:
 
 
 def read_guide_file(name: str) -> Guide:
-    return read_guide(open_table(Path(__file__).with_name(name)))
+    return read_guide(read_table(Path(__file__).with_name(name)))
 
 
 def book_exists(name: str) -> bool:

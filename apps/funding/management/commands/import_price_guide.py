@@ -9,7 +9,8 @@ from django.utils import timezone
 
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
 from apps.core.models import Subscriber
-from apps.core.table_files.formats import format_of, open_table
+from apps.core.table_files.formats import format_of
+from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.services.price_guide import GuideReport, import_guide
 from apps.funding.services.price_guide_file import Guide, InvalidGuide, read_guide
