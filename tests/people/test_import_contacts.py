@@ -256,6 +256,11 @@ def test_what_stands_below_the_table_is_left_out_and_named(tmp_path):
     ]
 
 
+def test_rows_of_delimiters_alone_are_no_records(tmp_path):
+    path = a_csv(tmp_path, "Al,Orr,", ",,", "Bo,Orr,", ",,", header="First name,Surname,Email")
+    assert imported("contact", path).out.startswith("2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected.")
+
+
 def test_a_record_with_few_cells_is_no_footer(tmp_path):
     header = "Company,ABN,Phone,Street,Suburb,Postcode"
     rows = [

@@ -90,11 +90,13 @@ class Table:
         """Every row after the header that has a cell; ``ImportFileError`` where the file breaks off."""
         width = len(self.header)
         for number, cells in islice(enumerate(self.sheet_rows(), start=1), self.header_row, None):
+            if not any(cells):
+                continue  # spreadsheets save formatted rows without a value as delimiters
             while len(cells) > width and not cells[-1]:
                 cells.pop()
             if len(cells) == width:
                 yield Row(number, cells)
-            elif cells:
+            else:
                 # It may have lost a cell in its middle, so nothing in it can be trusted.
                 defect = f"has {len(cells):,} cells where the header has {width:,}."
                 yield Row(number, cells, defect)
