@@ -323,6 +323,26 @@ def test_every_module_opens_by_saying_what_it_is_for():
     assert not wrong, "\n".join(wrong)
 
 
+# Modules that sum by Django itself, each with the reason why it is not money, which SQLite adds in binary.
+SUMS_BY_DJANGO = {
+    "apps.core.computed": "MoneySum, which rounds, is made of it",
+    "apps.access.throttling": "numbers of requests",
+    "apps.people.authentication.attempts": "numbers of failures",
+}
+
+
+def test_sums_of_money_are_rounded():
+    sums = {"Sum", "Avg"}
+    used = set()
+    for module, path in MODULES.items():
+        nodes = list(ast.walk(tree(path)))
+        names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+        names |= {alias.name for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names}
+        if sums & names:
+            used.add(module)
+    assert used == SUMS_BY_DJANGO.keys()
+
+
 def test_our_apps_do_not_talk_through_model_signals():
     """A service calls what must happen; nobody has to search for who listens."""
     wrong = [str(found) for found in all_imports() if found.imported.startswith(MODEL_SIGNALS)]

@@ -5,9 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
+from django.db.models import Sum
 from django.db.models.expressions import Col
 
 from apps.odata.read.record_json import TODAY, with_today
+
+
+class MoneySum(Sum):
+    """The sum of amounts of money, to the cent on both engines.
+
+    SQLite adds decimals as floating point: what was 0.00 comes to −1.8e-15. The zero that is added takes the
+    sign from another; without the cast, SQLite would compare the sum with a number as with a text.
+    """
+
+    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Any]:
+        sql, params = self.as_sql(compiler, connection, **context)
+        return f"CAST(ROUND({sql}, 2) + 0 AS NUMERIC)", params
 
 
 class ComputedColumn(Col):

@@ -176,7 +176,9 @@ def record_amounts(
         members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in names)
         rows = f"(SELECT {members} FROM json_each(%s)) _change"  # noqa: S608  our own names
         params = [json.dumps([[key.hex, *map(str, astuple(amounts))] for key, amounts in in_order])]
-    sums = ", ".join(f"{name} = _budget.{name} + _change.{name}" for name in AMOUNT_COLUMNS)
+    # SQLite adds in binary: unrounded, what falls to 0.00 would be −1.8e-15, which no filter finds.
+    added = {name: f"round(_budget.{name} + _change.{name}, 2)" for name in AMOUNT_COLUMNS}
+    sums = ", ".join(f"{name} = {value}" for name, value in added.items())
     own_batch.execute(
         f"UPDATE {table} AS _budget SET {sums} FROM {rows} WHERE _budget.guid = _change.guid",  # noqa: S608  our own names
         params,

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, Count, DecimalField, F, Q, QuerySet, Sum, Value, When, Window
+from django.db.models import Case, Count, DecimalField, F, Q, QuerySet, Value, When, Window
 from django.db.models.functions import Coalesce, RowNumber
 
+from apps.core.computed import MoneySum
 from apps.odata import clock
 from apps.people.models import Staff
 from apps.sales.choices import Outcome, Source
@@ -107,9 +108,9 @@ def stage_columns(opportunities: QuerySet[Opportunity], limit: int = CARD_LIMIT)
         .values("stage_id")
         .annotate(
             number=Count("pk"),
-            upfront=Sum("upfront_value_of_sale", default=ZERO),
-            recurring=Sum("recurring_annual_value", default=ZERO),
-            weighted=Sum(FIRST_YEAR_VALUE * chance, output_field=AMOUNT),
+            upfront=MoneySum("upfront_value_of_sale", default=ZERO),
+            recurring=MoneySum("recurring_annual_value", default=ZERO),
+            weighted=MoneySum(FIRST_YEAR_VALUE * chance, output_field=AMOUNT),
         )
     )
     cards: dict[Any, list[Card]] = {}
@@ -216,7 +217,7 @@ def load_funnel(since: dt.datetime | None) -> Funnel:
         "won": Count("pk", filter=IS_WON),
         "lost": Count("pk", filter=IS_LOST),
         "deferred": Count("pk", filter=Q(outcome=Outcome.DEFERRED)),
-        "value_won": Sum(FIRST_YEAR_VALUE, filter=IS_WON, default=ZERO, output_field=AMOUNT),
+        "value_won": MoneySum(FIRST_YEAR_VALUE, filter=IS_WON, default=ZERO, output_field=AMOUNT),
     }
 
     def source_row(label: str, row: dict[str, Any]) -> SourceRow:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.django import TestCase
 
+from apps.core.computed import MoneySum
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from tests.engagements.builders import a_booking, a_plan
 from tests.people.records import a_contact
@@ -30,6 +31,20 @@ class TestSums(TestCase):
         )
         assert plan in found
         assert plan not in ClientEngagement.objects.filter(total_allocate_amount__gt=allocated)
+        plan.bookings.all().delete()
+        plan.delete()
+
+    @given(st.lists(CENTS | CENTS.map(lambda amount: -amount), max_size=8))
+    def test_a_sum_of_rows_is_right_to_the_cent_as_a_value_and_in_a_condition(self, amounts):
+        plan = a_plan(participant=a_contact())
+        for amount in amounts:
+            ServiceBooking.objects.create(engagement=plan, support_purpose="Core", used_elsewhere=amount)
+        total = sum(amounts, Decimal("0.00"))
+        sums = plan.bookings.aggregate(sum=MoneySum("used_elsewhere", default=Decimal("0.00")))
+        assert sums == {"sum": total}
+        assert not sums["sum"].is_signed() or total < 0
+        grouped = ServiceBooking.objects.values("engagement").annotate(sum=MoneySum("used_elsewhere"))
+        assert grouped.filter(engagement=plan, sum=total).exists() == bool(amounts)
         plan.bookings.all().delete()
         plan.delete()
 

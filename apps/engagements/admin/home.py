@@ -5,11 +5,12 @@ from operator import or_
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, F, QuerySet, Sum
+from django.db.models import Count, F, QuerySet
 from django.http import HttpRequest
 
 from apps.core.admin_base import HOME_PANELS, Conditions, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import list_url
+from apps.core.computed import MoneySum
 from apps.engagements.admin.budgets import spent_conditions
 from apps.engagements.admin.plans import period_conditions
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
@@ -35,7 +36,7 @@ def condition_rows(records: QuerySet[Any], conditions: Conditions, parameter: st
     sums: dict[str, Any] = {}
     for name, (_, condition) in conditions.items():
         sums[f"count_{name}"] = Count("pk", filter=condition)
-        sums[f"amount_{name}"] = Sum(amount, filter=condition)
+        sums[f"amount_{name}"] = MoneySum(amount, filter=condition)
     found = records.order_by().filter(any_of).aggregate(**sums)
     page: Any = admin.site.get_model_admin(records.model)
     return [

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import messages
 from django.contrib.admin import ShowFacets, helpers
-from django.db.models import Count, QuerySet, Sum
+from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.decorators import display
@@ -18,6 +18,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.core.admin_base import COUNT_LIMIT, Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
 from apps.core.admin_base.lists import RecordChangeList
+from apps.core.computed import MoneySum
 from apps.core.models import Subscriber
 from apps.funding.admin.queues import STATUS
 from apps.funding.admin.reviews import CONFIRM, ActionReview, ConfirmedReview, ReviewedRecord
@@ -110,7 +111,7 @@ class SummedChangeList(RecordChangeList):
         super().get_results(request)
         if self.has_active_filters or self.query or self.result_count < COUNT_LIMIT:
             column = self.model_admin.sum_column
-            sums = self.queryset.order_by().aggregate(count=Count("pk"), sum=Sum(column))
+            sums = self.queryset.order_by().aggregate(count=Count("pk"), sum=MoneySum(column))
             self.sum, self.sum_count = sums["sum"] or ZERO, sums["count"]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F
 from django.db.models.functions import TruncMonth
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from unfold.utils import parse_date_str
@@ -12,6 +12,7 @@ from unfold.utils import parse_date_str
 from apps.core.admin_base import Page
 from apps.core.admin_base.list_views import filters_of
 from apps.core.admin_base.pages import PageAdmin
+from apps.core.computed import MoneySum
 from apps.core.read_log import READ_LOG
 from apps.funding.admin.month_end import Cell, entered_in
 from apps.funding.admin.queues import STATUS
@@ -52,7 +53,7 @@ class GroupingAdmin(PageAdmin):
         heading, expression, order = GROUPINGS[by]
         filtered = self.filtered_records(request)
         bills = self.model._default_manager.filter(pk__in=filtered.order_by().values("pk")).order_by()
-        found = bills.values_list(expression).annotate(count=Count("pk"), sum=Sum("total"))
+        found = bills.values_list(expression).annotate(count=Count("pk"), sum=MoneySum("total"))
         rows = [
             BillGroup(
                 f"{value:%B %Y}" if by == "month" else STATUSES[value].label,

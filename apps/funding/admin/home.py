@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q
 from django.http import HttpRequest
 
 from apps.core.admin_base import HOME_PANELS, Figure, HomeContent, HomePanel, Work
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.display import admin_url, list_url
+from apps.core.computed import MoneySum
 from apps.funding.admin.bill_lists import BUSINESS_DAYS, PROGRESS, over_business_days
 from apps.funding.admin.month_end import entered_in, group_by_month, last_months
 from apps.funding.admin.queues import (
@@ -120,7 +121,7 @@ def provider_invoice_work(request: HttpRequest) -> HomeContent:
 def claims_by_month(request: HttpRequest) -> HomeContent:
     """The totals of the claims entered in each of the last months, by how far they have come."""
     months = last_months(CHART_MONTHS)
-    groups = list(group_by_month(months).annotate(sum=Sum("total")))
+    groups = list(group_by_month(months).annotate(sum=MoneySum("total")))
     if not groups:
         return HomeContent()
     months.reverse()

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, Count, IntegerField, Q, QuerySet, Sum, Value, When
+from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
 
 from apps.core.admin_base.display import list_url
+from apps.core.computed import MoneySum
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import ZERO, Claim, resubmission_exists
 from apps.funding.statuses import RESUBMITTABLE, SETTLED, STATUSES
@@ -84,7 +85,7 @@ def group_by_month(months: Sequence[dt.date]) -> QuerySet[Claim, Any]:
 
 def rows_by_month(months: Sequence[dt.date]) -> list[Row]:
     """Current claims entered in each of the months by status; one query."""
-    found = group_by_month(months).annotate(sum=Sum("total"))
+    found = group_by_month(months).annotate(sum=MoneySum("total"))
     cells = {(status, months[number]): Cell(count, total) for status, number, count, total in found}
     return status_rows(cells, {month: {**entered_in(month), "resubmitted": "all"} for month in months})
 
@@ -106,7 +107,7 @@ def rows_by_age() -> list[Row]:
     age = Case(*limits, default=Value(len(AGES)), output_field=IntegerField())
     resubmitted = Q(resubmission_exists(Claim), funding_status__in=RESUBMITTABLE)
     claims = Claim.objects.filter(~Q(funding_status__in=SETTLED), ~resubmitted, archive_date=None).order_by()
-    found = claims.values_list("funding_status", age).annotate(count=Count("pk"), sum=Sum("total"))
+    found = claims.values_list("funding_status", age).annotate(count=Count("pk"), sum=MoneySum("total"))
     cells = {(status, group): Cell(count, total) for status, group, count, total in found}
     filters: dict[int, dict[str, Any]] = {
         number: {"status_date_from": day} for number, day in enumerate(first_days)

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, Q
 from django.http import HttpRequest
 
 from apps.core.admin_base import Panel, record_panel, register_panels
 from apps.core.admin_base.display import list_url
+from apps.core.computed import MoneySum
 from apps.engagements.models import ClientEngagement
 from apps.funding.admin.bill_lists import PLAN, STATUS_COLOURS, bills_on_plan
 from apps.funding.admin.queues import STATUS
@@ -33,7 +34,7 @@ def claim_sums(column: str) -> Callable[[HttpRequest, Any], dict[str, Any] | Non
         resubmitted = Q(resubmission_exists(Claim), funding_status__in=RESUBMITTABLE)
         claims = claims.exclude(resubmitted).order_by()
         groups = claims.values_list("funding_status").annotate(
-            number=Count("pk"), sum=Sum("total"), unpaid=Sum(F("total") - F("amount_paid"))
+            number=Count("pk"), sum=MoneySum("total"), unpaid=MoneySum(F("total") - F("amount_paid"))
         )
         sums = {status: figures for status, *figures in groups}
         rows = [

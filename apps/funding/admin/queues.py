@@ -10,13 +10,14 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.db import connection, models
-from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet, Sum
+from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.functional import cached_property
 
 from apps.core.admin_base import COUNT_LIMIT
 from apps.core.admin_base.display import admin_url, capped_label, days_since
+from apps.core.computed import MoneySum
 from apps.funding.choices import ApprovalStatus, ClaimStatus
 from apps.funding.models import CENT, WAITS_FOR_CLAIM, ZERO, Claim, ProviderInvoice, resubmission_exists
 from apps.funding.statuses import EDITABLE, RESUBMITTABLE
@@ -168,7 +169,7 @@ def load_provider_invoice_queues(
     found = waiting_invoices()[: COUNT_LIMIT + 1].aggregate(
         count=Count("pk"),
         oldest=Min("creation_date"),
-        amount=Sum("invoice_total"),
+        amount=MoneySum("invoice_total"),
         late=Count("pk", filter=Q(creation_date__lt=late_before)),
     )
     waiting = Queue(WAITING, "To be claimed", **{**found, "amount": in_cents(found["amount"])})

@@ -22,18 +22,18 @@ from django.db.models import (
     OuterRef,
     Q,
     QuerySet,
-    Sum,
     Value,
     When,
 )
 
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
+from apps.core.computed import MoneySum
 from apps.engagements.coverage import CoveringBudget
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.engagements.services import Amounts, record_amounts, restate_amounts
 from apps.funding.choices import InvoiceStatus
-from apps.funding.models import CENT, ZERO, Claim, ClaimLine, InvoiceLine, LineItem, ProviderInvoice
+from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, LineItem, ProviderInvoice
 from apps.funding.statuses import ENDED, STATUSES, OpenAmount, Resubmission
 from apps.funding.validation.provider_invoices import ON_HOLD
 from apps.odata import clock
@@ -165,14 +165,15 @@ def sum_by_status(line: type[models.Model], bill: str, budget: str) -> Iterator[
         .order_by()
         .values(budget, f"{bill}__funding_status", archived=Q(**{f"{bill}__archive_date__isnull": False}))
         .annotate(
-            resubmission=resubmission_of(line, bill), total_sum=Sum("total"), paid_sum=Sum("amount_paid")
+            resubmission=resubmission_of(line, bill),
+            total_sum=MoneySum("total"),
+            paid_sum=MoneySum("amount_paid"),
         )
     )
     for row in rows:
-        # SQLite sums decimals as floating point: right to the cent, with more digits.
-        total, paid = row["total_sum"].quantize(CENT), row["paid_sum"].quantize(CENT)
         resubmission = row["resubmission"] and Resubmission(row["resubmission"])
         status = row[f"{bill}__funding_status"]
+        total, paid = row["total_sum"], row["paid_sum"]
         yield row[budget], budget_amounts(status, row["archived"], total, paid, resubmission)
 
 

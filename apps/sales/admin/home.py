@@ -2,12 +2,13 @@
 
 import datetime as dt
 
-from django.db.models import Count, Min, Q, Sum
+from django.db.models import Count, Min, Q
 from django.http import HttpRequest
 
 from apps.core.admin_base import HOME_PANELS, Figure, HomeContent, HomePanel, Work
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.display import admin_url, list_url
+from apps.core.computed import MoneySum
 from apps.odata import clock
 from apps.sales import pipeline
 from apps.sales.models import Opportunity
@@ -22,7 +23,7 @@ def own_follow_ups(request: HttpRequest) -> HomeContent:
         .filter(follow_up_staff=request.user.pk, follow_up_date__lte=sunday)
         .aggregate(
             count=Count("pk"),
-            amount=Sum(pipeline.FIRST_YEAR_VALUE, output_field=pipeline.AMOUNT),
+            amount=MoneySum(pipeline.FIRST_YEAR_VALUE, output_field=pipeline.AMOUNT),
             oldest=Min("follow_up_date"),
             late=Count("pk", filter=Q(follow_up_date__lt=today)),
         )
