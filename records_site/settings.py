@@ -397,7 +397,6 @@ WHITENOISE_MANIFEST_STRICT = False  # a file that is newer than the collected on
 # --- the interface ------------------------------------------------------------------------------------
 
 DATA_UPLOAD_MAX_MEMORY_SIZE = None  # bodies are held to API_MAX_BODY_BYTES, forms to Django's field limit
-DATA_UPLOAD_MAX_NUMBER_FIELDS = 2_000
 FILE_UPLOAD_HANDLERS = [
     "apps.documents.parsers.FileSizeLimit",
     "django.core.files.uploadhandler.MemoryFileUploadHandler",
@@ -414,6 +413,9 @@ API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", 5_000)
 API_MAX_RECORDS = env.int("API_MAX_RECORDS", 1_000)
 API_MAX_BODY_BYTES = env.int("API_MAX_BODY_BYTES", 10 * 1024 * 1024)
 API_MAX_LINES = env.int("API_MAX_LINES", 100)
+# Of a claim or an invoice in forms and imports; those that came by requests are edited in a form as well.
+MAX_LINES = max(env.int("MAX_LINES", 300), API_MAX_LINES)
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 500 + 20 * MAX_LINES  # of a form: a line of an invoice has fourteen
 API_MAX_DEPTH = env.int("API_MAX_DEPTH", 32)
 API_MAX_BATCH_REQUESTS = env.int("API_MAX_BATCH_REQUESTS", 100)
 API_MAX_BATCH_SECONDS = env.float("API_MAX_BATCH_SECONDS", 10)  # after which no further request is begun

@@ -6,6 +6,8 @@
     /* --- amounts: whole numbers all the way, as floating point loses cents --------------------------------- */
 
     const DECIMALS = 4;
+    /** As the server takes. */
+    const LINES_AT_ONCE = 50;
 
     /** "70.5" as 705000n, or null for what is no amount. */
     function parseUnits(text) {
@@ -73,6 +75,40 @@
         event.target.dispatchEvent(new Event("input", { bubbles: true }));
     }
 
+    /* --- cells of a spreadsheet ------------------------------------------------------------------------------ */
+
+    /** The rows and cells of a copied range; a cell with a tab, a line or a quote in it is quoted. */
+    function parseCells(text) {
+        const rows = [[]];
+        const cells = /(?:"((?:[^"]|"")*)"(?=[\t\r\n]|$)|([^\t\r\n]*))(\t|\r\n|\n|\r|$)/g;
+        for (const [, quoted, plain, end] of text.replace(/(\r\n|\n|\r)$/, "").matchAll(cells)) {
+            rows.at(-1).push((quoted === undefined ? plain : quoted.replaceAll('""', '"')).trim());
+            if (end === "") break;
+            if (end !== "\t") rows.push([]);
+        }
+        return rows;
+    }
+
+    /** The columns that a pasted range begins with where it has no headers, and the words of headers. */
+    const COLUMNS = ["product", "from_date", "to_date", "quantity", "price"];
+    const HEADERS = {
+        product: /^(product|item|support item|code|item code|item number|support item number|product code)$/,
+        from_date: /^(from|from date|date|start|start date|service date|supports delivered from)$/,
+        to_date: /^(to|to date|end|end date|supports delivered to)$/,
+        quantity: /^(quantity|qty|units?|hours|hrs)$/,
+        price: /^(price|rate|unit price|hourly rate)$/,
+        claim_type: /^(type|claim type)$/,
+        cancellation_reason: /^(cancellation reason|why cancelled)$/,
+        tax_choice: /^(tax|gst|gst code)$/,
+        notes: /^(notes?|description|comments?)$/,
+    };
+
+    /** The column of each cell of a row of headers, or null when it is none: two at least are known. */
+    function columnsOfHeaders(cells) {
+        const columns = cells.map((cell) => Object.keys(HEADERS).find((name) => HEADERS[name].test(cell.toLowerCase().replace(/[_.]/g, " "))));
+        return columns.filter(Boolean).length >= 2 ? columns : null;
+    }
+
     /* --- the grid -------------------------------------------------------------------------------------------- */
 
     class LineGrid {
@@ -111,6 +147,7 @@
             this.grid.addEventListener("input", (event) => this.handleInput(event.target));
             this.grid.addEventListener("change", (event) => this.handleChange(event.target));
             this.grid.addEventListener("focusout", (event) => this.handleFocusOut(event));
+            this.grid.addEventListener("paste", (event) => this.handlePaste(event));
             this.grid.addEventListener("click", (event) => this.handleClick(event));
             this.grid.addEventListener("mousedown", (event) => {
                 const option = event.target.closest("[data-option]");
@@ -218,11 +255,69 @@
 
         focusRow(row) { if (row) this.cell(row, "product").focus(); }
 
+        /* --- a range of a spreadsheet */
+
+        /** Fill the lines from this one on, and add those that are missing; one cell is pasted as ever. */
+        handlePaste(event) {
+            const row = event.target.closest("[data-row]");
+            const pasted = parseCells(event.clipboardData?.getData("text/plain") || "");
+            if (!row || (pasted.length === 1 && pasted[0].length === 1)) return;
+            if (event.target === this.cell(row, "notes") && pasted.every((cells) => cells.length === 1)) return; // lines of text
+            event.preventDefault();
+            const headed = columnsOfHeaders(pasted[0]);
+            const first = COLUMNS.indexOf(event.target.name.split("-").at(-1));
+            const columns = headed || COLUMNS.slice(Math.max(first, 0));
+            const lines = (headed ? pasted.slice(1) : pasted).filter((cells) => cells.some(Boolean));
+            const rows = this.rows();
+            const start = rows.indexOf(row);
+            const room = this.limit - start;
+            this.addRows(start + Math.min(lines.length, room) - rows.length);
+            const filled = this.rows().slice(start, start + lines.length);
+            filled.forEach((each, at) => this.pasteLine(each, columns, lines[at]));
+            this.followBillDays();
+            this.showTotals();
+            this.loadPrices(filled);
+            const left = lines.length - filled.length;
+            const note = this.grid.querySelector("[data-paste-note]");
+            note.hidden = false;
+            note.textContent = `${filled.length} lines pasted.${left > 0 ? ` ${left} did not fit: ${this.limit} lines are the most.` : ""}`;
+        }
+
+        pasteLine(row, columns, cells) {
+            columns.forEach((name, at) => {
+                const cell = name && this.cell(row, name);
+                const text = cells[at];
+                if (!cell || text === undefined) return;
+                if (cell.matches("select")) {
+                    const option = [...cell.options].find((each) => [each.value, each.textContent].some((label) => label.trim().toLowerCase() === text.toLowerCase()));
+                    if (option) cell.value = option.value;
+                } else if (cell.matches("[data-day]")) {
+                    const day = parseDay(text, this.today, false);
+                    cell.value = day ? formatDay(day) : text;
+                } else cell.value = text.replace(/\s*[\r\n]+\s*/g, " ");
+            });
+            delete row.dataset.code;
+            this.showCancellationReason(row);
+        }
+
         /* --- rows */
 
         addRow(after = null, from = null) {
             if (this.rows().length >= this.limit) return null;
-            const last = this.rows().at(-1);
+            const row = this.insertRow(this.rows().at(-1), after, from);
+            this.renumberRows();
+            this.followBillDays();
+            return row;
+        }
+
+        /** Many at the end; they are counted once. */
+        addRows(count) {
+            let last = this.rows().at(-1);
+            for (let added = 0; added < count; added += 1) last = this.insertRow(last);
+            this.renumberRows();
+        }
+
+        insertRow(last, after = null, from = null) {
             const container = document.createElement("div");
             container.innerHTML = this.blank.innerHTML.replaceAll("__prefix__", String(this.nextNumber));
             this.nextNumber += 1;
@@ -231,8 +326,6 @@
             if (from) this.copyCells(row, from);
             else if (last && this.cell(last, "price_book").value) this.cell(row, "price_book").value = this.cell(last, "price_book").value;
             this.prepareRow(row);
-            this.renumberRows();
-            this.followBillDays();
             return row;
         }
 
@@ -406,21 +499,24 @@
 
         /* --- prices */
 
-        /** Load the prices of the lines on their days, all at once. */
+        /** Load the prices of the lines on their days, of so many at once as an address has room for. */
         async loadPrices(rows) {
             const named = rows.filter((row) => this.cell(row, "product").value.trim());
-            if (!named.length) return;
+            for (let at = 0; at < named.length; at += LINES_AT_ONCE) await this.loadSomePrices(named.slice(at, at + LINES_AT_ONCE), named.length === 1);
+            if (named.length) this.showTotals();
+        }
+
+        async loadSomePrices(rows, isOne) {
             const words = new URLSearchParams({ contact: this.contact() });
-            for (const row of named) words.append("line", [this.cell(row, "price_book").value, this.cell(row, "product").value.trim(), this.dayOfRow(row)].join("|"));
-            const found = await this.fetchJson(this.grid.dataset.prices, words, named.length === 1 ? named[0] : null);
+            for (const row of rows) words.append("line", [this.cell(row, "price_book").value, this.cell(row, "product").value.trim(), this.dayOfRow(row)].join("|"));
+            const found = await this.fetchJson(this.grid.dataset.prices, words, isOne ? rows[0] : null);
             if (!found) return;
-            named.forEach((row, at) => {
+            rows.forEach((row, at) => {
                 if (found.lines[at]) this.showProduct(row, found.lines[at]);
                 else if (document.activeElement !== this.cell(row, "product")) {
                     row.querySelector("[data-name]").textContent = "No product has this code.";
                 }
             });
-            this.showTotals();
         }
 
         showProduct(row, product) {

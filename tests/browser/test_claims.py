@@ -319,3 +319,62 @@ def test_without_scripts_the_form_says_so_where_it_is_seen(profile, live_server,
         assert note.bounding_box()["y"] < 400
     finally:
         context.close()
+
+
+def paste(page, text):
+    """Paste a text into the field that the cursor is in, as it comes from a spreadsheet."""
+    page.evaluate(
+        """text => {
+            const data = new DataTransfer();
+            data.setData("text/plain", text);
+            const options = { clipboardData: data, bubbles: true, cancelable: true };
+            document.activeElement.dispatchEvent(new ClipboardEvent("paste", options));
+        }""",
+        text,
+    )
+
+
+def test_lines_with_headers_are_pasted_from_a_spreadsheet_and_saved(open_window, scene, settings):
+    """More than the prices of which are asked for at once, and more than fit."""
+    settings.MAX_LINES = 60
+    day = f"{scene.day:%d/%m/%Y}"
+    rows = [["Item", "Date", "Hrs", "Rate", "Something else", "Notes"]]
+    rows += [
+        [scene.care.product.code, day, "0.25", "$70.05", "x", f'"Line {number}\nsaid ""yes"""']
+        for number in range(65)
+    ]
+    provider_invoice = scene.provider_invoice("INV-1")
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={provider_invoice.pk}")
+    paste(page, "\r\n".join("\t".join(row) for row in rows) + "\r\n")
+    page.wait_for_selector("[data-paste-note] >> text=60 lines pasted. 5 did not fit: 60 lines are the most.")
+    page.wait_for_function("document.querySelectorAll('[data-row][data-cap]').length === 60")
+    assert text_of(page, "sum") == "1,050.60"
+    press(page, "Control+Enter")
+    page.wait_for_selector("[data-warnings]")  # many lines of one day
+    with page.expect_navigation():
+        page.click("[name=_save_anyway]")
+    claim = Claim.objects.get()
+    assert (claim.line_items.count(), claim.total) == (60, Decimal("1050.60"))
+    assert claim.line_items.order_by("position").last().notes == 'Line 59 said "yes"'
+    assert page.errors == []
+
+
+def test_cells_without_headers_are_pasted_from_the_column_of_the_cursor_on(open_window, scene):
+    provider_invoice = scene.provider_invoice("INV-1")
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={provider_invoice.pk}")
+    paste(page, f"{scene.care.product.code}\t1/7/25\t\t2\n{scene.walk.product.code}\t2/7/25\t3/7/25\t1\t30")
+    assert [
+        [page.input_value(f"[name=lines-{row}-{name}]") for name in ("from_date", "to_date", "quantity")]
+        for row in (0, 1)
+    ] == [["01/07/2025", "", "2"], ["02/07/2025", "03/07/2025", "1"]]
+    page.wait_for_function("document.querySelector('[name=lines-0-price]').value === '70.05'")
+    assert page.input_value("[name=lines-1-price]") == "30"
+    page.focus("[name=lines-0-quantity]")
+    paste(page, "4\t50\n5")
+    assert [page.input_value(f"[name=lines-{row}-quantity]") for row in (0, 1)] == ["4", "5"]
+    assert page.input_value("[name=lines-0-price]") == "50"
+    page.focus("[name=lines-0-notes]")
+    paste(page, "two lines\nof a note")
+    assert page.locator("[data-row]").count() == 2

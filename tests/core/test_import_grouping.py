@@ -99,7 +99,7 @@ def test_the_rows_of_a_record_are_never_in_two_batches():
 
 
 def test_a_record_without_end_does_not_fill_the_memory(settings):
-    settings.API_MAX_LINES = 10
+    settings.MAX_LINES = 10
     file = (Row(number, ["C1", "", "1"]) for number in range(2, 1002))
     records = list(grouper(CLAIM).records(file))
     assert sum(len(record.rows) for record in records) == 1000

@@ -223,9 +223,33 @@ def test_more_rows_come_without_scripts(client, scene):
     assert not Claim.objects.exists()
 
 
+def test_an_invoice_of_three_hundred_lines_with_every_cell_is_saved(client, ada, scene):
+    centre = a_cost_centre(name="North")
+    cells = {
+        "from_date": "12/08/2026",
+        "to_date": "12/08/2026",
+        "price": "1.00",
+        "tax_choice": "",
+        "notes": "x",
+    }
+    cells |= {"claim_type": "", "cancellation_reason": "", "cost_centre": centre.name, "key": ""}
+    page = get_unrendered(client, f"{INVOICES}add/")
+    fields = {
+        "contact": str(scene.participant.pk),
+        "invoice_claim_type": "InvoiceToAgency",
+        "start_date": "12/08/2026",
+        "end_date": "12/08/2026",
+    }
+    data = bill_form_data(page, *[line(scene.entry, "0.01", **cells)] * 300, **fields)
+    answer = client.post(f"{INVOICES}add/", data)
+    answer = client.post(f"{INVOICES}add/", {**data, **save_anyway(answer)})
+    assert answer.status_code == 302, errors_of(answer)
+    assert Invoice.objects.get().line_items.count() == 300
+
+
 @read_in_python
 def test_more_lines_than_the_limit_are_refused(client, scene, settings):
-    settings.API_MAX_LINES = 3
+    settings.MAX_LINES = 3
     answer = enter(client, scene, *[line(scene.entry)] * 4)
     assert answer.status_code == 200
     assert answer.context["rows"].non_form_errors()

@@ -279,8 +279,8 @@ def test_rows_of_a_claim_that_are_apart_are_rejected_and_reported(tmp_path):
     )
 
 
-def test_a_claim_of_more_lines_than_the_interface_takes_is_refused_as_one(tmp_path, settings):
-    settings.API_MAX_LINES = 3
+def test_a_claim_of_more_lines_than_the_limit_is_refused_as_one(tmp_path, settings):
+    settings.MAX_LINES = 3
     result = import_claims(tmp_path, *[GOOD[0]] * 12, GOOD[2])
     assert Claim.objects.get().claim_number == "C-2"
     assert len(reasons(tmp_path)) == 12

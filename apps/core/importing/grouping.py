@@ -61,7 +61,7 @@ class RowGrouper:
                 if record is not None:
                     yield record
                 record = RecordRows([row], None if row.item is not None else self.key_of(row))
-            elif len(record.rows) > 2 * settings.API_MAX_LINES:
+            elif len(record.rows) > 2 * settings.MAX_LINES:
                 record.too_long = True
                 yield record
                 record = RecordRows([row], record.key, too_long=True)

@@ -248,8 +248,8 @@ def read_records(records: Sequence[RecordRows], own: RowReader, items: RowReader
     read_items = iter(items.read([row for rows in item_rows for row in rows]))
     for record, rows, source in zip(found, item_rows, records, strict=True):
         record.items = [next(read_items) for _ in rows]
-        if source.too_long or len(record.items) > settings.API_MAX_LINES:
-            message = f"A record may have {settings.API_MAX_LINES:,} items at most; divide this one."
+        if source.too_long or len(record.items) > settings.MAX_LINES:
+            message = f"A record may have {settings.MAX_LINES:,} items at most; divide this one."
             record.reject(None, "TooLong", message)
     return found
 

@@ -23,8 +23,8 @@ from apps.people.models import Contact
 SUGGESTIONS = 12
 #: The condition that no record fulfils.
 NEVER = Q(pk__in=())
-#: Words beyond these make a search no narrower, and lines beyond these no form has.
-WORD_LIMIT, LINE_LIMIT = 8, 200
+#: Words beyond these make a search no narrower, and a form asks for the prices of no more lines at once.
+WORD_LIMIT, LINE_LIMIT = 8, 50
 
 
 def read_key(text: str | None) -> UUID | None:
