@@ -495,6 +495,7 @@ if env.str("DOCUMENTS_S3_BUCKET", ""):
 # --- backups ------------------------------------------------------------------------------------------
 
 BACKUP_PASSPHRASE = env.str("BACKUP_PASSPHRASE", "")
+BACKUP_DAYS = env.int("BACKUP_DAYS", 14)  # after which yours are deleted; reports of erasures name the day
 BACKUP_PASSPHRASE_FILE = env.str("BACKUP_PASSPHRASE_FILE", "")  # whose text is the passphrase
 
 # --- personal data ------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import datetime as dt
 import hashlib
 import re
 from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
@@ -18,7 +19,7 @@ from rest_framework.request import Request
 
 from apps.access.models import IdempotencyKey
 from apps.odata import clock
-from apps.odata.errors import BadQuery, Conflict, KeyReused
+from apps.odata.errors import BadQuery, Conflict, Gone, KeyReused
 
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 
@@ -82,7 +83,9 @@ def stored_response(
 
 
 def repeat_response(stored: IdempotencyKey, request_fingerprint: str) -> HttpResponse:
-    """The stored response, if it was to the same request."""
+    """The stored response, if it was to the same request and its records were not erased since."""
+    if stored.status == HTTPStatus.GONE:
+        raise Gone("The records of this Idempotency-Key were erased. Use a new key for a new request.")
     if stored.fingerprint != request_fingerprint:
         raise KeyReused("This Idempotency-Key was used for another request. Use a new key for a new request.")
     response = HttpResponse(bytes(stored.body), status=stored.status, headers=stored.headers)

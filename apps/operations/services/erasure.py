@@ -25,6 +25,7 @@ from apps.core.notices import delete_notices
 from apps.documents.storage import delete_files, document_storage
 from apps.funding.models import ProviderInvoice
 from apps.odata import clock
+from apps.operations.services.erasure_copies import ERASED
 from apps.operations.services.erasure_plans import (
     RECORD_COLUMNS,
     RETAINED_COLUMNS,
@@ -36,9 +37,6 @@ from apps.operations.services.erasure_plans import (
 )
 from apps.operations.tables import OperationError
 from apps.people.models import Client, Contact, Staff
-
-#: The text of a required column that lost its value.
-ERASED = "Erased"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +61,8 @@ class Certificate:
     records: dict[str, RemovedRows]
     changes_without_values: int
     files: list[RemovedFile]
+    copies: dict[str, int]
+    remains: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,9 @@ class Erasure:
     remaining_files: list[str]
 
 
-def erase_person(person: Contact, client: Client | None, by: Staff, certificate_file: Path) -> Erasure:
+def erase_person(
+    person: Contact, client: Client | None, by: Staff, certificate_file: Path, backups: Path | None = None
+) -> Erasure:
     """Erase the records of a person, all or nothing, and write the certificate into a new file.
 
     Raises ``OperationError`` with every rule that is broken, and when others rest on the client record.
@@ -84,7 +86,7 @@ def erase_person(person: Contact, client: Client | None, by: Staff, certificate_
             overwrite_deleted_rows()
             # Nobody adds a record of the contact until it is done: their insert needs this row.
             person = Contact.objects.select_for_update().get(pk=person.pk)
-            plan = plan_erasure(person, client)
+            plan = plan_erasure(person, client, backups)
             check_erasure(plan)
             certificate = make_certificate(plan, by)
             remove_records(plan)
@@ -125,6 +127,8 @@ def make_certificate(plan: ErasurePlan, by: Staff) -> Certificate:
         },
         changes_without_values=len(plan.changes),
         files=plan.files,
+        copies={each.label: each.count for each in plan.copies},
+        remains=plan.remains,
     )
 
 
@@ -153,6 +157,8 @@ def remove_records(plan: ErasurePlan) -> None:
         names = ", ".join(sorted({str(each._meta.verbose_name) for each in error.protected_objects}))
         raise OperationError(f"Records of others rest on these: {names}. Nothing was erased.") from None
     update_all(Change, plan.changes, {"differences": None})
+    for copies in plan.copies:
+        copies.erase()
 
 
 def update_all(model: type[models.Model], keys: Iterable[Any], values: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from django.conf import settings
 from django.db import models
@@ -17,6 +18,12 @@ from apps.funding.statuses import ENDED, SETTLED
 from apps.odata import clock
 from apps.odata.errors import plural
 from apps.operations.personal_records import RecordKeys, find_history, find_records, load_keys
+from apps.operations.services.erasure_copies import (
+    Copies,
+    find_copies,
+    remaining_copies,
+    running_copies,
+)
 from apps.operations.tables import OperationError
 from apps.people.models import Client, Contact
 
@@ -88,6 +95,8 @@ class ErasurePlan:
     changes: list[int]
     files: list[RemovedFile]
     last_service: dt.date | None
+    copies: list[Copies]
+    remains: list[str]
 
     @property
     def retained_until(self) -> dt.date | None:
@@ -108,21 +117,26 @@ class ErasurePlan:
             ),
             f"Values of changes: {len(self.changes):,} deleted",
             f"Files: {len(self.files):,} deleted",
+            *(f"{each.label}: {each.count:,} {each.outcome}" for each in self.copies),
         ]
 
 
 # --- what would be removed ------------------------------------------------------------------------------
 
 
-def plan_erasure(person: Contact, client: Client | None = None) -> ErasurePlan:
+def plan_erasure(person: Contact, client: Client | None = None, backups: Path | None = None) -> ErasurePlan:
+    """What an erasure removes; ``backups`` is the folder of the backups that hold the person for a while."""
     keys = load_keys(find_records(person, client))
+    history = find_history(keys)
     documents = Document.objects.filter(pk__in=keys.get(Document, [])).order_by("storage_key")
     return ErasurePlan(
         person=person,
         keys=keys,
-        changes=[change.pk for change in find_history(keys) if change.differences],
+        changes=[change.pk for change in history if change.differences],
         files=[RemovedFile(each.storage_key, each.size, each.sha256) for each in documents],
         last_service=last_service(keys),
+        copies=find_copies(keys, history),
+        remains=remaining_copies(backups),
     )
 
 
@@ -167,6 +181,10 @@ def retention_is_over(plan: ErasurePlan) -> str | None:
     return None
 
 
+def nothing_is_copied_now(plan: ErasurePlan) -> str | None:
+    return running_copies()
+
+
 def bills_are_closed(plan: ErasurePlan) -> str | None:
     open_bills = [
         str(each)
@@ -206,6 +224,7 @@ ERASURE_RULES = (
     person_is_archived,
     retention_is_over,
     bills_are_closed,
+    nothing_is_copied_now,
     no_current_record_names_the_person,
 )
 

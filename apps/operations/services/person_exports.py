@@ -33,6 +33,7 @@ from apps.operations.personal_records import (
     find_records,
     load_keys,
 )
+from apps.operations.services.erasure_copies import find_copies
 from apps.operations.tables import OperationError
 from apps.people.models import Client, Contact
 
@@ -86,6 +87,7 @@ class PersonExport:
     made: dt.datetime
     groups: list[RecordGroup]
     mentions: dict[str, int]
+    copies: dict[str, int]
     changes: list[HistoryLine]
     files: list[ExportedFile]
     faults: list[str]
@@ -113,6 +115,7 @@ def export_person(person: Contact, client: Client | None, path: Path) -> PersonE
 
 def collect_export(person: Contact, client: Client | None) -> PersonExport:
     keys = load_keys(find_records(person, client))
+    history = find_history(keys)
     return PersonExport(
         person=person.full_name,
         organisation=Subscriber.current().name,
@@ -122,7 +125,8 @@ def collect_export(person: Contact, client: Client | None) -> PersonExport:
             capfirst(f"{each.model._meta.verbose_name}: {each.verbose_name}"): count
             for each, count in find_mentions(keys).items()
         },
-        changes=history_lines(find_history(keys)),
+        copies={each.label: each.count for each in find_copies(keys, history)},
+        changes=history_lines(history),
         files=collect_files(keys),
         faults=[],
     )
@@ -185,6 +189,7 @@ def as_json(export: PersonExport) -> dict[str, Any]:
             for group in export.groups
         },
         "mentions": export.mentions,
+        "copies": export.copies,
         "changes": [
             {
                 "at": history.json_value(line.at),

@@ -23,17 +23,30 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         add_person_arguments(parser)
         parser.add_argument("--certificate", metavar="FILE", type=Path, help="the certificate, a new file")
+        parser.add_argument(
+            "--backups",
+            metavar="DIR",
+            type=Path,
+            help="the folder of backups, which the report names",
+        )
         parser.add_argument("--dry-run", action="store_true", help="say what would be erased, and stop")
         parser.add_argument("--yes", action="store_true", help="erase without asking")
 
     def handle(
-        self, *args: Any, person: str, certificate: Path | None, by: str, own_client: bool, **options: Any
+        self,
+        *args: Any,
+        person: str,
+        certificate: Path | None,
+        by: str,
+        own_client: bool,
+        backups: Path | None,
+        **options: Any,
     ) -> None:
         staff, contact = staff_member(by), find_person(person)
         client = find_own_client(contact) if own_client else None
-        plan = plan_erasure(contact, client)
+        plan = plan_erasure(contact, client, backups)
         check_erasure(plan)
-        self.stdout.write("\n".join(plan.summary))
+        self.stdout.write("\n".join([*plan.summary, "What remains:", *plan.remains]))
         if options["dry_run"]:
             return
         if certificate is None:
@@ -41,7 +54,7 @@ class Command(OperatorCommand):
         if not options["yes"]:
             confirm(contact.last_name)
         with as_author(Author(staff_id=staff.pk)):
-            erasure = erase_person(contact, client, staff, certificate)
+            erasure = erase_person(contact, client, staff, certificate, backups)
         self.stdout.write(f"Erased. {certificate}: SHA-256 {erasure.sha256}")
         if erasure.remaining_files:
             raise CommandError(
