@@ -462,6 +462,11 @@ SPECTACULAR_SETTINGS = {
     },
 }
 
+# --- files of strangers: documents and imports ---------------------------------------------------------
+
+#: clamd, which scans each file before it is used: tcp://127.0.0.1:3310 or unix:/run/clamav/clamd.ctl.
+VIRUS_SCANNER = env.str("VIRUS_SCANNER", "")
+
 # --- documents ----------------------------------------------------------------------------------------
 
 DOCUMENT_MAX_FILES = env.int("DOCUMENT_MAX_FILES", 50)  # of one upload

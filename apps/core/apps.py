@@ -1,8 +1,14 @@
 """What every record shares."""
 
 from django.apps import AppConfig
+from django.core.checks import Tags, register
+
+from apps.core import virus_scanner
 
 
 class CoreConfig(AppConfig):
     name = "apps.core"
     verbose_name = "Settings and history"
+
+    def ready(self) -> None:
+        register(virus_scanner.check_scanner, Tags.security, deploy=True)

@@ -25,6 +25,7 @@ from apps.core.notices import write_notices
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author
+from apps.core.virus_scanner import virus_in, virus_sentence
 
 Status = FileImport.Status
 
@@ -71,11 +72,17 @@ def kind_of(file_import: FileImport) -> ImportKind:
 
 
 def create_file_import(kind: ImportKind, name: str, content: bytes, staff_id: UUID | None) -> FileImport:
-    """Store a file and let a worker read it; ``ImportFileError`` for one that is empty or of another kind."""
+    """Store a file and let a worker read it.
+
+    Raises ``ImportFileError`` for one that is empty or of another kind or has a virus, and what the scanner
+    raises.
+    """
     file_name = Path(name).name[-255:]
     format_of(Path(file_name))
     if not content:
         raise ImportFileError(f"{file_name} is empty.")
+    if virus := virus_in(content):
+        raise ImportFileError(virus_sentence(file_name, virus))
     options = {option.name: option.default for option in kind.options}
     file_import = FileImport(
         kind=kind.name, file_name=file_name, content=content, options=options, staff_id=staff_id

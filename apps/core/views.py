@@ -12,6 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from apps.core.database.migrations import applied_migrations, known_migrations
+from apps.core.virus_scanner import scanner_answers
 from apps.odata.http.exceptions import RETRY_AFTER
 
 #: How long a copy of security.txt is good for; RFC 9116 says less than a year.
@@ -34,7 +35,10 @@ def livez(request: HttpRequest) -> HttpResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> HttpResponse:
-    """200 when the database answers and has every migration; 503 and the reason otherwise."""
+    """200 when the database answers and has every migration; 503 and the reason otherwise.
+
+    Without its virus scanner the service takes no files, and does all else: it is ready.
+    """
     try:
         missing = len(known_migrations()) - len(applied_migrations(connection))
     except DatabaseError:
@@ -42,7 +46,10 @@ def readyz(request: HttpRequest) -> HttpResponse:
         return not_ready("The database does not answer.")
     if missing:
         return not_ready(f"The database lacks {missing} migrations.")
-    return JsonResponse({"status": "ready"})
+    state = {"status": "ready"}
+    if settings.VIRUS_SCANNER:
+        state["virusScanner"] = "answers" if scanner_answers() else "does not answer"
+    return JsonResponse(state)
 
 
 def not_ready(reason: str) -> HttpResponse:

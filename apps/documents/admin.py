@@ -249,7 +249,8 @@ class DocumentAdmin(RecordAdmin):
 
 
 def unsaved_document(file: StoredFile) -> Document:
-    return Document(**{name: value for name, value in asdict(file).items() if name != "content"})
+    of_rules = {"content", "virus"}
+    return Document(**{name: value for name, value in asdict(file).items() if name not in of_rules})
 
 
 def form_file_data(file: StoredFile) -> dict[str, str]:

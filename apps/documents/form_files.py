@@ -24,8 +24,8 @@ TOKEN_SECONDS = 12 * 3600
 def store_form_file(upload: UploadedFile) -> StoredFile:
     """Store a chosen file. Raises ``ValidationFailed`` for one that no document may have."""
     batch = FileBatch()
-    stored = batch.store(upload.chunks(), upload.name or "")
     try:
+        stored = batch.store(upload.chunks(), upload.name or "")
         drafts = [document_draft(stored)]
         raise_if_invalid(drafts, apply_rules(drafts, FILE_RULES))
     except Exception:

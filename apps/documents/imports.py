@@ -9,11 +9,13 @@ from typing import Any
 from django.conf import settings
 
 from apps.core.importing.definition import CleanedText, ImportDefinition
+from apps.core.table_files.tables import ImportFileError
 from apps.documents.models import MAX_PATH_LENGTH, Document
 from apps.documents.services import attach_file, create_documents, update_documents
-from apps.documents.storage import CHUNK_SIZE, FileBatch
+from apps.documents.storage import CHUNK_SIZE, FileBatch, StoredFile
 from apps.odata.declaration.resource import Optional, Required
 from apps.odata.declaration.values import WireValueError
+from apps.odata.errors import ODataError
 from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 
 #: Between a file's path and its hash in ``Document.import_source``.
@@ -76,13 +78,19 @@ class DocumentImport(ImportDefinition):
                 issues.append((number, Issue("Required", "import_source", "A new document has a file.")))
                 draft.mark_invalid("import_source")
             if "import_source" in draft.invalid:
-                for name in ("file_name", "size", "content", "name", "storage_key"):
+                for name in ("file_name", "size", "content", "virus", "name", "storage_key"):
                     draft.mark_invalid(name)
             elif draft.get("storage_key") is None:  # else stored already: drafts may be passed several times
-                attach_file(draft, self.files.store(chunks_of(path), path.name))
+                attach_file(draft, self.stored(path))
         if issues:
             raise ValidationFailed(issues)
         return create_documents(drafts)
+
+    def stored(self, path: Path) -> StoredFile:
+        try:
+            return self.files.store(chunks_of(path), path.name)
+        except ODataError as error:
+            raise ImportFileError(f"{path.name}: {error.message}") from None
 
     def update(self, drafts: Sequence[Draft], **options: Any) -> Any:
         sources = dict(

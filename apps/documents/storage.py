@@ -21,6 +21,7 @@ from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
 from apps.core.models import new_guid
+from apps.core.virus_scanner import Scan
 from apps.documents import file_types
 from apps.documents.models import Document
 from apps.odata.errors import ODataError, TooLarge, Unavailable
@@ -136,7 +137,10 @@ def read_chunks(file: Any, length: int) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file in the storage; ``content`` are the extensions that its bytes may rightly have."""
+    """A file in the storage; ``content`` are the extensions that its bytes may rightly have.
+
+    ``virus`` is what the scanner found in it.
+    """
 
     storage_key: str
     file_name: str
@@ -144,6 +148,7 @@ class StoredFile:
     size: int
     sha256: str
     content: frozenset[str]
+    virus: str = ""
 
 
 class UploadStream(io.IOBase):
@@ -212,8 +217,12 @@ class FileBatch:
         # Else nobody knows whether the rows were committed. If they were not, the sweep finds the files.
 
     def store(self, chunks: Iterable[bytes], file_name: str) -> StoredFile:
-        """Store a stream; raises its error, ``TooLarge``, ``StorageUnavailable`` or ``StorageFull``."""
-        stream: Any = UploadStream(chunks, settings.DOCUMENT_MAX_BYTES)
+        """Store a stream, which is scanned meanwhile.
+
+        Raises its error, what the scanner raises, ``TooLarge``, ``StorageUnavailable`` or ``StorageFull``.
+        """
+        scan = Scan(chunks)
+        stream: Any = UploadStream(scan.chunks(), settings.DOCUMENT_MAX_BYTES)
         key = f"{timezone.now():%Y/%m/%d}/{new_guid().hex}"
         self.keys.append(key)
         try:
@@ -231,6 +240,7 @@ class FileBatch:
             size=stream.size,
             sha256=stream.hash.hexdigest(),
             content=content,
+            virus=scan.virus,
         )
 
     def delete_all(self) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from apps.core.virus_scanner import virus_sentence
 from apps.documents.file_types import allowed_extensions, extension_of, is_detectable
 from apps.odata.write.drafts import Draft, Issue
 
@@ -50,6 +51,11 @@ def file_content_matches_its_name(draft: Draft) -> Iterator[Issue]:
         )
 
 
+def file_has_no_virus(draft: Draft) -> Iterator[Issue]:
+    if draft.virus:
+        yield Issue("VirusFound", "file_name", virus_sentence(draft.file_name or "The file", draft.virus))
+
+
 DOCUMENT_RULES = (document_has_a_name, document_has_a_category)
 
 #: Of the files of new documents.
@@ -58,4 +64,5 @@ FILE_RULES = (
     file_is_not_empty,
     file_is_of_an_allowed_type,
     file_content_matches_its_name,
+    file_has_no_virus,
 )

@@ -5,13 +5,14 @@ import csv
 import io
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from apps.core.models import Change
 from apps.documents.models import Document
 from tests.documents.builders import PDF, a_category, a_document, docx, png
 from tests.documents.conftest import stored
 from tests.people.builders import a_client, a_staff_member
+from tests.virus_scanner import EICAR, running_scanner
 
 pytestmark = pytest.mark.django_db
 
@@ -144,3 +145,20 @@ def test_a_file_beyond_the_limit_is_refused(index, settings, nothing_is_left):
     _, reasons = index(ROWS[:1])
     assert "larger than 10 bytes" in reasons[0]
     nothing_is_left()
+
+
+def test_an_infected_file_keeps_its_row_out(index, scans, folder, settings):
+    (scans / "plan.pdf").write_bytes(PDF + EICAR)
+    with running_scanner(settings):
+        reported, reasons = index(ROWS)
+    assert reported.startswith("2 rows: 1 new")
+    assert "plan.pdf is refused: the virus scanner found Eicar-Test-Signature in it." in reasons[0]
+    assert [path.read_bytes() for path in stored(folder)] == [(scans / "letters" / "märz.docx").read_bytes()]
+
+
+def test_an_import_ends_with_a_sentence_while_the_scanner_is_down(index, folder, settings):
+    settings.VIRUS_SCANNER = "unix:/nowhere/clamd.ctl"
+    with pytest.raises(CommandError, match=r"^plan\.pdf: The virus scanner does not answer"):
+        index(ROWS)
+    assert not Document.objects.exists()
+    assert stored(folder) == []

@@ -26,6 +26,7 @@ from apps.core.models import FileImport
 from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.formats import FORMATS
 from apps.core.table_files.tables import ImportFileError, column_letters
+from apps.odata.errors import ODataError
 
 LIST_COLUMNS = ("file", "kind_title", "status_label", "result", "staff", "created_at")
 COLOURS = {
@@ -123,7 +124,7 @@ class FileImportAdmin(ReadOnlyAdmin):
         kinds = permitted_kinds(request.user)
         if not kinds:
             return self._get_obj_does_not_exist_redirect(request, self.opts, "")
-        name, error = request.GET.get("kind"), ""
+        name, error, status = request.GET.get("kind"), "", 200
         if request.method == "POST":
             name, file = request.POST.get("kind"), request.FILES.get("file")
             kind = next((kind for kind in kinds if kind.name == name), None)
@@ -134,7 +135,9 @@ class FileImportAdmin(ReadOnlyAdmin):
                 return redirect(self.page_url("file", record.pk))
             except ImportFileError as reason:
                 error = str(reason) if kind is None else kind.plain(str(reason))
-        return self.render_page(
+            except ODataError as refusal:
+                error, status = refusal.message, refusal.status
+        page = self.render_page(
             request,
             "admin/file_import_add.html",
             "Import a file",
@@ -143,6 +146,8 @@ class FileImportAdmin(ReadOnlyAdmin):
             error=error,
             file_types=",".join(FORMATS),
         )
+        page.status_code = status
+        return page
 
     # --- one import
 
