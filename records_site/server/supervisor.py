@@ -108,6 +108,7 @@ class Supervisor:
         if number in (signal.SIGTERM, signal.SIGINT):
             self.stop_all(signal.SIGTERM if self.stopped_at is None else signal.SIGKILL)
             self.stopped_at = self.stopped_at or time.monotonic()
+            self.listener.close()  # so that it ends with the last worker that accepts whoever still waits
         elif number == signal.SIGHUP:
             self.generation += 1
             self.early_ends, self.next_start = 0, 0.0

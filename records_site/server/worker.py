@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import os
 import resource
+import select
 import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -37,7 +38,7 @@ HEALTH_PATHS = ("/livez", "/readyz", "/metrics")
 #: Seconds that a request waits for a thread, before it is refused.
 QUEUE_SECONDS = 0.5
 #: Seconds that running requests have to end when the worker is stopped. A connection without any is closed a
-#: little later, since a client that has just had a response may be sending its next request.
+#: little later, since its client may be sending a request.
 STOP_SECONDS = 30
 STOP_IDLE_SECONDS = 1
 #: Seconds between two looks at all connections.
@@ -209,10 +210,10 @@ class Server(TcpWSGIServer):
         metrics.WORKERS.set(1)
         metrics.THREADS.set(self.threads)
         next_tick = 0.0
-        while self.stopped_at is None or (
-            self.active_channels and time.monotonic() - self.stopped_at < STOP_SECONDS
-        ):
+        while self.accepting or (self.active_channels and self.stopped_seconds < STOP_SECONDS):
             wasyncore.poll2(TICK_SECONDS, self._map)
+            if self.accepting and self.stopped_at is not None:
+                self.accept_last()
             for channel in self.pool.remove_expired():
                 self.refuse(channel)
             # The loop turns several times a request; a look at all connections each time would cost as much.
@@ -229,16 +230,26 @@ class Server(TcpWSGIServer):
         metrics.BUSY_THREADS.set(self.pool.busy)
 
     def stop(self, *signal: Any) -> None:
-        self.accepting = False
         self.stopped_at = self.stopped_at or time.monotonic()
+
+    @property
+    def stopped_seconds(self) -> float:
+        return 0.0 if self.stopped_at is None else time.monotonic() - self.stopped_at
+
+    def accept_last(self) -> None:
+        """Accept the clients that wait, and listen no more: they would see a reset once nobody listens."""
+        for _ in range(self.adj.backlog):
+            if not select.select([self.socket], [], [], 0)[0]:
+                break
+            super().handle_accept()
+        self.accepting = False
+        wasyncore.dispatcher.close(self)  # where all workers have done so, the system refuses further clients
 
     def close_some(self) -> None:
         """Close the connections whose clients are too slow, too many, or have too much on disk."""
         now = time.monotonic()
         for channel in list(self.active_channels.values()):
-            is_done = (
-                self.stopped_at is not None and channel.is_idle and now - channel.used_at > STOP_IDLE_SECONDS
-            )
+            is_done = channel.is_idle and min(now - channel.used_at, self.stopped_seconds) > STOP_IDLE_SECONDS
             if is_done or channel.is_overdue(now):
                 channel.handle_close()
         channels = list(self.active_channels.values())

@@ -106,3 +106,26 @@ def test_a_stop_lets_running_requests_end(starting, folder, applications):
             assert answered.startswith(b"HTTP/1.1 200 ")
             assert re.search(rb"\r\nConnection: close\r\n", answered)
     assert server.process.wait(10) == 0
+
+
+@pytest.mark.parametrize("signalled", ["parent", "parent killed"])
+def test_a_stop_answers_whoever_is_connected(starting, signalled):
+    server = starting(workers=2)
+    wait_for(lambda: len(server.workers()) == 2 and server.answers())
+    workers = server.workers()
+    request = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with server.open_connections(20, b"") as kept:
+        time.sleep(0.5)  # accepted, and nothing is read of them yet
+        for worker in workers:
+            os.kill(worker, signal.SIGSTOP)
+        for client in kept:
+            client.sendall(request)
+        with server.open_connections(200, request) as waiting:
+            server.process.send_signal(signal.SIGTERM if signalled == "parent" else signal.SIGKILL)
+            time.sleep(0.3)
+            for worker in workers:
+                os.kill(worker, signal.SIGCONT)
+            answers = [client.recv(65536) for client in (*kept, *waiting)]
+    assert {answer[:13] for answer in answers} == {b"HTTP/1.1 200 "}
+    assert all(b"\r\nConnection: close\r\n" in answer for answer in answers)
+    server.process.wait(10)

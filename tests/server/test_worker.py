@@ -107,7 +107,6 @@ def serve():
     for started, thread in running:
         started.stopped_at -= worker.STOP_SECONDS
         thread.join(5)
-        started.socket.close()
 
 
 @pytest.fixture
