@@ -194,7 +194,7 @@ class WebhookAdmin(SecretAdmin):
     create = staticmethod(create_webhooks)
     update = staticmethod(update_webhooks)
     renew_secret = staticmethod(renew_webhook_secret)
-    list_display = ("application", "entity_set", "address", "waiting", "failed", "archived")
+    list_display = ("application", "entity_set", "address", "waiting", "failed", "receiver", "archived")
     list_select_related = ("application",)
     search_fields = ("application__name", "entity_set", "address")
     search_help_text = "Application, entity set or address"
@@ -211,6 +211,13 @@ class WebhookAdmin(SecretAdmin):
     @display(description="Failed messages", ordering="failed")
     def failed(self, webhook: Any) -> int:
         return int(webhook.failed)
+
+    @display(description="Receiver", ordering="failures")
+    def receiver(self, webhook: Webhook) -> str:
+        if webhook.paused_until is None:
+            return ""
+        again = formats.date_format(timezone.localtime(webhook.paused_until), "SHORT_DATETIME_FORMAT")
+        return f"{plural(webhook.failures, 'failure')} in a row, asked again {again}"
 
     def secret_rows(self, request: HttpRequest, record: Webhook) -> list[tuple[str, str]]:
         return [(f"Messages about {record.entity_set} are sent to", record.address)]

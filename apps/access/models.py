@@ -73,12 +73,15 @@ class Webhook(Record):
     secret = models.CharField(max_length=64, editable=False)
     position = models.TextField(default="", editable=False)
     position_date = models.DateTimeField(default=clock.now, editable=False)
+    #: Attempts in a row that the receiver has not accepted; it is not asked before ``paused_until``.
+    failures = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    paused_until = models.DateTimeField(null=True, editable=False)
 
     #: Of a webhook that was given a new secret in this request, to be shown once.
     one_time_secret: str | None = None
 
     secret_columns = frozenset({"secret"})
-    unrecorded_columns = frozenset({"position", "position_date"})
+    unrecorded_columns = frozenset({"position", "position_date", "failures", "paused_until"})
 
     class Meta(Record.Meta):
         ordering = ("application__name", "entity_set", "guid")
@@ -88,10 +91,11 @@ class Webhook(Record):
 
 
 class WebhookMessage(models.Model):
-    """A message of a webhook: sent until the receiver accepts it, or for the last time after three days.
+    """A message of a webhook: sent until the receiver accepts it, or has not for three days.
 
     ``body`` is what is signed and sent, ``result`` the last status or what failed. ``next_attempt`` is null
-    once it is delivered or has failed.
+    once it is delivered or has failed; before, it waits for older messages of its webhook, and for the pause
+    of a webhook that fails.
     """
 
     class State(models.TextChoices):

@@ -13,6 +13,22 @@ from django.conf import settings
 
 #: The part of an IPv6 network that holds an IPv4 address (NAT64), which is what would be called.
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+#: Networks that are not of the internet, whatever Python's ``is_global`` says: its list is not whole in each
+#: version, and has nothing of clouds.
+_INNER_NETWORKS = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "168.63.129.16/32",  # what answers a virtual machine of Azure
+            "192.0.0.0/24",  # protocols; 192.0.0.192 is Oracle's as 169.254.169.254 is others'
+            "192.88.99.0/24",  # relays of 6to4
+            "64:ff9b:1::/48",  # NAT64 within a network
+            "2001::/23",  # protocols, Teredo among them
+            "fec0::/10",  # site-local, before there was fc00::/7
+            "5f00::/16",  # segment routing
+        ),
+    )
+)
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -37,7 +53,13 @@ def split_address(address: str) -> SplitResult:
     schemes = ("https", "http") if settings.WEBHOOK_HTTP else ("https",)
     if parts.scheme not in schemes:
         raise AddressRefused(f"It must begin with {schemes[0]}://.")
-    if not parts.hostname or port == 0 or not address.isascii() or set(address) & set(" \t\r\n\\"):
+    if (
+        not parts.hostname
+        or port == 0
+        or not address.isascii()
+        or not address.isprintable()
+        or set(address) & set(" \\")
+    ):
         raise AddressRefused("It is no address.")
     if parts.username is not None or parts.fragment:
         raise AddressRefused("It must have neither a user nor a fragment.")
@@ -66,7 +88,9 @@ def is_allowed(text: str) -> bool:
     address = innermost(ipaddress.ip_address(text.partition("%")[0]))
     networks = [ipaddress.ip_network(network) for network in settings.WEBHOOK_NETWORKS]
     return any(address in network for network in networks) or (
-        address.is_global and not address.is_multicast and not address.is_reserved
+        address.is_global
+        and not (address.is_multicast or address.is_reserved)
+        and not any(address in network for network in _INNER_NETWORKS)
     )
 
 

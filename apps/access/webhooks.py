@@ -8,10 +8,12 @@ import base64
 import datetime as dt
 import hashlib
 import hmac
-import http.client
 import json
+import logging
 import secrets
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -40,13 +42,14 @@ from apps.odata.write.drafts import Draft, Issue, Rule
 
 #: Records in one message.
 MESSAGE_RECORDS = 100
-#: Messages of one webhook that are sent in one call, so that none keeps the others waiting.
-MESSAGES_AT_A_TIME = 20
-#: The pauses after failed attempts, three days together; then the message has failed.
-PAUSES = tuple(
-    dt.timedelta(seconds=seconds)
-    for seconds in (5, 60, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400)
-)
+#: Receivers that are asked at once.
+SENDERS = 16
+#: Seconds for which one call waits for receivers; those that are slower are heard in the next one.
+ROUND_SECONDS = 2.0
+#: The pauses of a webhook after each failed attempt in a row; the last one is that after all further ones.
+PAUSES = tuple(dt.timedelta(seconds=seconds) for seconds in (5, 60, 300, 1_800, 3_600))
+#: A message that is older has failed when an attempt fails.
+MESSAGE_LIFE = dt.timedelta(days=3)
 #: After which a message is tried again when its sender was killed.
 SENDING_TIME = dt.timedelta(minutes=5)
 #: A position that is older is moved on though nothing changed, so that it is not read from again and again.
@@ -54,7 +57,11 @@ POSITION_AGE = dt.timedelta(minutes=10)
 #: Accepted and failed messages are kept for so long.
 MESSAGE_AGE = dt.timedelta(days=30)
 
+#: Of what a receiver answers.
+RESULT_CHARACTERS = 200
+
 State = WebhookMessage.State
+logger = logging.getLogger(__name__)
 
 
 # --- webhooks -------------------------------------------------------------------------------------------
@@ -141,15 +148,26 @@ def caller_of(application: ApiApplication) -> ApplicationCaller:
 def send_changes() -> None:
     """Make messages of what changed, and send those that are due. Workers call it every few seconds."""
     clock.activate_zone(Subscriber.current().time_zone)
+    active = []
     for webhook in Webhook.objects.select_related("application"):
-        entity_set, caller = entity_set_named(webhook.entity_set), caller_of(webhook.application)
-        is_stopped = webhook.is_archived or webhook.application.is_archived
-        if is_stopped or entity_set is None or not caller.may(READ, entity_set):
-            store_position(webhook, "")  # of changes until it goes on nothing is sent, later either
-            continue
-        make_messages(webhook, entity_set, caller)
-        send_messages(webhook)
+        try:
+            if follow(webhook):
+                active.append(webhook)
+        except Exception:  # of one webhook, which must not stop the others
+            logger.exception("webhook %s", webhook.pk)
+    SENDING.send(active)
     READ_LOG.write()  # the thread that writes it is the server's
+
+
+def follow(webhook: Webhook) -> bool:
+    """Make messages of what changed; whether the webhook's messages may be sent."""
+    entity_set, caller = entity_set_named(webhook.entity_set), caller_of(webhook.application)
+    is_stopped = webhook.is_archived or webhook.application.is_archived
+    if is_stopped or entity_set is None or not caller.may(READ, entity_set):
+        store_position(webhook, "")  # of changes until it goes on nothing is sent, later either
+        return False
+    make_messages(webhook, entity_set, caller)
+    return True
 
 
 def make_messages(webhook: Webhook, entity_set: EntitySet, caller: ApplicationCaller) -> None:
@@ -237,22 +255,47 @@ def message_body(webhook: Webhook, event: str, changes: Sequence[dict[str, Any]]
 # --- sending --------------------------------------------------------------------------------------------
 
 
-def send_messages(webhook: Webhook) -> None:
-    """Send the messages that are due, the oldest first, until one fails."""
-    clock.reset_now()
-    due = webhook.messages.filter(next_attempt__lte=clock.now())
-    for message in due.order_by("creation_date", "guid")[:MESSAGES_AT_A_TIME]:
-        if not reserve(message):
-            continue
-        message.attempts += 1
-        try:
-            status = post(webhook.address, message.body.encode(), signed_headers(webhook.secret, message))
-            message.result = f"Status {status}"
-        except (AddressRefused, OSError, http.client.HTTPException) as error:
-            status, message.result = 0, (str(error) or type(error).__name__)[:200]
-        save_result(message, 200 <= status < 300)
-        if message.state != State.DELIVERED:
-            return
+class Sending:
+    """The requests to receivers that are under way, one of each webhook; their threads use no database."""
+
+    def __init__(self) -> None:
+        self.threads = ThreadPoolExecutor(SENDERS, "webhook")
+        self.under_way: dict[Future[tuple[bool, str]], WebhookMessage] = {}
+
+    def send(self, webhooks: Sequence[Webhook]) -> None:
+        """Send what is due, one message after the other of each webhook, until nothing is or time is over."""
+        end = time.monotonic() + ROUND_SECONDS
+        waiting = {webhook.pk: webhook for webhook in webhooks}
+        for asked in self.under_way.values():
+            waiting.pop(asked.webhook_id, None)
+        while True:
+            clock.reset_now()
+            for webhook in waiting.values():
+                if (message := next_message(webhook)) and reserve(message):
+                    headers = signed_headers(webhook.secret, message)
+                    answer = self.threads.submit(attempt, webhook.address, message.body.encode(), headers)
+                    self.under_way[answer] = message
+            seconds = end - time.monotonic()
+            if not self.under_way or seconds < 0:
+                return
+            answered, _ = wait(self.under_way, seconds, FIRST_COMPLETED)
+            waiting = {}
+            for answer in answered:
+                asked = self.under_way.pop(answer)
+                save_result(asked, *answer.result())
+                waiting[asked.webhook_id] = asked.webhook
+
+
+SENDING = Sending()
+
+
+def next_message(webhook: Webhook) -> WebhookMessage | None:
+    """The oldest message that waits, when it is due: none overtakes it."""
+    if webhook.paused_until is not None and webhook.paused_until > clock.now():
+        return None
+    waiting = webhook.messages.filter(state=State.WAITING).order_by("creation_date", "guid")
+    oldest: WebhookMessage | None = waiting.select_related("webhook__application").first()
+    return oldest if oldest and oldest.next_attempt and oldest.next_attempt <= clock.now() else None
 
 
 def reserve(message: WebhookMessage) -> bool:
@@ -261,16 +304,38 @@ def reserve(message: WebhookMessage) -> bool:
     return rows.update(next_attempt=clock.now() + SENDING_TIME) == 1
 
 
-def save_result(message: WebhookMessage, is_accepted: bool) -> None:
-    """Store how an attempt ended, and when the next one is."""
-    message.next_attempt = None
+def attempt(address: str, body: bytes, headers: Mapping[str, str]) -> tuple[bool, str]:
+    """Whether the receiver accepts a message, and what it answered or what failed."""
+    try:
+        status = post(address, body, headers)
+    except Exception as error:  # whatever fails, that receiver has failed
+        return False, printable(str(error) or type(error).__name__)
+    return 200 <= status < 300, f"Status {status}"
+
+
+def printable(text: str) -> str:
+    """What of a receiver's text is kept: PostgreSQL stores no NUL, and nobody reads control characters."""
+    return "".join(sign if sign.isprintable() else " " for sign in text)[:RESULT_CHARACTERS]
+
+
+def save_result(message: WebhookMessage, is_accepted: bool, result: str) -> None:
+    """Store how an attempt ended, and when the receiver is asked again."""
+    webhook = message.webhook
+    message.attempts += 1
+    message.result = result
     if is_accepted:
-        message.state = State.DELIVERED
-    elif message.attempts > len(PAUSES):
-        message.state = State.FAILED
+        message.state, message.next_attempt = State.DELIVERED, None
+        failures, paused_until = 0, None
     else:
-        message.next_attempt = clock.now() + PAUSES[message.attempts - 1]
+        failures = webhook.failures + 1
+        message.next_attempt = paused_until = clock.now() + PAUSES[min(failures, len(PAUSES)) - 1]
     message.save()
+    if failures != webhook.failures:
+        webhook.failures, webhook.paused_until = failures, paused_until
+        Webhook.objects.filter(pk=webhook.pk).update(failures=failures, paused_until=paused_until)
+    if not is_accepted:
+        overdue = webhook.messages.filter(state=State.WAITING, creation_date__lt=clock.now() - MESSAGE_LIFE)
+        overdue.update(state=State.FAILED, next_attempt=None, result=result)
 
 
 def signed_headers(secret: str, message: WebhookMessage) -> dict[str, str]:
@@ -290,7 +355,8 @@ def signed_headers(secret: str, message: WebhookMessage) -> dict[str, str]:
 
 
 def send_again(messages: QuerySet[WebhookMessage]) -> int:
-    """Send the messages once more from the first attempt on, accepted ones too; how many there are."""
+    """Send the messages once more, accepted ones too, without waiting for a pause; how many there are."""
+    Webhook.objects.filter(messages__in=messages).update(failures=0, paused_until=None)
     return messages.update(state=State.WAITING, attempts=0, next_attempt=clock.now())
 
 

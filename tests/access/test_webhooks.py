@@ -6,12 +6,15 @@ import hashlib
 import hmac
 import json
 import re
+import socket
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 from django.core.management import call_command
 from django.db import transaction
+from django.db.models import F
 from django.urls import reverse
 
 from apps.access import webhooks
@@ -91,9 +94,8 @@ def changes_in(body):
 
 def wait_for(pause):
     """As if the pause before the next attempt were over."""
-    for message in WebhookMessage.objects.exclude(next_attempt=None):
-        message.next_attempt -= pause
-        message.save()
+    for record, column in ((WebhookMessage, "next_attempt"), (Webhook, "paused_until")):
+        record.objects.update(**{column: F(column) - pause})
 
 
 def test_a_message_tells_which_records_changed_and_no_more(receiver, a_webhook):
@@ -168,14 +170,17 @@ def test_what_is_not_accepted_is_sent_again_after_growing_pauses_and_fails_in_th
     a_webhook()
     a_client()
     receiver.status = 307  # is not followed either
-    for attempt, pause in enumerate([*PAUSES, None], start=1):
+    for number, pause in enumerate([*PAUSES, PAUSES[-1]], start=1):
         send_changes()
         send_changes()  # not before its time
-        message = WebhookMessage.objects.get()
-        assert (message.attempts, message.result) == (attempt, "Status 307")
-        if pause is not None:
-            assert dt.timedelta() < message.next_attempt - clock.now() <= pause
-            wait_for(pause)
+        message, webhook = WebhookMessage.objects.get(), Webhook.objects.get()
+        assert (message.attempts, message.result, webhook.failures) == (number, "Status 307", number)
+        assert pause - dt.timedelta(minutes=1) < message.next_attempt - clock.now() <= pause
+        assert webhook.paused_until == message.next_attempt
+        wait_for(pause)
+    WebhookMessage.objects.update(creation_date=clock.now() - webhooks.MESSAGE_LIFE)
+    send_changes()
+    message = WebhookMessage.objects.get()
     assert (message.state, message.next_attempt) == ("Failed", None)
     assert len({headers["webhook-id"] for _, headers, _ in receiver.received}) == 1
     assert {path for path, _, _ in receiver.received} == {"/hook?tenant=1"}
@@ -183,6 +188,73 @@ def test_what_is_not_accepted_is_sent_again_after_growing_pauses_and_fails_in_th
     webhooks.send_again(WebhookMessage.objects.all())
     send_changes()
     assert WebhookMessage.objects.get().state == "Delivered"
+    assert Webhook.objects.get().failures == 0
+
+
+def test_messages_wait_for_the_older_ones_of_their_webhook(receiver, a_webhook):
+    a_webhook()
+    receiver.status = 500
+    clients = []
+    for _ in range(3):
+        clients.append(a_client())
+        send_changes()
+    assert len(receiver.received) == 1  # the others are not even tried
+    receiver.status = 200
+    wait_for(PAUSES[0])
+    send_changes()
+    told = [key for _, _, body in receiver.received[1:] for _, key in changes_in(body)]
+    assert told == [str(client.pk) for client in clients]
+
+
+def test_receivers_that_hang_delay_no_other(receiver, a_webhook, settings, monkeypatch):
+    monkeypatch.setattr(webhooks, "ROUND_SECONDS", 1.5)
+    settings.WEBHOOK_SECONDS = 60
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        for _ in range(5):
+            a_webhook(address=f"http://127.0.0.1:{silent.getsockname()[1]}/")
+        a_webhook()
+        a_client()
+        send_changes()
+        assert len(receiver.received) == 1
+        a_client()
+        send_changes()
+        assert len(receiver.received) == 2  # while the others are still being asked, once each
+    assert len(webhooks.SENDING.under_way) == 5
+    time.sleep(0.1)
+    send_changes()
+    assert set(Webhook.objects.exclude(address__contains="/hook").values_list("failures", flat=True)) == {1}
+
+
+def test_an_answer_of_unreadable_bytes_is_a_failure_and_stops_nobody(receiver, a_webhook):
+    broken = type(
+        "Broken",
+        (Receiver,),
+        {"do_POST": lambda self: self.wfile.write(b"HTTP\0\1\xff" + b"x" * 500 + b"\n\n")},
+    )
+    with HTTPServer(("127.0.0.1", 0), broken) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        failing = a_webhook(address=f"http://127.0.0.1:{server.server_port}/")
+        a_webhook()
+        a_client()
+        send_changes()
+        thread.join()
+    assert len(receiver.received) == 1
+    message = failing.messages.get()
+    assert (message.state, len(message.result)) == ("Waiting", webhooks.RESULT_CHARACTERS)
+    assert message.result.isprintable()
+
+
+def test_a_webhook_that_cannot_be_followed_stops_nobody(receiver, a_webhook, monkeypatch):
+    failing = a_webhook(entity_set="Contact")
+    a_webhook()
+    a_client()
+    make = webhooks.make_messages
+    monkeypatch.setattr(
+        webhooks, "make_messages", lambda hook, *more: 1 / 0 if hook.pk == failing.pk else make(hook, *more)
+    )
+    send_changes()
+    assert len(receiver.received) == 1
 
 
 def test_a_receiver_that_hangs_or_is_away_is_given_up_within_the_time(receiver, a_webhook, settings):
@@ -249,6 +321,8 @@ def test_a_restored_database_is_told_as_a_reset(receiver, a_webhook):
         ("https://169.254.169.254/latest/", "Its host is inside a network, not on the internet."),
         ("https://0x7f000001/", "Its host is inside a network, not on the internet."),
         ("https://[::ffff:10.0.0.1]/", "Its host is inside a network, not on the internet."),
+        ("https://168.63.129.16/", "Its host is inside a network, not on the internet."),
+        ("https://[fec0::1]/", "Its host is inside a network, not on the internet."),
         ("https://[64:ff9b::a00:1]/", "Its host is inside a network, not on the internet."),
         ("https://hooks.invalid/", "The host hooks.invalid is not found."),
     ],
@@ -267,6 +341,37 @@ def test_a_name_that_leads_inside_later_is_not_called(receiver, a_webhook, setti
     assert is_allowed("8.8.8.8")
     with pytest.raises(AddressRefused):
         check_address("http://[fe80::1%25eth0]/")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *(
+            "0.0.0.0",
+            "10.1.2.3",
+            "100.64.0.1",
+            "100.100.100.200",
+            "127.1.2.3",
+            "168.63.129.16",
+            "169.254.169.254",
+        ),
+        *("172.16.0.1", "192.0.0.1", "192.0.0.192", "192.0.2.1", "192.88.99.1", "192.168.0.1", "198.18.0.1"),
+        *("198.51.100.1", "203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255"),
+        *("::", "::1", "::10.0.0.1", "::ffff:10.0.0.1", "::ffff:168.63.129.16", "64:ff9b::a9fe:a9fe"),
+        *("64:ff9b:1::1", "100::1", "2001::1", "2001:0:808:808::1", "2001:db8::1", "2002:a00:1::1"),
+        *("2002:a83f:8110::1", "5f00::1", "fc00::1", "fd00:ec2::254", "fe80::1%eth0", "fec0::1", "feff::1"),
+        "ff02::1",
+    ],
+)
+def test_no_inner_address_is_allowed(settings, address):
+    assert not is_allowed(address)
+    settings.WEBHOOK_NETWORKS = ["0.0.0.0/0", "::/0"]
+    assert is_allowed(address)
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "2002:808:808::1"])
+def test_addresses_of_the_internet_are_allowed(address):
+    assert is_allowed(address)
 
 
 @pytest.mark.parametrize(
