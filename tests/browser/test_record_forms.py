@@ -3,7 +3,10 @@
 import pytest
 from django.contrib.sessions.models import Session
 
+from apps.engagements.models import ServiceBooking
+from apps.engagements.services import create_support_categories
 from apps.people.models import Client, Contact
+from tests.engagements.builders import a_plan
 from tests.people.records import PASSWORD, a_client, a_contact, an_administrator
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -90,3 +93,26 @@ def test_of_two_people_who_save_one_record_the_second_chooses_for_each_field(ope
     save(second)
     record.refresh_from_db()
     assert str(record) == "Minh Tran"
+
+
+def test_the_budgets_of_a_new_plan_are_pasted_from_a_spreadsheet_and_saved_at_once(open_window):
+    create_support_categories()
+    plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
+    page = open_window()
+    page.goto(f"/admin/engagements/clientengagement/{plan.pk}/plan/")
+    paste = """text => {
+        const clipboardData = new DataTransfer();
+        clipboardData.setData("text", text);
+        const options = { clipboardData, bubbles: true, cancelable: true };
+        document.activeElement.dispatchEvent(new ClipboardEvent("paste", options));
+    }"""
+    page.focus("[name=category3-budget]")
+    page.evaluate(paste, "1,000.50\t70\r\n2000\r\n")
+    page.evaluate(paste, "15 Improved Daily Living Skills\t$3,000.00\n07\t400\nTransport\t5\n")
+    assert page.inner_text("[data-unallocated]") == "3,594.50"
+    with page.expect_navigation():
+        page.click("text=Save budgets")
+    budgets = ServiceBooking.objects.values_list("category__number", "budget", "used_elsewhere")
+    found = {number: (float(budget), float(elsewhere)) for number, budget, elsewhere in budgets}
+    assert found == {2: (5, 0), 3: (1000.5, 70), 4: (2000, 0), 7: (400, 0), 15: (3000, 0)}
+    assert page.errors == []

@@ -8,7 +8,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from apps.core.admin_base.panels import PANELS
 from apps.documents.models import Document
-from apps.engagements.models import ClientEngagement
+from apps.engagements.models import ClientEngagement, ServiceBooking
+from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
 from tests.documents.builders import PDF, a_document
 from tests.documents.builders import a_category as a_document_category
@@ -70,6 +71,23 @@ def test_the_plan_of_today_shows_its_budgets_and_how_long_they_last(client, ada,
     (plan,) = panels["Current plan"]["plans"]
     assert plan["plan"] == records[ClientEngagement]
     assert [section["record"].budget for section in plan["budgets"]] == [100]
+
+
+def test_the_budgets_of_the_last_plan_that_ended_stay_and_are_marked(client, ada):
+    participant, today = a_contact(), clock.today()
+    for days in (800, 400, 30):  # two that ended, and one of today
+        start = today - dt.timedelta(days)
+        plan = a_plan(participant=participant, plan_start_date=start, plan_end_date=start + dt.timedelta(364))
+        a_booking(plan, budget=days)
+    page = overview(client, participant)
+    (context,) = [context for panel, context in page.context["panels"] if panel.heading == "Current plan"]
+    assert [each["budgets"][0]["record"].budget for each in context["plans"]] == [30, 400]
+    text = page.content.decode()
+    assert text.count(">Current plan</a>") == text.count(">Ended plan</a>") == 1
+    ServiceBooking.objects.filter(engagement=plan).delete()
+    plan.delete()
+    text = overview(client, participant).content.decode()
+    assert (text.count(">Current plan</a>"), text.count(">Ended plan</a>")) == (0, 1)
 
 
 def test_claims_are_summed_by_status_and_what_is_unpaid(client, ada, records):

@@ -237,7 +237,7 @@ def test_a_plan_is_added_and_validated(client):
     response = add(client, "clientengagement", participant=person.pk, **dates)
     assert errors(response)["plan_end_date"] == ["The plan ends before it starts."]
     dates["plan_end_date"] = "2027-06-30"
-    response = add(client, "clientengagement", participant=person.pk, **dates)
+    response = add(client, "clientengagement", participant=person.pk, is_plan_managed=None, **dates)
     assert ClientEngagement.objects.get().participant == person
     assert "Nobody is said to manage the plan." in page_text(response)
 

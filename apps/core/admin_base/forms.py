@@ -47,6 +47,25 @@ def fieldset(title: str | None, *lines: Any, style: str = "", description: str |
     return title, options
 
 
+class AmountField(forms.DecimalField):
+    """A number as invoices show it: ``$1,616.26``; never with an exponent."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Give a number, such as 1616.26."}
+
+    def __init__(self, decimal_places: int = 4, **options: Any) -> None:
+        super().__init__(max_digits=14, decimal_places=decimal_places, required=False, **options)
+
+    def to_python(self, value: Any) -> Any:
+        text = re.sub(r"[\s,$]", "", value or "")
+        if not NUMBER.fullmatch(text):
+            raise forms.ValidationError(self.error_messages["invalid"], code="InvalidNumber")
+        return super().to_python(text)
+
+
+#: What is read once blanks, commas and the dollar sign are removed.
+NUMBER = re.compile(r"-?[0-9]*(\.[0-9]*)?")
+
+
 class LocalTimeField(forms.SplitDateTimeField):
     """A day and a time in the organisation's zone.
 

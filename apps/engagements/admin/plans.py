@@ -4,9 +4,11 @@ import datetime as dt
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.text import capfirst
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
@@ -32,6 +34,7 @@ from apps.core.admin_base.display import (
     two_lines,
 )
 from apps.core.admin_base.panels import overview_context
+from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.models import ZERO, Budget, ClientEngagement
 from apps.odata import clock
@@ -159,6 +162,14 @@ class ClientEngagementAdmin(RecordAdmin):
         plans = super().get_queryset(request)
         return plans.prefetch_related("bookings", "category_budgets") if self.is_list(request) else plans
 
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Most plans here are managed by us."""
+        return {"is_plan_managed": True, **super().get_changeform_initial_data(request)}
+
+    def response_post_save_add(self, request: HttpRequest, obj: ClientEngagement) -> HttpResponse:
+        """The page of the new plan, where its budgets are entered."""
+        return redirect(self.record_url(obj))
+
     # --- columns
 
     @display(description="participant", ordering="participant__last_name")
@@ -207,8 +218,20 @@ class ClientEngagementAdmin(RecordAdmin):
     # --- the page of a plan
 
     def plan_page(self, request: HttpRequest, record: ClientEngagement) -> HttpResponse:
-        """How a plan and each of its budgets is spent, and what was claimed on it."""
-        budgets = list(record.budgets.all())
+        """How a plan and its budgets are spent, what was claimed on them, and the grid to enter them."""
+        budgets = load_budgets(record)
+        with transaction.atomic():
+            if request.method == "POST":
+                # Of two people saving together, the second must find what the first has saved.
+                ClientEngagement.objects.select_for_update(of=("self",)).get(pk=record.pk)
+                budgets = load_budgets(record)
+            grid = BudgetGrid(request, record, budgets)
+            if grid.data is not None and grid.is_valid():
+                count = grid.save()
+                for warning in grid.warnings:
+                    messages.warning(request, warning)
+                self.message_user(request, f"{plural(count, 'budget')} saved.", messages.SUCCESS)
+                return redirect(self.record_url(record))
         allocated = sum((budget.budget for budget in budgets), ZERO)
         return self.render_page(
             request,
@@ -222,6 +245,7 @@ class ClientEngagementAdmin(RecordAdmin):
             allocated=allocated,
             unallocated=record.total_budget_amount - allocated,
             over_allocated=allocated - record.total_budget_amount,
+            grid=grid,
             **overview_context(request, record),
         )
 
@@ -264,12 +288,19 @@ def budgets_context(request: HttpRequest, plan: ClientEngagement) -> dict[str, A
     }
 
 
+def shown_plans(contact: Contact) -> list[ClientEngagement]:
+    """The plans that cover today, and the one that ended last: services of its time may still be claimed."""
+    started = contact.engagements.filter(archive_date=None, plan_start_date__lte=clock.today())
+    plans = sorted(started, key=lambda plan: plan.last_day, reverse=True)
+    current = [plan for plan in plans if plan.is_current]
+    return [*current, *[plan for plan in plans if not plan.is_current][:1]]
+
+
 def current_plans_context(request: HttpRequest, contact: Contact) -> dict[str, Any] | None:
-    """The plans that cover today, each with its budgets and how long they last."""
+    """The current plans and the last that ended, each with its budgets and how long they last."""
     page: Any = admin.site.get_model_admin(ClientEngagement)
-    plans = [plan for plan in contact.engagements.filter(archive_date=None) if plan.is_current]
     sections = []
-    for plan in plans:
+    for plan in shown_plans(contact):
         budgets = load_budgets(plan)
         spending = plan.spending(budgets, clock.today())
         sections.append(

@@ -19,7 +19,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from apps.core.admin_base import DayField, RecordForm
 from apps.core.admin_base.conflicts import MINE, THEIRS, Conflict
 from apps.core.admin_base.display import plain_amount, plain_quantity, short_day
-from apps.core.admin_base.forms import code_label, with_composed_texts
+from apps.core.admin_base.forms import AmountField, code_label, with_composed_texts
 from apps.core.history_display import NO_VALUE
 from apps.core.models import normalised
 from apps.documents.form_files import StoredFileField, document_draft
@@ -91,24 +91,9 @@ def text_field(max_length: int | None = None, **attributes: str) -> forms.CharFi
     return forms.CharField(required=False, max_length=max_length, widget=widget)
 
 
-class AmountField(forms.DecimalField):
-    """A number as invoices show it: ``$1,616.26``; never with an exponent."""
-
-    default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Give a number, such as 1616.26."}
-
-    def __init__(self, decimal_places: int = 4) -> None:
-        widget = QuickInput(attrs=cell_attributes(inputmode="decimal"))
-        super().__init__(max_digits=14, decimal_places=decimal_places, required=False, widget=widget)
-
-    def to_python(self, value: Any) -> Any:
-        text = re.sub(r"[\s,$]", "", value or "")
-        if not NUMBER.fullmatch(text):
-            raise forms.ValidationError(self.error_messages["invalid"], code="InvalidNumber")
-        return super().to_python(text)
-
-
-#: What is read once blanks, commas and the dollar sign are removed.
-NUMBER = re.compile(r"-?[0-9]*(\.[0-9]*)?")
+def amount_cell_field(decimal_places: int = 4) -> AmountField:
+    widget = QuickInput(attrs=cell_attributes(inputmode="decimal"))
+    return AmountField(decimal_places=decimal_places, widget=widget)
 
 
 class LineForm(forms.Form):
@@ -118,8 +103,8 @@ class LineForm(forms.Form):
     product = text_field(300, role="combobox")
     from_date = day_field()
     to_date = day_field()
-    quantity = AmountField()
-    price = AmountField()
+    quantity = amount_cell_field()
+    price = amount_cell_field()
     claim_type = choice(ClaimType)
     cancellation_reason = choice(CancellationReason)
     tax_choice = choice(TaxChoice)
@@ -411,7 +396,7 @@ class ClaimForm(BillForm):
     document_category = forms.ModelChoiceField(
         DocumentCategory.objects.filter(archive_date=None), required=False, widget=UnfoldAdminSelectWidget
     )
-    invoice_total = AmountField(decimal_places=2)
+    invoice_total = amount_cell_field(decimal_places=2)
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

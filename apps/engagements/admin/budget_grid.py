@@ -1,0 +1,168 @@
+"""The budgets of a plan in one table: a row for each support category, saved together."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db import transaction
+from django.http import HttpRequest, QueryDict
+from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
+
+from apps.core import saving
+from apps.core.admin_base.display import plain_amount
+from apps.core.admin_base.forms import AmountField
+from apps.core.services import Service
+from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType
+from apps.engagements.models import ZERO, ClientEngagement, SupportCategory
+from apps.engagements.validation import BudgetDraft
+
+#: The cells of a row that are the budget's columns.
+COLUMNS = ("budget", "management_type", "used_elsewhere")
+
+
+def amount_field(label: str) -> AmountField:
+    widget = UnfoldAdminTextInputWidget(
+        attrs={"inputmode": "decimal", "autocomplete": "off", "data-amount-cell": ""}
+    )
+    return AmountField(decimal_places=2, label=label, widget=widget, show_hidden_initial=True)
+
+
+class BudgetRow(forms.Form):
+    """A budget (``record``), or the category that has none yet.
+
+    What was opened is sent along with what is entered. ``data`` is corrected to what is saved meanwhile.
+    """
+
+    data: QueryDict
+
+    budget = amount_field("Budget")
+    management_type = forms.ChoiceField(
+        label="Managed by",
+        choices=ManagementType.choices,
+        widget=UnfoldAdminSelectWidget,
+        required=False,
+        show_hidden_initial=True,
+    )
+    used_elsewhere = amount_field("Spent elsewhere")
+
+    def __init__(
+        self, record: Any, category: SupportCategory | None, data: QueryDict | None, **options: Any
+    ) -> None:
+        self.record, self.category = record, category
+        super().__init__(data, initial=self.saved(), **options)
+        for field in self.fields.values():
+            field.widget.attrs["aria-label"] = f"{self.title}: {field.label}"
+
+    @property
+    def title(self) -> str:
+        return str(self.record or self.category)
+
+    def saved(self) -> dict[str, str]:
+        """The cells of the budget as it is saved."""
+        if self.record is None:
+            return {"budget": "", "management_type": ManagementType.PLAN.value, "used_elsewhere": ""}
+        return {
+            "budget": plain_amount(self.record.budget),
+            "management_type": self.record.management_type,
+            "used_elsewhere": plain_amount(self.record.used_elsewhere) if self.record.used_elsewhere else "",
+        }
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether something is to be stored; a category without an amount has no budget."""
+        if self.record is not None:
+            return bool(self.changed_data)
+        return any(self.cleaned_data.get(name) for name in ("budget", "used_elsewhere")) or bool(self.errors)
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse to overwrite what somebody else saved since: it is shown, and can then be overwritten."""
+        saved = self.saved()
+        for name in self.changed_data:
+            opened = self[name].html_initial_name
+            if self.data.get(opened, saved[name]) != saved[name]:
+                self.data[opened] = saved[name]
+                text = f"Meanwhile {saved[name] or 'nothing'} was saved here. Save again to overwrite it."
+                self.add_error(name, forms.ValidationError(text, code="Stale"))
+        return self.cleaned_data
+
+    def draft(self, plan: ClientEngagement) -> BudgetDraft:
+        values = {name: self.cleaned_data.get(name) for name in COLUMNS}
+        values = {name: ZERO if value is None else value for name, value in values.items()}
+        if self.record is not None:
+            changed = {name: values[name] for name in self.changed_data}
+            return BudgetDraft(changed, given=set(changed), key=self.record.pk)
+        values |= {"engagement": plan, "category": self.category}
+        if not plan.is_pace and self.category is not None:
+            values["support_purpose"] = self.category.support_purpose
+        return BudgetDraft(values, given=set(values))
+
+
+class BudgetGrid:
+    """The rows that a person may enter or change, and what is wrong with them."""
+
+    def __init__(self, request: HttpRequest, plan: ClientEngagement, budgets: Sequence[Any]) -> None:
+        self.plan = plan
+        page: Any = admin.site.get_model_admin(plan.budgets.model)
+        self.create: Service = page.create
+        self.update: Service = page.update
+        self.may_add, self.may_change = page.has_add_permission(request), page.has_change_permission(request)
+        #: A copy that rows may correct: what was opened is what is saved now.
+        self.data: QueryDict | None = request.POST.copy() if request.method == "POST" else None
+        self.rows = [] if plan.is_archived else list(self.make_rows(budgets))
+        self.warnings: list[str] = []
+
+    def make_rows(self, budgets: Sequence[Any]) -> Iterator[BudgetRow]:
+        """A row for each budget, and one for each category without."""
+        categories = SupportCategory.objects.filter(archive_date=None).order_by("number")
+        if not self.plan.is_pace:
+            categories = categories.filter(number__lt=FIRST_PACE_CATEGORY)
+        of_category: dict[Any, list[Any]] = {each.pk: [] for each in categories}
+        others = [each for each in budgets if each.category_id not in of_category]
+        for each in budgets:
+            if each.category_id in of_category:
+                of_category[each.category_id].append(each)
+        for category in categories:
+            existing = of_category[category.pk]
+            # The first has the prefix of its category: whoever enters it meanwhile is found by it.
+            prefixes = [f"category{category.number}", *(str(each.pk) for each in existing[1:])]
+            if existing and self.may_change:
+                for prefix, each in zip(prefixes, existing, strict=True):
+                    yield BudgetRow(each, category, self.data, prefix=prefix)
+            elif not existing and self.may_add:
+                yield BudgetRow(None, category, self.data, prefix=prefixes[0])
+        for each in others if self.may_change else ():
+            yield BudgetRow(each, None, self.data, prefix=str(each.pk))
+
+    def is_valid(self) -> bool:
+        """Whether each row can be stored; otherwise its errors are on it."""
+        valid = [row.is_valid() for row in self.rows]  # of all rows: each shows its errors
+        if not all(valid):
+            return False
+        for service, rows in self.filled_rows():
+            for number, issue in saving.try_out(service, [row.draft(self.plan) for row in rows]):
+                row, column = rows[number], str(issue.field)
+                if issue.severity == "warning":
+                    self.warnings.append(f"{row.title}: {issue.message}")
+                else:
+                    row.add_error(column if column in row.fields else None, issue.message)
+        return not any(row.errors for row in self.rows)
+
+    def filled_rows(self) -> list[tuple[Service, list[BudgetRow]]]:
+        filled = [row for row in self.rows if row.is_filled]
+        new = [row for row in filled if row.record is None]
+        changed = [row for row in filled if row.record is not None]
+        return [(service, rows) for service, rows in ((self.create, new), (self.update, changed)) if rows]
+
+    @transaction.atomic
+    def save(self) -> int:
+        """Store what was entered, all or none; how many budgets."""
+        count = 0
+        for service, rows in self.filled_rows():
+            service([row.draft(self.plan) for row in rows], ignore_warnings=True)
+            count += len(rows)
+        return count
+
+    @property
+    def has_errors(self) -> bool:
+        return any(row.is_bound and row.errors for row in self.rows)
