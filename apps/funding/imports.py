@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 
 from apps.core.importing.columns import IMPORT_REFERENCE, ImportColumn
-from apps.core.importing.definition import ImportDefinition
+from apps.core.importing.definition import CleanedText, ImportDefinition
 from apps.core.importing.file_declaration import RecordName
 from apps.core.importing.records import CellIssue, ReadRecord
 from apps.core.importing.references import compared_field, number_issue, records_by_text
 from apps.core.models import normalised
 from apps.funding.models import ProviderInvoice
 from apps.funding.services.effects import recount_amounts
+from apps.people.entered_texts import whole_digits
 
 # --- headers --------------------------------------------------------------------------------------------
 
@@ -115,6 +116,17 @@ PROVIDER_INVOICE_HEADERS = {
     "CreatedByStaffPrimaryEmail": ("Staff", "Staff email", "Staff member", "Entered by", "Created by"),
 }
 
+# --- texts that are corrected ---------------------------------------------------------------------------
+
+
+def clean_reference(text: str) -> CleanedText:
+    """A reference that a spreadsheet took for a number; ``WireValueError`` when digits of it are lost."""
+    number = whole_digits(text) if "E+" in text else text
+    if number == text:
+        return CleanedText(text)
+    return CleanedText(number, "NumberRestored", f"It is taken as {number}.")
+
+
 # --- the resources --------------------------------------------------------------------------------------
 
 
@@ -122,6 +134,7 @@ class ProviderInvoiceImport(ImportDefinition):
     """Provider invoices are found by their reference and provider, else by being the same in everything."""
 
     header_synonyms = PROVIDER_INVOICE_HEADERS
+    cleaners = {"reference": clean_reference}
     match_fields = ("ProviderInvoiceReference",)
     match_scopes = {"ProviderInvoiceReference": "ProviderGuid"}
     sets_archive_date = False
@@ -146,6 +159,7 @@ class ClaimImport(ImportDefinition):
     after_undo = staticmethod(recount_amounts)
 
     header_synonyms = CLAIM_HEADERS
+    cleaners = dict.fromkeys(("claim_number", "provider_invoice_reference"), clean_reference)
     match_fields = ("ClaimNumber",)
     group_fields = (
         ("ClaimGuid",),
@@ -201,6 +215,7 @@ class InvoiceImport(ImportDefinition):
     after_undo = staticmethod(recount_amounts)
 
     header_synonyms = INVOICE_HEADERS
+    cleaners = {"invoice_number": clean_reference}
     match_fields = ("InvoiceNumber",)
     group_fields = (("InvoiceGuid",), ("InvoiceNumber",), (IMPORT_REFERENCE,))
     service_defaults = ("LineItems/Notes",)

@@ -85,6 +85,26 @@ def test_a_spreadsheet_with_a_fault_is_imported_and_undone(page, tmp_path):
     assert (page.errors, page.elsewhere) == ([], [])
 
 
+def test_the_order_of_days_is_chosen_where_the_file_does_not_show_it(page):
+    content = b"First name,Surname,DOB\nIda,Quill,03/04/1990\nNed,Fox,05/06/1985\n"
+    page.goto("/admin/core/fileimport/add/?kind=contact")
+    page.set_input_files("[name=file]", {"name": "people.csv", "mimeType": "text/csv", "buffer": content})
+    page.click("button >> text=Upload")
+    work(page)
+    assert "It is read with the day first, as 3 April 1990" in page.inner_text(
+        "td.rs-import-warning >> nth=0"
+    )
+    page.get_by_label("Days").select_option(label="month first: 12/31/2026")
+    page.click("button >> text=Check again")
+    work(page)
+    assert page.query_selector("td.rs-import-warning") is None
+    page.click("button >> text=Import 2 good records")
+    work(page)
+    born = Contact.objects.order_by("first_name").values_list("birthday", flat=True)
+    assert list(born) == [dt.date(1990, 3, 4), dt.date(1985, 5, 6)]
+    assert (page.errors, page.elsewhere) == ([], [])
+
+
 @pytest.mark.parametrize("page", ["Accounts officer"], indirect=True)
 def test_the_price_guide_of_the_next_year_ends_the_prices_of_the_last(page, tmp_path):
     call_command("import_price_guide", str(as_csv(tmp_path / "last.csv", last_year())), stdout=io.StringIO())

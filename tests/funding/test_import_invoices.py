@@ -76,6 +76,22 @@ def test_invoices_without_numbers_are_distinguished_by_a_reference_of_the_file(t
     assert imported("invoice", path).out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
 
 
+def test_a_reference_of_which_a_spreadsheet_kept_the_first_digits_is_rejected(tmp_path):
+    rows = (
+        "1.23E+11,51824753556,430000001,13/07/2025,10,no",
+        "1.23456789012E+11,51824753556,430000001,,10,no",
+    )
+    result = imported("providerInvoice", a_file(tmp_path, *rows, header=PROVIDER_INVOICES))
+
+    assert (
+        "row 2, A2 (Invoice No): DigitsLost: ProviderInvoiceReference is a number of which" in result.lines[0]
+    )
+    assert "row 3, A3 (Invoice No): warning NumberRestored: It is taken as 123456789012." in result.lines[1]
+    assert list(
+        ProviderInvoice.objects.filter(reference__startswith="1").values_list("reference", flat=True)
+    ) == ["123456789012"]
+
+
 def test_a_cost_centre_that_nobody_knows_is_named_by_row_and_column(tmp_path):
     rows = [GOOD_INVOICES[0], GOOD_INVOICES[1] + "Nowhere"]
     result = imported("invoice", a_file(tmp_path, *rows, header=HEADER), "--ignore-warnings", "--day-first")
