@@ -1,12 +1,14 @@
 """What the service counts about itself, and ``/metrics``, where Prometheus reads it.
 
 Worker processes count in files of one folder (``PROMETHEUS_MULTIPROC_DIR``), which the server's parent makes;
-whichever worker is asked answers for all. Labels are patterns of addresses, never addresses: the number of
-series is bounded and none names a record.
+whichever worker is asked answers for all. Labels are patterns of addresses, never addresses, and those of the
+back office one for each kind of record: the number of series is bounded and none names a record.
 """
 
 import os
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -21,6 +23,7 @@ from prometheus_client import (
     Counter,
     Gauge,
     Histogram,
+    disable_created_metrics,
     generate_latest,
 )
 from prometheus_client.core import GaugeMetricFamily
@@ -29,11 +32,17 @@ from prometheus_client.registry import Collector
 
 from apps.core.task_queue import QueueFigures, read_queue_figures
 
+disable_created_metrics()  # a second series for each, when it began
+
+_PAGES_OF_RECORDS = re.compile(r"/admin/\w+/\w+/")
+
 REQUESTS = Counter("http_requests", "Requests that a view answered.", ["method", "route", "status"])
+ROUTE_SECONDS = Counter("http_route_seconds", "Seconds until responses were made.", ["route"])
+#: A histogram is a dozen series, so its labels are few.
 REQUEST_SECONDS = Histogram(
     "http_request_duration_seconds",
     "Seconds until a response was made; of a stream, until its first record was asked for.",
-    ["method", "route"],
+    ["method", "group"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
 )
 STATEMENTS = Counter("database_statements", "Statements that requests sent to the database.")
@@ -54,6 +63,29 @@ TASK_GAUGES = {
     "running": "Background tasks that a worker does.",
     "failed": "Background tasks that failed in two weeks.",
 }
+
+
+def note_request(method: str, route: str, status: int, seconds: float) -> None:
+    """Count a request, whose address has the pattern ``route``."""
+    label = label_of(route)
+    REQUESTS.labels(method, label, status).inc()
+    ROUTE_SECONDS.labels(label).inc(seconds)
+    REQUEST_SECONDS.labels(method, group_of(route)).observe(seconds)
+
+
+@lru_cache
+def label_of(route: str) -> str:
+    """``/admin/funding/claim/…`` of all pages of claims; patterns of other addresses as they are."""
+    office = _PAGES_OF_RECORDS.match(route)
+    return f"{office[0]}…" if office else route
+
+
+@lru_cache
+def group_of(route: str) -> str:
+    """What is asked for, of a few kinds."""
+    if route.startswith("/api/"):
+        return "record" if "<" in route else "list"
+    return "office" if route.startswith("/admin/") else "other"
 
 
 class TaskCollector(Collector):

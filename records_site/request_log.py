@@ -52,7 +52,7 @@ class StatementClock:
 
     def log_slow(self, sql: str, seconds: float) -> None:
         route = route_of(self.request)
-        metrics.SLOW_STATEMENTS.labels(route).inc()
+        metrics.SLOW_STATEMENTS.labels(metrics.label_of(route)).inc()
         fields = {
             "request_id": getattr(self.request, "request_id", None),
             "method": method_of(self.request),
@@ -86,8 +86,7 @@ class RequestLogMiddleware:
         seconds = time.perf_counter() - started
         route = route_of(request)
         method = method_of(request)
-        metrics.REQUESTS.labels(method, route, response.status_code).inc()
-        metrics.REQUEST_SECONDS.labels(method, route).observe(seconds)
+        metrics.note_request(method, route, response.status_code, seconds)
         metrics.STATEMENTS.inc(statements.count)
         metrics.STATEMENT_SECONDS.inc(statements.seconds)
         if settings.LOG_REQUESTS:

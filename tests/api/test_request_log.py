@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from django.urls import URLPattern, get_resolver
 from django.utils import timezone
-from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from records_site import metrics
-from records_site.log_lines import JsonFormatter
+from records_site.log_lines import JsonFormatter, readable
 from tests.api.caller import Caller
 from tests.people.records import an_administrator
 from tests.tasks import note
@@ -119,6 +120,31 @@ def test_metrics_count_requests_by_pattern_and_never_by_address(api, settings):
     assert "0191f98b" not in text
     assert "ANYTHING" not in text
     assert "token-of" not in text
+
+
+def test_metrics_stay_small_with_every_route():
+    registry = CollectorRegistry()
+    for name in ("REQUESTS", "ROUTE_SECONDS", "REQUEST_SECONDS", "SLOW_STATEMENTS"):
+        counted = getattr(metrics, name)
+        counted.clear()
+        registry.register(counted)
+    routes = set(patterns(get_resolver().url_patterns))
+    assert len(routes) > 500
+    for route in routes:
+        for method, status in (("GET", 200), ("GET", 302), ("POST", 200), ("POST", 400), ("HEAD", 200)):
+            metrics.note_request(method, route, status, 0.123456789)
+        metrics.SLOW_STATEMENTS.labels(metrics.label_of(route)).inc()
+    assert len(generate_latest(registry)) < 200_000
+    assert len(metrics.REQUEST_SECONDS._metrics) == 3 * 4
+
+
+def patterns(found, prefix=""):
+    for each in found:
+        route = prefix + str(each.pattern)
+        if isinstance(each, URLPattern):
+            yield readable(route)
+        else:
+            yield from patterns(each.url_patterns, route)
 
 
 def test_metrics_tell_how_many_tasks_wait_and_for_how_long(db, settings, at):
