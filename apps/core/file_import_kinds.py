@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,11 @@ from typing import Any
 from django.db.models import Model
 
 from apps.core.importing.cells import letters_of
-from apps.core.importing.columns import members_of, spellings_of
-from apps.core.importing.definition import ImportOptions
+from apps.core.importing.columns import kept_members, members_of, spellings_of
+from apps.core.importing.definition import ImportOptions, KeptMapping
 from apps.core.importing.file_declaration import definition_of, file_entity_set
-from apps.core.importing.report import ImportCounts
+from apps.core.importing.mappings import find_mapping
+from apps.core.importing.report import ImportCounts, IssueKind
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
@@ -73,42 +74,59 @@ RECORD_OPTIONS = (
 
 @dataclass(frozen=True, slots=True)
 class FileColumn:
-    """A column of a file: its header, the first values, and the member that it gives, if any."""
+    """A column of a file: its header, the first values, and the member that it gives, if any.
+
+    ``values`` are the texts that its cells say in place of theirs.
+    """
 
     header: str
     samples: Sequence[str]
     member: str
+    values: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOrder:
     """One call of an import: the file, what the person chose, and where rejected rows are written.
 
-    ``columns`` are what the columns give, in their order: the name of a member, or nothing.
+    ``columns`` are what the columns give, in their order: the name of a member, or nothing; ``values`` what
+    cells of each say in place of their text. ``issues`` is where all issues are written.
     """
 
     path: Path
     errors: Path
+    issues: Path
     options: Mapping[str, Any]
     columns: Sequence[str]
+    values: Sequence[Mapping[str, str]]
     dry_run: bool
     display: ImportDisplay
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOutcome:
+    """What became of an import's records, and the kinds of its issues."""
+
+    counts: ImportCounts
+    kinds: Sequence[IssueKind] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ImportKind:
     """Files that are imported alike, by those who may add and change records of all its models.
 
-    ``members`` are what a column can give; files without any have columns that are fixed.
+    ``members`` are what a column can give, ``choices`` the values of those that have few; files without any
+    have columns that are fixed.
     """
 
     name: str
     title: str
     model: type[Model]
-    run: Callable[[ImportOrder], ImportCounts]
+    run: Callable[[ImportOrder], ImportOutcome]
     options: Sequence[ImportQuestion] = RECORD_OPTIONS
     other_models: Sequence[type[Model]] = ()
     members: Callable[[], Sequence[str]] = tuple
+    choices: Callable[[], Mapping[str, Sequence[str]]] = dict
     after_undo: Callable[[], object] | None = None
     read_columns: Callable[[Path, Mapping[str, Any]], list[FileColumn]] = lambda path, options: []
 
@@ -139,6 +157,7 @@ def import_kinds() -> Iterator[ImportKind]:
                 entity_set.model,
                 partial(import_records, entity_set),
                 members=partial(settable_members, entity_set),
+                choices=partial(choices_of_members, entity_set),
                 after_undo=definition.after_undo,
                 read_columns=partial(read_columns, entity_set),
             )
@@ -160,6 +179,16 @@ def settable_members(entity_set: EntitySet) -> list[str]:
     return [name for name, member in known.items() if not member.is_read_only]
 
 
+def choices_of_members(entity_set: EntitySet) -> dict[str, Sequence[str]]:
+    """The values of what a column can give, where they are a choice."""
+    known = members_of(file_entity_set(entity_set), definition_for(entity_set))
+    return {
+        name: member.prop.choices
+        for name, member in known.items()
+        if member.prop.choices and not member.is_read_only
+    }
+
+
 def fixed_columns(path: Path, chosen: Mapping[str, Any]) -> list[FileColumn]:
     """The headers of a file whose columns nobody chooses."""
     return [FileColumn(header, [], "") for header in open_table(path, max_rows=0).header]
@@ -170,16 +199,19 @@ def read_columns(entity_set: EntitySet, path: Path, chosen: Mapping[str, Any]) -
     definition, in_files = definition_for(entity_set), file_entity_set(entity_set)
     options = ImportOptions(**table_options(chosen))
     table = open_records(path, in_files, definition, options, max_rows=FIRST_ROWS)
+    name = chosen.get("mapping")
+    kept = find_mapping(entity_set.path, name) if name else KeptMapping()
     rows = [row.cells for row in table.rows() if row.defect is None][:SAMPLES]
     by_spelling = spellings_of(in_files, definition)
+    mapped = kept_members(kept, table, by_spelling)
     columns: list[FileColumn] = []
     for index, header in enumerate(table.header):
-        member = by_spelling.get(letters_of(header))
+        text = letters_of(header)
+        member = mapped[index] if index in mapped else by_spelling.get(text)
         is_new = member is not None and not any(column.member == member.name for column in columns)
         name = member.name if member is not None and is_new and not member.is_read_only else ""
-        columns.append(
-            FileColumn(header.strip(), list(dict.fromkeys(short(cells[index]) for cells in rows)), name)
-        )
+        samples = list(dict.fromkeys(short(cells[index]) for cells in rows))
+        columns.append(FileColumn(header.strip(), samples, name, dict(kept.values.get(text, {}))))
     return columns
 
 
@@ -206,14 +238,17 @@ def stated_day_first(chosen: Mapping[str, Any]) -> bool | None:
     return day_order == "day" if day_order else None
 
 
-def import_records(entity_set: EntitySet, order: ImportOrder) -> ImportCounts:
+def import_records(entity_set: EntitySet, order: ImportOrder) -> ImportOutcome:
     switches = ("updates", "ignore_warnings", "by_name", "all_or_nothing")
     options = ImportOptions(
         **{name: order.options[name] for name in switches},
         **table_options(order.options),
         day_first=stated_day_first(order.options),
         column_map=dict(enumerate(order.columns)),
+        value_map=dict(enumerate(order.values)),
         errors=order.errors,
+        issues=order.issues,
         dry_run=order.dry_run,
     )
-    return import_file(entity_set, order.path, options, order.display).counts
+    report = import_file(entity_set, order.path, options, order.display)
+    return ImportOutcome(report.counts, report.kinds)

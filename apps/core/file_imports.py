@@ -1,6 +1,7 @@
 """Imports in the back office: a file is stored; a worker reads its columns, checks it and imports it."""
 
 import datetime as dt
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,9 +19,10 @@ from django_tasks import TaskContext, task
 from apps.core.file_import_kinds import ImportKind, ImportOrder, import_kinds, short
 from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
-from apps.core.importing.report import RowIssue
+from apps.core.importing.mappings import find_mapping
+from apps.core.importing.report import IssueKind, RowIssue
 from apps.core.importing.runs import ImportDisplay
-from apps.core.models import Change, FileImport, Notice
+from apps.core.models import Change, FileImport, FileImportPage, Notice
 from apps.core.notices import write_notices
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.tables import ImportFileError
@@ -31,8 +33,10 @@ Status = FileImport.Status
 
 #: The counts that a notice has.
 NOTICE_COUNTS = ("new", "changed", "rejected")
-#: Rows with issues that are kept to be shown; all are in the workbook of rejected rows.
-SHOWN_ROWS = 100
+#: Rows with issues on a page, and pages of them; all issues are in the file of issues.
+SHOWN_ROWS, SHOWN_PAGES = 100, 100
+#: Different cells of one kind of issue that are shown, to say what they mean.
+SHOWN_VALUES = 20
 
 
 @dataclass
@@ -45,18 +49,43 @@ class RowIssues:
 
 
 class IssueCollector:
-    """Collects the issues of the first rows that have any."""
+    """Collects the rows with issues in pages; those behind the first wait in a file."""
 
-    def __init__(self, kind: ImportKind) -> None:
-        self.kind, self.rows = kind, list[RowIssues]()
+    def __init__(self, kind: ImportKind, spill: Path) -> None:
+        self.kind, self.spill = kind, spill
+        self.first: list[Any] = []
+        self.rows = list[RowIssues]()
+        self.pages = 0
 
     def add(self, issue: RowIssue, line: str) -> None:
+        if self.pages == SHOWN_PAGES:
+            return
         if not self.rows or self.rows[-1].number != issue.row.number:
             if len(self.rows) == SHOWN_ROWS:
-                return
+                self.end_page()
             self.rows.append(RowIssues(issue.row.number, [short(cell) for cell in issue.row.cells]))
         sentence = short_sentence(self.kind.plain(issue.message))
         self.rows[-1].issues.append((issue.column, issue.is_warning, sentence))
+
+    def end_page(self) -> None:
+        rows = [asdict(row) for row in self.rows]
+        if self.pages:
+            with self.spill.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(rows) + "\n")
+        else:
+            self.first = rows
+        self.pages, self.rows = self.pages + 1, []
+
+    def store(self, file_import: FileImport) -> None:
+        """Store the pages behind the first in place of those of an earlier check."""
+        if self.rows and self.pages < SHOWN_PAGES:
+            self.end_page()
+        file_import.pages.all().delete()
+        if self.pages < 2:
+            return
+        with self.spill.open(encoding="utf-8") as file:
+            for number, line in enumerate(file, 2):
+                FileImportPage.objects.create(file_import=file_import, number=number, rows=json.loads(line))
 
 
 def short_sentence(text: str) -> str:
@@ -71,8 +100,10 @@ def kind_of(file_import: FileImport) -> ImportKind:
     raise ImportFileError(f"{file_import.kind} can no longer be imported.")
 
 
-def create_file_import(kind: ImportKind, name: str, content: bytes, staff_id: UUID | None) -> FileImport:
-    """Store a file and let a worker read it.
+def create_file_import(
+    kind: ImportKind, name: str, content: bytes, staff_id: UUID | None, mapping: str = ""
+) -> FileImport:
+    """Store a file and let a worker read it; ``mapping``: under which name its columns and values were kept.
 
     Raises ``ImportFileError`` for one that is empty or of another kind or has a virus, and what the scanner
     raises.
@@ -84,6 +115,9 @@ def create_file_import(kind: ImportKind, name: str, content: bytes, staff_id: UU
     if virus := virus_in(content):
         raise ImportFileError(virus_sentence(file_name, virus))
     options = {option.name: option.default for option in kind.options}
+    if mapping:
+        find_mapping(kind.name, mapping)
+        options["mapping"] = mapping
     file_import = FileImport(
         kind=kind.name, file_name=file_name, content=content, options=options, staff_id=staff_id
     )
@@ -168,7 +202,8 @@ def read(file_import: FileImport) -> None:
         found = kind.read_columns(write_file(file_import, Path(folder)), file_import.options)
     file_import.columns = [asdict(column) for column in found]
     if kind.members() and not any(column.member for column in found):
-        of_check: dict[str, Any] = {"counts": {}, "notices": [], "issues": [], "rejected_rows": None}
+        of_check: dict[str, Any] = {"counts": {}, "notices": [], "issues": [], "issue_kinds": []}
+        of_check |= {"rejected_rows": None, "all_issues": None}
         finish(file_import, Status.UPLOADED, columns=file_import.columns, **of_check)
         return
     file_import.status = Status.CHECKING
@@ -178,28 +213,44 @@ def read(file_import: FileImport) -> None:
 def run(file_import: FileImport, is_repeated: bool) -> None:
     kind, is_check = kind_of(file_import), file_import.status == Status.CHECKING
     notices: list[str] = []
-    collector = IssueCollector(kind)
-    display = ImportDisplay(
-        show_notice=lambda text: notices.append(short_sentence(kind.plain(text))),
-        show_issue=collector.add,
-        show_progress=lambda done, total: save_progress(file_import, done, total),
-    )
     columns = [column["member"] for column in file_import.columns]
-    with TemporaryDirectory() as folder:
-        path, errors = write_file(file_import, Path(folder)), Path(folder) / "rejected.xlsx"
-        order = ImportOrder(path, errors, file_import.options, columns, is_check, display)
-        counts = asdict(kind.run(order))
-        rejected_rows = errors.read_bytes() if errors.exists() else None
-    if is_repeated and not is_check:
-        counts |= counts_of_history(file_import, kind, counts)
-    finish(
-        file_import,
-        Status.CHECKED if is_check else Status.IMPORTED,
-        counts=counts,
-        notices=notices,
-        issues=[asdict(row) for row in collector.rows],
-        rejected_rows=rejected_rows,
-    )
+    values = [column.get("values", {}) for column in file_import.columns]
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        collector = IssueCollector(kind, folder / "pages")
+        display = ImportDisplay(
+            show_notice=lambda text: notices.append(short_sentence(kind.plain(text))),
+            show_issue=collector.add,
+            show_progress=lambda done, total: save_progress(file_import, done, total),
+        )
+        path, errors, issues = (
+            write_file(file_import, folder),
+            folder / "rejected.xlsx",
+            folder / "issues.csv",
+        )
+        options = file_import.options
+        outcome = kind.run(ImportOrder(path, errors, issues, options, columns, values, is_check, display))
+        counts = asdict(outcome.counts)
+        if is_repeated and not is_check:
+            counts |= counts_of_history(file_import, kind, counts)
+        with transaction.atomic():
+            collector.store(file_import)
+            finish(
+                file_import,
+                Status.CHECKED if is_check else Status.IMPORTED,
+                counts=counts,
+                notices=notices,
+                issue_kinds=[stored_kind(each, kind) for each in outcome.kinds],
+                issues=collector.first,
+                rejected_rows=errors.read_bytes() if errors.exists() else None,
+                all_issues=issues.read_bytes() if outcome.kinds and issues.exists() else None,
+            )
+
+
+def stored_kind(issues: IssueKind, kind: ImportKind) -> dict[str, Any]:
+    """The kind of issues, with its most frequent cells as pairs of a text and how often it is there."""
+    values = [(short_sentence(text), count) for text, count in issues.values.most_common(SHOWN_VALUES)]
+    return {**asdict(issues), "message": short_sentence(kind.plain(issues.message)), "values": values}
 
 
 def undo(file_import: FileImport) -> None:
@@ -246,4 +297,6 @@ def delete_import_files() -> int:
     """Delete files, rejected rows and shown rows of imports after ``IMPORT_FILE_DAYS``; how many imports."""
     old = timezone.now() - dt.timedelta(days=settings.IMPORT_FILE_DAYS)
     imports = FileImport.objects.filter(created_at__lt=old, content__isnull=False)
-    return imports.update(content=None, rejected_rows=None, issues=[], columns=[])
+    FileImportPage.objects.filter(file_import__in=imports).delete()
+    nothing: dict[str, Any] = {"content": None, "rejected_rows": None, "all_issues": None}
+    return imports.update(**nothing, issues=[], issue_kinds=[], columns=[])

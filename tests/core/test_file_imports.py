@@ -35,10 +35,10 @@ def worker_folder(settings, tmp_path):
     settings.VAR_DIR = tmp_path
 
 
-def upload(client, text=CONTACTS, kind="contact", name="people.csv"):
+def upload(client, text=CONTACTS, kind="contact", name="people.csv", **more):
     content = text.encode() if isinstance(text, str) else text
     return client.post(
-        f"{IMPORTS}add/?kind={kind}", {"kind": kind, "file": SimpleUploadedFile(name, content)}
+        f"{IMPORTS}add/?kind={kind}", {"kind": kind, "file": SimpleUploadedFile(name, content), **more}
     )
 
 
@@ -93,7 +93,10 @@ def test_columns_that_are_not_recognised_can_be_chosen(client, ada):
     record = an_import(client, text="First name,Known as,Called\nIda,Quill,Q")
     context = page(client, record)
     assert context["left_out"] == ["Known as", "Called"]
-    assert context["columns"][1] == ("B", {"header": "Known as", "samples": ["Quill"], "member": ""})
+    assert context["columns"][1] == (
+        "B",
+        {"header": "Known as", "samples": ["Quill"], "member": "", "values": {}},
+    )
     assert context["members"]["UniqueCode"] == "Unique code"
     assert "CreationDate" not in context["members"]
     press(client, record, "check", **chosen(record, column_1="LastName", column_2="UniqueCode"))

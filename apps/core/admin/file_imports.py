@@ -1,11 +1,13 @@
 """The back office's pages of imports: a file is uploaded, checked and imported, and what became of it."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from io import BytesIO
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.text import capfirst
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, DropdownFilter
@@ -21,8 +23,16 @@ from apps.core.file_import_kinds import (
     permitted_kinds,
     table_options,
 )
-from apps.core.file_imports import Status, create_file_import, kind_of, note_dead_task, start
-from apps.core.models import FileImport
+from apps.core.file_imports import (
+    SHOWN_ROWS,
+    Status,
+    create_file_import,
+    kind_of,
+    note_dead_task,
+    start,
+)
+from apps.core.importing.mappings import keep_mapping, mapping_names
+from apps.core.models import FileImport, ImportMapping
 from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.formats import FORMATS
 from apps.core.table_files.tables import ImportFileError, column_letters
@@ -37,6 +47,10 @@ COLOURS = {
     "Reading": "info",
     "Checking": "info",
 }
+#: Different values of a column of which each is shown; of more those that stand there again and again.
+FEW_VALUES = 5
+#: Characters of what a value means.
+CELL_LIMIT = 500
 COUNT_WORDS = ("new", "changed", "unchanged", "rejected")
 
 
@@ -79,6 +93,7 @@ class FileImportAdmin(ReadOnlyAdmin):
         Page("file"),
         Page("progress", method="GET"),
         Page("rejected-rows", method="GET"),
+        Page("issues", method="GET"),
         Page("content", method="GET"),
     )
 
@@ -96,7 +111,7 @@ class FileImportAdmin(ReadOnlyAdmin):
     has_add_permission = has_module_permission
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[FileImport]:
-        imports = super().get_queryset(request).defer("content", "rejected_rows")
+        imports = super().get_queryset(request).defer("content", "rejected_rows", "all_issues")
         return imports.filter(kind__in=[kind.name for kind in permitted_kinds(request.user)])
 
     @display(description="file", ordering="file_name")
@@ -125,13 +140,18 @@ class FileImportAdmin(ReadOnlyAdmin):
         if not kinds:
             return self._get_obj_does_not_exist_redirect(request, self.opts, "")
         name, error, status = request.GET.get("kind"), "", 200
+        mappings = ImportMapping.objects.filter(kind__in=[kind.name for kind in kinds])
         if request.method == "POST":
             name, file = request.POST.get("kind"), request.FILES.get("file")
             kind = next((kind for kind in kinds if kind.name == name), None)
             try:
                 if kind is None or file is None:
                     raise ImportFileError("Choose what the file contains, and the file.")
-                record = create_file_import(kind, file.name or "", file.read(), request.user.pk)
+                mapping = mappings.filter(pk=pk_of(request.POST.get("mapping")) or 0).first()
+                if mapping is not None and mapping.kind != kind.name:
+                    raise ImportFileError(f"“{mapping}” was kept for files of another kind.")
+                kept = mapping.name if mapping is not None else ""
+                record = create_file_import(kind, file.name or "", file.read(), request.user.pk, kept)
                 return redirect(self.page_url("file", record.pk))
             except ImportFileError as reason:
                 error = str(reason) if kind is None else kind.plain(str(reason))
@@ -145,6 +165,9 @@ class FileImportAdmin(ReadOnlyAdmin):
             chosen=name,
             error=error,
             file_types=",".join(FORMATS),
+            mappings=[
+                (mapping, kind.title) for mapping in mappings for kind in kinds if kind.name == mapping.kind
+            ],
         )
         page.status_code = status
         return page
@@ -158,7 +181,9 @@ class FileImportAdmin(ReadOnlyAdmin):
             self.change_status(request, record, kind)
             return redirect(self.page_url("file", record.pk))
         note_dead_task(record)
-        log_rows(record, "List", len(record.issues) or 1)  # the first values of each column
+        number, last = shown_page(request, record)
+        rows = record.issues if number == 1 else record.pages.get(number=number).rows
+        log_rows(record, "List", len(rows) or 1)  # the first values of each column
         members = kind.members()
         good = sum(record.counts.get(name, 0) for name in ("new", "changed"))
         return self.render_page(
@@ -172,13 +197,20 @@ class FileImportAdmin(ReadOnlyAdmin):
             members={name: code_label(name) for name in members},
             options=[(option, record.options.get(option.name)) for option in kind.options],
             columns=[(column_letters(number), column) for number, column in enumerate(record.columns)],
-            rows=[row_cells(row, record) for row in record.issues],
+            kinds=[kind_cells(each, record) for each in record.issue_kinds],
+            values=list(value_rows(record, kind)),
+            mapping_names=mapping_names(kind.name),
+            rows=[row_cells(row, record) for row in rows],
+            first_row=(number - 1) * SHOWN_ROWS + 1,
+            pages=page_numbers(number, last),
+            page_number=number,
             headers=[column["header"] for column in record.columns],
             left_out=[column["header"] for column in record.columns if members and not column["member"]],
             count_texts=count_texts(record, (*COUNT_WORDS, "with_warnings", "left_out")),
             good=good,
             stored=good and record.status == Status.IMPORTED,
             has_file=FileImport.objects.filter(pk=record.pk, content__isnull=False).exists(),
+            has_issues=FileImport.objects.filter(pk=record.pk, all_issues__isnull=False).exists(),
             has_rejected=FileImport.objects.filter(pk=record.pk, rejected_rows__isnull=False).exists(),
         )
 
@@ -195,11 +227,13 @@ class FileImportAdmin(ReadOnlyAdmin):
     def check_file(self, request: HttpRequest, record: FileImport, kind: ImportKind) -> None:
         """Take over columns and options; a worker checks the file, and reads it anew where they say how."""
         before = dict(record.options)
+        record.options["mapping"] = request.POST.get("mapping", "")
         for option in kind.options:
             given = request.POST.get(option.name, "").strip()
             record.options[option.name] = option.answer(given)
         is_read_anew = any(
-            before.get(option.name) != record.options.get(option.name) for option in TABLE_OPTIONS
+            (before.get(name) or "") != (record.options.get(name) or "")
+            for name in (*(option.name for option in TABLE_OPTIONS), "mapping")
         )
         if is_read_anew or not record.columns:
             try:
@@ -213,6 +247,15 @@ class FileImportAdmin(ReadOnlyAdmin):
         for number, column in enumerate(record.columns):
             chosen = request.POST.get(f"column_{number}", "")
             column["member"] = chosen if chosen in members else ""
+            column["values"] = given_values(request.POST, number)
+        name = " ".join(request.POST.get("keep", "").split())
+        if name and members:
+            try:
+                keep_columns(kind, name, record)
+            except ImportFileError as reason:
+                messages.error(request, str(reason))
+                return
+            record.options["mapping"] = name
         start(record, Status.CHECKING, options=record.options, columns=record.columns)
 
     def progress_page(self, request: HttpRequest, record: FileImport) -> JsonResponse:
@@ -225,8 +268,81 @@ class FileImportAdmin(ReadOnlyAdmin):
         name = f"{record.file_name.rpartition('.')[0]}.rejected.xlsx"
         return stored_file(record, record.rejected_rows, name, record.counts.get("rejected", 0))
 
+    def issues_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
+        name = f"{record.file_name.rpartition('.')[0]}.issues.csv"
+        count = sum(kind["count"] for kind in record.issue_kinds)
+        return stored_file(record, record.all_issues, name, count)
+
     def content_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
         return stored_file(record, record.content, record.file_name, sum(record.counts.values()))
+
+
+def pk_of(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
+def shown_page(request: HttpRequest, record: FileImport) -> tuple[int, int]:
+    """The number of the page of rows that is asked for, and that of the last."""
+    last = record.pages.count() + 1
+    return min(max(pk_of(request.GET.get("page")) or 1, 1), last), last
+
+
+def page_numbers(number: int, last: int) -> list[int]:
+    """The first, the last and those around the page that is shown; none where there is one only."""
+    near = {1, *range(number - 2, number + 3), last}
+    return sorted(each for each in near if 1 <= each <= last) if last > 1 else []
+
+
+def given_values(answers: QueryDict, column: int) -> dict[str, str]:
+    """What the form says of the values of a column: ``{text: what it means}``, empty for an empty cell."""
+    texts, means = answers.getlist(f"text_{column}"), answers.getlist(f"means_{column}")
+    emptied = set(answers.getlist(f"empty_{column}"))
+    pairs = zip(texts, means, strict=False)
+    return {
+        text: "" if text in emptied else mean.strip()[:CELL_LIMIT]
+        for text, mean in pairs
+        if mean.strip() or text in emptied
+    }
+
+
+def keep_columns(kind: ImportKind, name: str, record: FileImport) -> None:
+    """Keep what the columns give and what their values mean for the next file."""
+    named = [column for column in record.columns if column["header"]]
+    columns = {column["header"]: column["member"] for column in named}
+    keep_mapping(kind.name, name, columns, {column["header"]: column["values"] for column in named})
+
+
+def kind_cells(issues: dict[str, Any], file_import: FileImport) -> dict[str, Any]:
+    """A kind of issues as the page lists it: how many, the column, the sentence, cells with their counts."""
+    column, message = issues["column"], issues["message"]
+    shown = file_import.columns[column] if column is not None and column < len(file_import.columns) else None
+    if shown is not None:
+        message = capfirst(message.removeprefix(f"{shown['member']} "))
+    values = [(text, count) for text, count in issues["values"][:5] if text]
+    return {**issues, "message": message, "header": shown["header"] if shown else "", "values": values}
+
+
+def value_rows(file_import: FileImport, kind: ImportKind) -> Iterator[dict[str, Any]]:
+    """The values of columns that mean others, and those that have issues, for which others can be given."""
+    choices = kind.choices()
+    for number, column in enumerate(file_import.columns):
+        counts: Counter[str] = Counter()
+        for issues in file_import.issue_kinds:
+            if issues["column"] == number and column["member"]:
+                counts.update(dict(issues["values"]))
+        means, may_mean = column.get("values", {}), choices.get(column["member"], ())
+        is_few = may_mean or len(counts) <= FEW_VALUES
+        usual = [text for text, count in counts.most_common() if is_few or count > 1]
+        for text in (*means, *(text for text in usual if text not in means)):
+            yield {
+                "column": number,
+                "header": column["header"],
+                "text": text,
+                "count": counts.get(text),
+                "means": means.get(text, ""),
+                "is_emptied": text in means and not means[text],
+                "choices": may_mean,
+            }
 
 
 def stored_file(file_import: FileImport, content: Any, name: str, row_count: int) -> FileResponse:
@@ -234,7 +350,7 @@ def stored_file(file_import: FileImport, content: Any, name: str, row_count: int
     if content is None:
         raise Http404
     log_rows(file_import, "Download", row_count)
-    response = FileResponse([bytes(content)], as_attachment=True, filename=name)
+    response = FileResponse(BytesIO(content), as_attachment=True, filename=name)
     response["Content-Type"] = "application/octet-stream"
     return response
 

@@ -3,10 +3,10 @@
 import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from apps.core.importing.cells import letters_of
-from apps.core.importing.definition import ImportDefinition, ImportOptions, RelatedColumn
+from apps.core.importing.cells import cleaned, letters_of
+from apps.core.importing.definition import ImportDefinition, ImportOptions, KeptMapping, RelatedColumn
 from apps.core.importing.file_declaration import NameProperty, RecordName
 from apps.core.table_files.tables import ImportFileError, Table, column_letters
 from apps.odata.declaration.resource import Behaviour, Nesting
@@ -68,11 +68,15 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class ImportColumn:
-    """A column of the file and the member it gives."""
+    """A column of the file and the member it gives.
+
+    ``mapped`` are the texts that cells say in place of theirs, by the text in small letters.
+    """
 
     index: int
     header: str
     member: Member
+    mapped: Mapping[str, str] = field(default_factory=dict)
 
 
 def item_list_of(type_: StructuredType) -> NavigationProperty | None:
@@ -193,7 +197,11 @@ def recognise_columns(
     column out. ``options.by_name`` leaves out guids, which are another database's.
     """
     by_spelling = spellings_of(entity_set, definition)
-    mapped = mapped_members(options.column_map, table, by_spelling)
+    mapped = {
+        **kept_members(options.kept, table, by_spelling),
+        **mapped_members(options.column_map, table, by_spelling),
+    }
+    values = mapped_values(options, table)
     # An object that is null in every record of a JSON file gives nothing, nor does an old reason.
     unread = {letters_of(REASON), *(letters_of(part.name) for part in entity_set.type.embedded_navigations)}
     if (items := item_list_of(entity_set.type)) is not None:
@@ -211,7 +219,7 @@ def recognise_columns(
         elif member.is_read_only:
             read_only.append(header)
         else:
-            columns.append(ImportColumn(index, header, member))
+            columns.append(ImportColumn(index, header, member, values.get(index, {})))
     if unknown and not options.ignore_unknown:
         advice = ' Say --map "Header=Field", or --ignore-unknown to import without.'
         if table.has_cell_addresses:
@@ -245,17 +253,52 @@ def mapped_members(
         member = by_spelling.get(letters_of(name))
         if name and (member is None or member.is_read_only):
             raise ImportFileError(f"--map: there is no field {name}{suggestion(name, by_spelling)}.")
-        if isinstance(text, int):
-            found[text] = member
-            continue
-        indexes = [i for i, header in enumerate(table.header) if letters_of(header) == letters_of(text)]
-        if not indexes and table.has_cell_addresses:
-            addresses = [f"column{column_letters(i)}".casefold() for i in range(len(table.header))]
-            indexes = [i for i, address in enumerate(addresses) if address == letters_of(text)]
-        if not indexes:
-            raise ImportFileError(f"--map: the file has no column {text}.{other_header_row(table, text)}")
-        found |= dict.fromkeys(indexes, member)
+        found |= dict.fromkeys(indexes_of(text, table, "--map"), member)
     return found
+
+
+def kept_members(
+    kept: KeptMapping, table: Table, by_spelling: Mapping[str, Member]
+) -> dict[int, Member | None]:
+    """What a kept mapping says of the columns that the file has, as far as there still are such members."""
+    found: dict[int, Member | None] = {}
+    for index, header in enumerate(table.header):
+        name = kept.columns.get(letters_of(header))
+        member = by_spelling.get(letters_of(name or ""))
+        if name == "" or (member is not None and not member.is_read_only):
+            found[index] = member
+    return found
+
+
+def mapped_values(options: ImportOptions, table: Table) -> dict[int, Mapping[str, str]]:
+    """What cells say in place of their text, by column and text in small letters.
+
+    ``ImportFileError`` when ``--value`` names no column of the file.
+    """
+    found: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    for index, header in enumerate(table.header):
+        found[index] |= by_small_letters(options.kept.values.get(letters_of(header), {}))
+    for text, values in options.value_map.items():
+        for index in indexes_of(text, table, "--value"):
+            found[index] |= by_small_letters(values)
+    return {index: values for index, values in found.items() if values}
+
+
+def by_small_letters(values: Mapping[str, str]) -> dict[str, str]:
+    return {cleaned(text).casefold(): cleaned(other) for text, other in values.items()}
+
+
+def indexes_of(text: str | int, table: Table, option: str) -> list[int]:
+    """The columns of a header, ``column C`` or index; ``ImportFileError`` when there is none."""
+    if isinstance(text, int):
+        return [text]
+    indexes = [i for i, header in enumerate(table.header) if letters_of(header) == letters_of(text)]
+    if not indexes and table.has_cell_addresses:
+        addresses = [f"column{column_letters(i)}".casefold() for i in range(len(table.header))]
+        indexes = [i for i, address in enumerate(addresses) if address == letters_of(text)]
+    if not indexes:
+        raise ImportFileError(f"{option}: the file has no column {text}.{other_header_row(table, text)}")
+    return indexes
 
 
 def other_header_row(table: Table, header: str) -> str:

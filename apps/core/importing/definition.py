@@ -109,16 +109,32 @@ class ImportDefinition:
         """Called when the import has ended, however it ended."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptMapping:
+    """What was kept of earlier files, by the letters of a header; files need not have all of them.
+
+    ``columns`` are ``{header: field}``, empty for a column that is left out; ``values`` are
+    ``{header: {text: other text}}``.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
     """What the user asks of an import. ``column_map`` is what ``--map`` says: ``{header: field}``.
 
-    A column may be named by its index as well.
+    A column may be named by its index as well. ``value_map`` is what ``--value`` says, which texts a column's
+    cells say in place of theirs: ``{header: {text: other text}}``.
     """
 
     column_map: Mapping[str | int, str] = field(default_factory=dict)
+    value_map: Mapping[str | int, Mapping[str, str]] = field(default_factory=dict)
+    kept: KeptMapping = KeptMapping()
     match: str | None = None
     errors: Path | None = None
+    issues: Path | None = None
     encoding: str | None = None
     sheet: str | None = None
     header_row: int | None = None

@@ -45,7 +45,7 @@ class ColumnReader:
     def __init__(
         self, column: ImportColumn, table: Table, definition: ImportDefinition, day_first: bool | None = None
     ) -> None:
-        self.column, self.index = column, column.index
+        self.column, self.index, self.mapped = column, column.index, column.mapped
         self.clean = cleaned_and_restored if table.has_formula_guards else cleaned
         self.can_have_error_values = table.has_cell_addresses
         #: The order of its days, if they are days; every cell is observed before one is read.
@@ -58,8 +58,15 @@ class ColumnReader:
         self.values = lru_cache(MEMO_SIZE)(self.value)
         self.comparable = lru_cache(MEMO_SIZE)(self.comparable_value)
 
-    def value(self, cell: str) -> Any:
+    def text(self, cell: str) -> str:
+        """What the cell says, or what the user says in its place."""
         text = self.clean(cell) if cell else ""
+        return self.mapped.get(text.casefold(), text) if self.mapped else text
+
+    def value(self, cell: str) -> Any:
+        return self.value_of_text(self.text(cell))
+
+    def value_of_text(self, text: str) -> Any:
         if not text:
             return self.empty
         try:
@@ -78,14 +85,14 @@ class ColumnReader:
         return CellIssue(corrected.code, corrected.message, value, is_warning=True)
 
     def comparable_value(self, cell: str) -> Any:
-        text, member = self.clean(cell) if cell else "", self.column.member
+        text, member = self.text(cell), self.column.member
         if not text:
             return None
         if member.record_name is not None:
             return member.record_name.compare(text) or text
         if member.is_import_reference or normalised_column(member.prop.source_field) is not None:
             return normalised(text)
-        value = self.value(text)
+        value = self.value_of_text(text)
         if not isinstance(value, CellIssue):
             return value
         return value.value if value.is_warning else text
@@ -191,7 +198,7 @@ class RowReader:
 
     def is_empty(self, row: Row) -> bool:
         """Whether all cells of the columns are empty."""
-        return all(reader.comparable(row.cells[reader.index]) is None for reader in self.readers)
+        return not any(reader.clean(row.cells[reader.index]) for reader in self.readers)
 
     def check_required(self, record: ReadRecord, only_columns: bool, given: str | None = None) -> None:
         """Reject a row without a required member, unless it is ``given`` elsewhere.

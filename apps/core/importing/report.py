@@ -1,14 +1,22 @@
 """What an import reports: every issue with its cell, the counts, and the file of the rejected rows."""
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from apps.core.importing.issue_file import IssueFile
 from apps.core.importing.rejected_rows import RejectedRows, open_rejected_rows
 from apps.core.table_files.tables import Row, Table, column_letters
 
 #: So many characters of a cell are quoted in a message.
 QUOTED = 60
+#: Different cells of an issue that are counted, and different issues: the rest of them is only in the file.
+COUNTED_VALUES, COUNTED_KINDS = 50, 200
+#: Sentences of one code in one column that are kinds of their own; those that follow count as the first.
+SENTENCES_OF_A_CODE = 5
+_DIGITS = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +32,21 @@ class RowIssue:
     code: str
     message: str
     is_warning: bool = False
+
+
+@dataclass(slots=True)
+class IssueKind:
+    """Issues of a column that differ in numbers alone: how many, the first's sentence, how often which cell.
+
+    ``column`` is the index in the file, ``None`` for whole rows. ``values`` are none of whole rows.
+    """
+
+    column: int | None
+    code: str
+    is_warning: bool
+    message: str
+    count: int = 0
+    values: Counter[str] = field(default_factory=Counter)
 
 
 #: Shows an issue to the user: beside its cell, or as one line of text.
@@ -53,31 +76,69 @@ class ImportCounts:
 
 
 class ImportReport:
-    """Collects the issues of an import: shows each, writes rejected rows to a file, keeps the counts.
+    """Collects the issues of an import: shows each, counts them, writes them and rejected rows to files.
 
-    Holds no rows, however many are rejected. Without ``errors`` no file is written.
+    Holds no rows, however many are rejected. ``errors`` is the file of rejected rows, ``issues`` that of all
+    issues; without them none is written.
     """
 
-    def __init__(self, table: Table, errors: Path | None, show: ShowIssue) -> None:
+    def __init__(
+        self, table: Table, errors: Path | None, show: ShowIssue, issues: Path | None = None
+    ) -> None:
         self.table = table
         self.errors = errors
         self.show = show
         self.counts = ImportCounts()
+        #: By column, code and sentence without numbers.
+        self._kinds: dict[tuple[int | None, str, str], IssueKind] = {}
+        self._sentences: defaultdict[tuple[int | None, str], list[str]] = defaultdict(list)
+        self._issue_file = IssueFile(issues) if issues is not None else None
         #: Whether several rows may be one record.
         self.has_items = False
         self._file: RejectedRows | None = None
+
+    @property
+    def kinds(self) -> list[IssueKind]:
+        """The kinds of issues: errors first, the most frequent first."""
+        return sorted(self._kinds.values(), key=lambda kind: (kind.is_warning, -kind.count))
+
+    def note(self, issue: RowIssue) -> None:
+        """Count an issue, write it to the file of issues, and show it."""
+        cell, kind = self.cell(issue), self.kind_of(issue)
+        if kind is not None:
+            kind.count += 1
+            if issue.column is not None and (cell in kind.values or len(kind.values) < COUNTED_VALUES):
+                kind.values[cell] += 1
+        if self._issue_file is not None:
+            header = "" if issue.column is None else self.header(issue)
+            row = f"{issue.row.number}" + (f" item {issue.row.item}" if issue.row.item else "")
+            self._issue_file.add(issue.is_warning, row, header, cell, issue.code, issue.message)
+        self.show(issue, self.line(issue))
+
+    def kind_of(self, issue: RowIssue) -> IssueKind | None:
+        """The kind that the issue counts as; ``None`` when there are too many."""
+        sentence, sentences = _DIGITS.sub("0", issue.message), self._sentences[issue.column, issue.code]
+        if sentence not in sentences and len(sentences) == SENTENCES_OF_A_CODE:
+            sentence = sentences[0]
+        key = (issue.column, issue.code, sentence)
+        if key not in self._kinds:
+            if len(self._kinds) == COUNTED_KINDS:
+                return None
+            sentences.append(sentence)
+            self._kinds[key] = IssueKind(issue.column, issue.code, issue.is_warning, issue.message)
+        return self._kinds[key]
 
     def warn(self, issues: Sequence[RowIssue]) -> None:
         """Show the warnings of a record that goes in."""
         self.counts.with_warnings += bool(issues)
         for issue in in_column_order(issues):
-            self.show(issue, self.line(issue))
+            self.note(issue)
 
     def leave_out(self, issues: Sequence[RowIssue]) -> None:
         """Show why rows are left out, each of which is no record."""
         self.counts.left_out += len(issues)
         for issue in issues:
-            self.show(issue, self.line(issue))
+            self.note(issue)
 
     def reject(
         self, rows: Sequence[Row], errors: Sequence[RowIssue], warnings: Sequence[RowIssue] = ()
@@ -89,7 +150,7 @@ class ImportReport:
         self.counts.rejected += 1
         self.counts.unconfirmed += all(issue.is_warning for issue in errors)
         for issue in in_column_order([*errors, *warnings]):
-            self.show(issue, self.line(issue))
+            self.note(issue)
         if self.errors is None:
             return
         if self._file is None:
@@ -129,6 +190,17 @@ class ImportReport:
             return header
         return f"{name}[{issue.row.item}]{slash}{inner}"
 
+    def cell(self, issue: RowIssue) -> str:
+        """The text of the cell; empty for an issue of the whole row, and where the row is too short."""
+        return "" if issue.column is None else "".join(issue.row.cells[issue.column : issue.column + 1])
+
+    def kind_line(self, kind: IssueKind) -> str:
+        """``69 × State, NotAChoice: … “Qld” 40 ×, “N.S.W.” 29 ×``."""
+        place = "" if kind.column is None else f"{self.table.header[kind.column].strip()}, "
+        values = [f"{quoted(value)} {count:,} ×" for value, count in kind.values.most_common(5) if value]
+        text = f"{kind.count:,} × {'warning ' if kind.is_warning else ''}{place}{kind.code}: {kind.message}"
+        return f"{text} {', '.join(values)}" if values else text
+
     def line(self, issue: RowIssue) -> str:
         return f"{self.place(issue)}: {self.sentence(issue)}"
 
@@ -138,13 +210,14 @@ class ImportReport:
         return where + self.sentence(issue)
 
     def sentence(self, issue: RowIssue) -> str:
-        cell = "" if issue.column is None else "".join(issue.row.cells[issue.column : issue.column + 1])
+        cell = self.cell(issue)
         value = f" It is {quoted(cell)}." if cell.strip() else ""
         return f"{'warning ' if issue.is_warning else ''}{issue.code}: {issue.message}{value}"
 
     def close(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        for file in (self._file, self._issue_file):
+            if file is not None:
+                file.close()
 
 
 def quoted(cell: str) -> str:

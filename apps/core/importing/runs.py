@@ -77,7 +77,7 @@ def import_file(
     columns, notices = recognise_columns(table, entity_set, definition, options)
     for notice in (*table.notices(), *notices):
         display.show_notice(notice)
-    report = ImportReport(table, errors_file(path, options), display.show_issue)
+    report = ImportReport(table, errors_file(path, options), display.show_issue, issue_file(path, options))
     found_by = match_fields(definition, columns, options.match)
     importer = BatchImporter(entity_set, columns, definition, found_by, report, options)
     must_undo = options.dry_run or options.all_or_nothing
@@ -140,6 +140,14 @@ def errors_file(path: Path, options: ImportOptions) -> Path | None:
     if not os.access(errors if errors.exists() else errors.parent, os.W_OK):
         raise ImportFileError(f"{errors} cannot be written; --errors names another place for rejected rows.")
     return errors
+
+
+def issue_file(path: Path, options: ImportOptions) -> Path | None:
+    """Where all issues are written, if the user asks for it."""
+    issues = options.issues
+    if issues is not None and issues.exists() and issues.samefile(path):
+        raise ImportFileError(f"{issues} is the file to import; --issues must name another.")
+    return issues
 
 
 def match_fields(

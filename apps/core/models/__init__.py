@@ -5,6 +5,8 @@ from apps.core.models.back_office import (
     FileExport,
     FileExportPart,
     FileImport,
+    FileImportPage,
+    ImportMapping,
     Notice,
     NoticePreference,
     SavedFilter,

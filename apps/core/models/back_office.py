@@ -112,11 +112,13 @@ class FileImport(BackgroundRun):
     file_name = models.CharField("file", max_length=255)
     content = models.BinaryField(null=True)
     rejected_rows = models.BinaryField(null=True, help_text="A workbook of them, with the reasons")
+    all_issues = models.BinaryField(null=True, help_text="A CSV file of them")
     options = models.JSONField(default=dict)
     columns = models.JSONField(default=list, help_text="A FileColumn each")
     status = models.CharField(max_length=10, choices=Status, default=Status.UPLOADED)
     notices = models.JSONField(default=list)
     counts = models.JSONField(default=dict, help_text="ImportCounts")
+    issue_kinds = models.JSONField(default=list, db_default=[], help_text="An IssueKind each")
     issues = models.JSONField(default=list, help_text="A RowIssues each, of the first rows that have any")
 
     class Meta:
@@ -127,6 +129,43 @@ class FileImport(BackgroundRun):
 
     def __str__(self) -> str:
         return self.file_name
+
+
+class FileImportPage(models.Model):
+    """Further rows with issues, as a page of the back office shows them; the first stand with the import."""
+
+    file_import = models.ForeignKey(FileImport, on_delete=models.CASCADE, related_name="pages")
+    number = models.PositiveIntegerField(help_text="2 and more")
+    rows = models.JSONField(help_text="A RowIssues each")
+
+    class Meta:
+        default_permissions = ()
+        constraints = (
+            models.UniqueConstraint(fields=["file_import", "number"], name="core_page_of_an_import"),
+        )
+
+    def __str__(self) -> str:
+        return f"Page {self.number}"
+
+
+class ImportMapping(models.Model):
+    """What columns of files from one origin give, and what their values mean, under a name.
+
+    Headers are in letters alone, as imports compare them.
+    """
+
+    kind = models.CharField(max_length=60, help_text="The name of an ImportKind, for example contact")
+    name = models.CharField(max_length=60)
+    columns = models.JSONField(default=dict, help_text="{header: member, empty to leave it out}")
+    values = models.JSONField(default=dict, help_text="{header: {text: what it means}}")
+
+    class Meta:
+        default_permissions = ()
+        ordering = ("kind", "name")
+        constraints = (models.UniqueConstraint(fields=["kind", "name"], name="core_one_mapping_of_a_name"),)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class FileExport(BackgroundRun):

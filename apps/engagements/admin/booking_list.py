@@ -5,20 +5,22 @@ from apps.core.file_import_kinds import (
     FILE_KINDS,
     ImportKind,
     ImportOrder,
+    ImportOutcome,
     ImportQuestion,
     fixed_columns,
     stated_day_first,
 )
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.report import ImportCounts
 from apps.engagements.imports.service_bookings import import_bookings
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.people.models import Contact
 
 
-def import_booking_list(order: ImportOrder) -> ImportCounts:
+def import_booking_list(order: ImportOrder) -> ImportOutcome:
     day_first = stated_day_first(order.options)
-    options = ImportOptions(errors=order.errors, dry_run=order.dry_run, day_first=day_first)
+    options = ImportOptions(
+        errors=order.errors, issues=order.issues, dry_run=order.dry_run, day_first=day_first
+    )
     report, created = import_bookings(
         order.path, options, order.options["create_participants"], order.display
     )
@@ -26,7 +28,7 @@ def import_booking_list(order: ImportOrder) -> ImportCounts:
         order.display.show_notice(
             f"Also created: {created.plans:,} plans, {created.participants:,} participants."
         )
-    return report.counts
+    return ImportOutcome(report.counts, report.kinds)
 
 
 FILE_KINDS.append(

@@ -26,7 +26,7 @@ from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.first_pass import day_notices, look_through
 from apps.core.importing.report import ImportReport
-from apps.core.importing.runs import ImportDisplay, errors_file, import_author
+from apps.core.importing.runs import ImportDisplay, errors_file, import_author, issue_file
 from apps.core.models import Subscriber, normalised
 from apps.core.table_files.opening import open_table
 from apps.engagements.choices import ManagementType
@@ -74,7 +74,7 @@ def import_bookings(
     display = display or ImportDisplay()
     table = open_table(path)
     column_indexes = find_columns(table, display)
-    report = ImportReport(table, errors_file(path, options), display.show_issue)
+    report = ImportReport(table, errors_file(path, options), display.show_issue, issue_file(path, options))
     clock.reset_now()
     try:
         with history.as_author(import_author()), timezone.override(Subscriber.current().zone):

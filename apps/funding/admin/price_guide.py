@@ -8,6 +8,7 @@ from apps.core.file_import_kinds import (
     SHEET,
     ImportKind,
     ImportOrder,
+    ImportOutcome,
     ImportQuestion,
     stated_day_first,
 )
@@ -24,7 +25,7 @@ END_MISSING = ImportQuestion("end_missing", "End items that are not in this guid
 BOOK = ImportQuestion("price_book", "Price book", PRICE_BOOK)
 
 
-def import_price_guide(order: ImportOrder) -> ImportCounts:
+def import_price_guide(order: ImportOrder) -> ImportOutcome:
     """All of the guide or nothing: with a fault anywhere, every row is rejected."""
     chosen, ends_missing = order.options, order.options["end_missing"]
     try:
@@ -34,12 +35,13 @@ def import_price_guide(order: ImportOrder) -> ImportCounts:
     except InvalidGuide as refused:
         for fault in refused.faults:
             order.display.show_notice(fault)
-        return ImportCounts(rejected=len(refused.faults))
+        return ImportOutcome(ImportCounts(rejected=len(refused.faults)))
     except IntegrityError:
         raise ImportFileError("Somebody else wrote the same items meanwhile. Check the file again.") from None
     for line in (*summary(guide, report, ends_missing), *guide.warnings):
         order.display.show_notice(line)
-    return ImportCounts(new=report.new, changed=report.changed, unchanged=report.unchanged)
+    counts = ImportCounts(new=report.new, changed=report.changed, unchanged=report.unchanged)
+    return ImportOutcome(counts)
 
 
 FILE_KINDS.append(

@@ -23,7 +23,6 @@ class ValueKind(Enum):
     DATE = "a date"
     DATETIME = "a date and time"
     TIME = "a time of day"
-    DURATION = "a duration"
     ENUM = "an enumeration member"
     OBJECT = "an object"
 
@@ -40,9 +39,7 @@ class EnumLiteral:
     name: str
 
 
-Value: TypeAlias = (
-    bool | int | Decimal | str | UUID | dt.date | dt.datetime | dt.time | dt.timedelta | EnumLiteral | None
-)
+Value: TypeAlias = bool | int | Decimal | str | UUID | dt.date | dt.datetime | dt.time | EnumLiteral | None
 
 
 #: The position of a node that stands in no text.
@@ -80,7 +77,7 @@ class Alias(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A function by its lower-case name; the arguments of ``case`` are conditions, each before its value."""
+    """A function by its lower-case name."""
 
     function: str
     arguments: tuple[Expression, ...]

@@ -22,7 +22,15 @@ from django.db import models
 from django_tasks_db.models import DBTaskResult
 
 from apps.access.models import IdempotencyKey, Webhook, WebhookMessage
-from apps.core.models import Change, FileExport, FileImport, Notice, SavedFilter
+from apps.core.models import (
+    Change,
+    FileExport,
+    FileImport,
+    FileImportPage,
+    ImportMapping,
+    Notice,
+    SavedFilter,
+)
 from apps.odata import clock
 from apps.operations.backup_files import complete_backups
 from apps.operations.personal_records import RecordKeys
@@ -107,6 +115,7 @@ def find_copies(keys: RecordKeys, history: Iterable[Change]) -> list[Copies]:
     found = (
         find_answers(marks),
         find_imports(marks, requests),
+        find_mappings(marks),
         find_exports(keys),
         find_messages(marks),
         find_notices(marks),
@@ -125,7 +134,7 @@ def running_copies() -> str | None:
     return None
 
 
-def remaining_copies(backups: Path | None, archives: Path | None) -> list[str]:
+def remaining_copies(backups: Path | None = None) -> list[str]:
     """What an erasure does not reach, and until when it stays: a line each."""
     today = clock.today()
 
@@ -138,12 +147,10 @@ def remaining_copies(backups: Path | None, archives: Path | None) -> list[str]:
         made = f"The {len(stamps):,} in {backups}, the newest of {stamps[-1]},"
     log_end = f"until {in_days(settings.READ_LOG_DAYS)}" if settings.READ_LOG_DAYS else "for ever"
     session_days = settings.SESSION_SECONDS // 86_400 + 1
-    old_history = "Archives of old history: those that --archives does not name, until you delete them."
     receivers = Webhook.objects.filter(includes_records=True).select_related("application")
     return [
         f"Backups: {made} hold the records, until {in_days(settings.BACKUP_DAYS)} (BACKUP_DAYS).",
         f"The log of reads: identifiers of records and no value of them, {log_end}.",
-        *([] if archives else [old_history]),
         f"Messages that somebody signed in has not seen yet: until {in_days(session_days)}.",
         *(
             f"{each.application} was sent records at {each.address}: it must act on the erasure."
@@ -178,10 +185,18 @@ def find_imports(marks: Marks, requests: set[str | None]) -> Copies:
     ]
 
     def erase() -> None:
+        FileImportPage.objects.filter(file_import__in=found).delete()
         for file_import in found:
             FileImport.objects.filter(pk=file_import.pk).update(**emptied_columns(file_import, marks))
 
     return Copies("Files of imports", "deleted, with their rejected rows", len(found), erase)
+
+
+def find_mappings(marks: Marks) -> Copies:
+    """What values of imported columns mean, where one of them names the person."""
+    naming = [each.pk for each in ImportMapping.objects.all() if any(map(marks.are_in, texts_of(each)))]
+    mappings = ImportMapping.objects.filter(pk__in=naming)
+    return Copies("Values that imports are told the meaning of", "deleted", len(naming), mappings.delete)
 
 
 def emptied_columns(record: models.Model, marks: Marks) -> dict[str, Any]:

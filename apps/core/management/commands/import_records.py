@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -11,7 +12,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
-from apps.core.importing.definition import ImportOptions
+from apps.core.importing.cells import letters_of
+from apps.core.importing.definition import ImportOptions, KeptMapping
+from apps.core.importing.mappings import find_mapping, keep_mapping, mapping_names
 from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.importing.runs import ImportDisplay, import_file
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
@@ -33,6 +36,9 @@ SWITCHES = {
 NO_UPDATES = "leave existing records as they are"
 ERRORS_HELP = "where rejected rows are written (FILE.errors.csv in the current folder)"
 MAP_HELP = "what a column gives; without a field the column is left out"
+VALUE_HELP = "what a cell of a column says in place of its text; TEXT may be empty, and OTHER"
+ISSUES_HELP = "a CSV file of all faults and warnings, one line each"
+MAPPING_HELP = "a name under which --map and --value are kept, and taken again next time"
 
 
 class Command(BaseCommand):
@@ -49,6 +55,11 @@ class Command(BaseCommand):
         for name, text in SWITCHES.items():
             parser.add_argument(name, action="store_true", help=text)
         parser.add_argument("--map", metavar="HEADER=FIELD", action="append", default=[], help=MAP_HELP)
+        parser.add_argument(
+            "--value", metavar="HEADER:TEXT=OTHER", action="append", default=[], help=VALUE_HELP
+        )
+        parser.add_argument("--mapping", metavar="NAME", help=MAPPING_HELP)
+        parser.add_argument("--issues", metavar="FILE", type=Path, help=ISSUES_HELP)
         parser.add_argument("--match", metavar="FIELD", help="the field by which rows find existing records")
         parser.add_argument("--errors", metavar="FILE", type=Path, help=ERRORS_HELP)
         parser.add_argument("--encoding", help="of a text file, when it is not recognised: mac-roman")
@@ -61,12 +72,20 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with display_of(self) as display:
-            import_options = options_of(options)
             entity_set = entity_set_of(options["resource"], " to import")
+            import_options = options_of(options, entity_set.path)
             report = import_file(entity_set, options["file"], import_options, display)
+        self.show_kinds(report)
         self.stdout.write(summary(report, import_options))
         if report.counts.rejected:
             sys.exit(SOME_REFUSED)
+
+    def show_kinds(self, report: ImportReport) -> None:
+        """How many issues there are of each kind, where they are more than a few lines."""
+        kinds = report.kinds
+        if sum(kind.count for kind in kinds) > len(kinds):
+            for kind in kinds:
+                self.stdout.write(report.kind_line(kind))
 
 
 def entity_set_of(name: str, purpose: str = "") -> EntitySet:
@@ -79,15 +98,31 @@ def entity_set_of(name: str, purpose: str = "") -> EntitySet:
     return found
 
 
-def options_of(options: dict[str, Any]) -> ImportOptions:
-    column_map: dict[str | int, str] = {}
+def options_of(options: dict[str, Any], kind: str) -> ImportOptions:
+    columns: dict[Any, str] = {}
     for text in options["map"]:
         header, sign, name = text.rpartition("=")
         if not sign or not header:
             raise ImportFileError(f'--map {text}: write --map "Header=Field".')
-        column_map[header] = name.strip()
+        columns[header] = name.strip()
+    values: dict[Any, dict[str, str]] = defaultdict(dict)
+    for text in options["value"]:
+        header, colon, rest = text.partition(":")
+        before, sign, after = rest.partition("=")
+        if not colon or not sign or not header:
+            raise ImportFileError(f'--value {text}: write --value "Header:text=other text".')
+        values[header][before.strip()] = after.strip()
+    kept, name = KeptMapping(), options["mapping"]
+    if name:
+        if name in mapping_names(kind):
+            kept = find_mapping(kind, name)
+            for header in values:
+                values[header] = {**kept.values.get(letters_of(header), {}), **values[header]}
+        if columns or values:
+            keep_mapping(kind, name, columns, values)
+        kept = find_mapping(kind, name)
     given = {each.name: options[each.name] for each in fields(ImportOptions) if each.name in options}
-    return ImportOptions(column_map=column_map, **given)
+    return ImportOptions(column_map=columns, value_map=values, kept=kept, **given)
 
 
 def summary(report: ImportReport, options: ImportOptions) -> str:
