@@ -165,15 +165,16 @@ class Conflicts:
             owners = {tuple(row[:-1]): row[-1] for row in owner_rows}
             first: dict[tuple[Any, ...], int] = {}
             for number, value in self.values[unique]:
-                key = self.drafts[number].key
+                key, other = self.drafts[number].key, None
                 if owners.get(value, key) != key:
                     message = f"Another {self.model._meta.verbose_name} has it already."
+                    other = (self.model, owners[value])
                 elif first.setdefault(value, number) != number:
                     owner = label_of(self.drafts[first[value]], first[value])
                     message = f"{owner[:1].upper()}{owner[1:]} has it as well."
                 else:
                     continue
-                issues.append((number, Issue("NotUnique", unique.field, message)))
+                issues.append((number, Issue("NotUnique", unique.field, message, other=other)))
         return issues
 
 

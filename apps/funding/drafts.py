@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from uuid import UUID
 
+from django.db import models
+
 from apps.documents.models import Document
 from apps.engagements.coverage import Coverage, CoveringBudget
 from apps.funding.models import ZERO, Claim, Invoice, LineItem, ProviderInvoice
@@ -100,7 +102,8 @@ class BillContext:
     ``permissions`` of the staff member: ``None`` when the login is closed. ``participant_state``: where the
     participant lives, as people wrote it. ``taken_by``: what has taken the provider invoice;
     ``lost_race`` when it was free until its lock was waited for. ``reference_owner``: what already has the
-    reference. ``duplicate``: the claim with the same reference.
+    reference. ``taker``, ``reference_record``: the model and key of these, unless they come in the same body.
+    ``duplicate``: the claim with the same reference.
     """
 
     today: dt.date
@@ -108,6 +111,8 @@ class BillContext:
     participant_state: str | None
     lines: list[LineContext | None]
     taken_by: str | None = None
+    taker: tuple[type[models.Model], UUID] | None = None
     lost_race: bool = False
     reference_owner: str | None = None
+    reference_record: tuple[type[models.Model], UUID] | None = None
     duplicate: str | None = None

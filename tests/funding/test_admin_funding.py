@@ -144,7 +144,8 @@ def test_two_products_cannot_share_a_code(client, ada):
     a_product(code="Word")
     address = "/admin/funding/product/add/"
     answer = client.post(address, form_data(get_unrendered(client, address), code="WORD", name="x"))
-    assert answer.context["adminform"].form.errors["code"] == ["Another product has it already."]
+    (error,) = answer.context["adminform"].form.errors["code"]
+    assert error.startswith("Another product has it already. See ")
 
 
 def test_a_product_shows_its_purpose_and_its_price_books(client, ada, entry):

@@ -53,9 +53,12 @@ def add(client, model, **fields):
 
 
 def test_a_conflict_is_an_error_on_its_field(client, ada):
-    a_client(business_name="Acme Pty Ltd", archive_date=clock.now())
+    acme = a_client(business_name="Acme Pty Ltd", archive_date=clock.now())
     answer = add(client, "client", business_name="  ACME pty ltd ")
-    assert "Another client has it already." in errors_on(answer, "business_name")
+    (error,) = errors_on(answer, "business_name")
+    assert error.startswith("Another client has it already. See ")
+    assert str(acme.pk) in error
+    assert error.endswith(", archived.")
     assert Client.objects.count() == 1
 
 

@@ -11,6 +11,7 @@ from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import QueryDict
 from django.utils import formats, timezone
+from django.utils.html import format_html
 from django.utils.text import capfirst
 
 from apps.core import history_display
@@ -103,11 +104,13 @@ class DayField(forms.DateField):
 class RecordForm(forms.ModelForm):
     """A form without rules of its own: the services of ``record_admin`` check its draft, as a request's.
 
-    ``record_admin`` is set by ``RecordAdmin.get_form``. ``warnings`` are shown once the record is stored, and
-    those ``to_confirm`` before: nothing is saved until the person presses "Save anyway".
+    ``record_admin`` and ``describe_other`` are set by ``RecordAdmin.get_form``. ``warnings`` are shown once
+    the record is stored, and those ``to_confirm`` before: nothing is saved until the person presses "Save
+    anyway".
     """
 
     record_admin: ClassVar[Any]
+    describe_other: ClassVar[Any]
     draft_class: ClassVar[type[Draft]] = Draft
     #: What corrects typed texts, as it does those of imports, by field.
     cleaners: ClassVar[Mapping[str, Cleaner]] = {}
@@ -218,11 +221,13 @@ class RecordForm(forms.ModelForm):
             self.warnings.append(issue)
             return
         name = issue.field if isinstance(issue.field, str) else str(issue.field[0])
-        if name in self.fields:
-            self.add_error(name, forms.ValidationError(issue.message, code=issue.code))
-            return
-        label = capfirst(name.replace("_", " "))
-        self.add_error(None, forms.ValidationError(f"{label}: {issue.message}", code=issue.code))
+        message = issue.message
+        if name not in self.fields:
+            message = f"{capfirst(name.replace('_', ' '))}: {message}"
+        if issue.other and (other := self.describe_other(*issue.other)):
+            message = format_html("{} See {}.", message, other)
+        error = forms.ValidationError(message, code=issue.code)
+        self.add_error(name if name in self.fields else None, error)
 
     # --- two people
 

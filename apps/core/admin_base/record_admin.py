@@ -1,6 +1,7 @@
 """The back office's page for one kind of record: its list, its form, its history."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -12,10 +13,11 @@ from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.utils.html import format_html
 
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
-from apps.core.admin_base.display import record_link
+from apps.core.admin_base.display import record_link, short_day
 from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter
 from apps.core.admin_base.forms import RESTORED, DayField, LocalTimeField, RecordForm, fieldset
@@ -138,9 +140,23 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
         form = super().get_form(request, obj, change=change, **options)
         form.record_admin = self
+        form.describe_other = staticmethod(partial(self.describe_other, request))
         declared = get_service().by_model.get(self.model)
         form.draft_class = self.draft_class or (declared and declared.resource.draft_class) or Draft
         return form
+
+    def describe_other(self, request: HttpRequest, model: type[models.Model], key: Any) -> str | None:
+        """Another record as an issue names it, with a link; ``None`` for those who may not view it."""
+        page: Any = self.admin_site.get_model_admin(model)
+        record = model._default_manager.filter(pk=key).first()
+        if record is None or not page.has_view_permission(request, record):
+            return None
+        return format_html("{}, {}", record_link(record), page.describe(request, record))
+
+    def describe(self, request: HttpRequest, record: Any) -> str:
+        """When a record was entered, and whether it is archived."""
+        archived = ", archived" if record.is_archived else ""
+        return f"entered {short_day(record.creation_date)}{archived}"
 
     # --- saving
 

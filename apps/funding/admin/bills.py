@@ -28,7 +28,7 @@ from apps.funding.services.transitions import (
     list_transitions,
 )
 from apps.funding.statuses import STATUSES, TRANSITIONS, PaymentExtent, Transition, TransitionName
-from apps.funding.validation.transitions import missing_permission, transitions_of
+from apps.funding.validation.transitions import lower_first, missing_permission, transitions_of
 from apps.odata import clock
 from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
@@ -97,6 +97,9 @@ class BillAdmin(BillListAdmin):
     action_labels: ClassVar[Any] = {row.name.value: row.label for row in reversed(TRANSITIONS)}
 
     # --- hooks of claims and invoices
+
+    def describe(self, request: HttpRequest, record: Any) -> str:
+        return f"{super().describe(request, record)}, {lower_first(record.get_funding_status_display())}"
 
     def summary(self, record: Any) -> list[tuple[str, Any]]:
         """The labels and values above the lines of a bill that is only viewed."""

@@ -7,7 +7,7 @@ from django.contrib import admin
 from django.db.models import Model, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.html import format_html_join
+from django.utils.html import format_html, format_html_join
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
@@ -59,6 +59,7 @@ from apps.funding.services.provider_invoices import (
 )
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
+from apps.funding.validation.transitions import lower_first
 from apps.odata.batched_queries import AnyOf
 from apps.odata.write.drafts import Draft
 
@@ -257,6 +258,19 @@ class ProviderInvoiceAdmin(ActionAdmin):
             page["claims"] = [record_link(claim) for claim in claims]
             page["status_colour"] = COLOURS.get(invoice.approval_status, "")
         return super().render_change_form(request, {**page, **context}, *args, **options)
+
+    def describe(self, request: HttpRequest, record: ProviderInvoice) -> str:
+        """With the claims on it, for those who may view them."""
+        status = f"{super().describe(request, record)}, {lower_first(record.get_approval_status_display())}"
+        claims = self.admin_site.get_model_admin(Claim)
+        if not claims.has_view_permission(request):
+            return status
+        current = record.claims.filter(archive_date=None).order_by("creation_date")[:3]
+        named = [
+            format_html("; claim {}, {}", record_link(each), lower_first(each.get_funding_status_display()))
+            for each in current
+        ]
+        return format_html("{}{}", status, format_html_join("", "{}", ((each,) for each in named)))
 
     def record_links(self, request: HttpRequest, record: ProviderInvoice) -> list[RecordLink]:
         links = super().record_links(request, record)

@@ -420,7 +420,7 @@ def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
             continue
         key, taker = records.takers.get(invoice.pk, (claim.key, None))
         if key != claim.key:
-            context.taken_by = f"claim {taker}"
+            context.taken_by, context.taker = f"claim {taker}", (Claim, key)
             context.lost_race = invoice.pk not in records.taken_before
         elif (earlier := first.setdefault(invoice.pk, bill)) is not bill:
             context.taken_by = label_of(earlier.draft, earlier.number)
@@ -451,20 +451,20 @@ def claims_with(references: Any) -> QuerySet[Any, Any]:
 
 def find_reference_owners(claims: Sequence[DraftBill], invoice_rows: Rows, claim_rows: Rows) -> None:
     """A new reference must be that of no other provider invoice and of no current claim built on another."""
-    owners: dict[tuple[Any, Any], list[tuple[Any, str]]] = defaultdict(list)
+    owners: dict[tuple[Any, Any], list[tuple[Any, str, tuple[Any, Any]]]] = defaultdict(list)
     for provider, reference, key in invoice_rows:
-        owners[provider, reference].append((key, "another provider invoice of this provider"))
-    for provider, reference, key, claim_number, *_ in claim_rows:
-        owners[provider, reference].append((key, f"claim {claim_number}"))
+        owners[provider, reference].append((key, f"provider invoice {key}", (ProviderInvoice, key)))
+    for provider, reference, key, claim_number, claim, *_ in claim_rows:
+        owners[provider, reference].append((key, f"claim {claim_number}", (Claim, claim)))
     first: dict[tuple[Any, Any], tuple[DraftBill, Any]] = {}
     for claim in claims:
         invoice, named = claim.provider_invoice, (claim.provider, claim.reference)
         if invoice is None:
             continue
-        others = [label for key, label in owners.get(named, ()) if key != invoice.pk]
+        others = [(label, record) for key, label, record in owners.get(named, ()) if key != invoice.pk]
         earlier, first_invoice = first.setdefault(named, (claim, invoice.pk))
         if others:
-            claim.context.reference_owner = others[0]
+            claim.context.reference_owner, claim.context.reference_record = others[0]
         elif first_invoice != invoice.pk:
             claim.context.reference_owner = label_of(earlier.draft, earlier.number)
 

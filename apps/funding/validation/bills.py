@@ -185,14 +185,16 @@ def provider_invoice_accepts_claims(draft: Draft, context: BillContext) -> Itera
 def provider_invoice_is_free(draft: Draft, context: BillContext) -> Iterator[Issue]:
     if context.taken_by is not None:
         message = f"The provider invoice is not reusable, and {context.taken_by} is built on it already."
-        yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=context.lost_race)
+        race, other = context.lost_race, context.taker
+        yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=race, other=other)
 
 
 def reference_is_unique_for_the_provider(draft: Draft, context: BillContext) -> Iterator[Issue]:
     if context.reference_owner is not None:
         reference = draft.provider_invoice_reference
         message = f"{reference} is the reference of {context.reference_owner} already."
-        yield Issue("NotUnique", "provider_invoice_reference", message)
+        other = context.reference_record
+        yield Issue("NotUnique", "provider_invoice_reference", message, other=other)
 
 
 CLAIM_RULES = (

@@ -27,7 +27,8 @@ class Issue:
     (``("line_items", 1, "quantity")``, ``("teams", 0)``); empty for the whole record. The API spells it in
     wire names, the back office puts it on the form field, an import on the column. ``severity`` is
     ``"error"`` or ``"warning"``. ``lost_race``: the request found nothing wrong at first; another writer
-    was faster. ``is_state``: the state that the record is in forbids any change like this.
+    was faster. ``is_state``: the state that the record is in forbids any change like this. ``other``: the
+    model and key of another record that stands against it, which pages name to those who may view it.
     """
 
     code: str
@@ -36,6 +37,7 @@ class Issue:
     severity: str = "error"
     lost_race: bool = False
     is_state: bool = False
+    other: tuple[Any, Any] | None = None
 
 
 class InvalidValue(Exception):
