@@ -204,6 +204,7 @@ SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", 3600)  # without a reques
 PASSWORD_RESET_TIMEOUT = env.int("PASSWORD_LINK_HOURS", 24) * 3600
 CSRF_COOKIE_HTTPONLY = True
 CSRF_COOKIE_SAMESITE = "Lax"
+CSRF_FAILURE_VIEW = "apps.core.expired_forms.expired_form"
 DEVICE_COOKIE_NAME = "device"  # of a device on which somebody has signed in
 AXES_HANDLER = "apps.people.authentication.attempts.LoginAttempts"
 AXES_FAILURE_LIMIT = env.int("LOGIN_FAILURE_LIMIT", 10)  # of one login from one address

@@ -46,6 +46,24 @@ def test_a_form_sent_after_the_session_ended_comes_back_after_signing_in(open_wi
     assert page.errors == []
 
 
+def test_a_form_sent_after_a_login_in_another_tab_comes_back_with_its_text(open_window, ada):
+    page, other = open_window(), open_window()
+    page.goto(ADD)
+    page.fill("[name=business_name]", "Acme of Perth")
+    other.context.clear_cookies()
+    other.goto("/admin/login/")
+    sign_in(other, ada)
+    save(page)
+    assert page.is_visible("text=nothing that you typed is lost")
+    with page.expect_navigation():
+        page.click("text=Continue with what I typed")
+    assert page.is_visible("text=You signed in again in another tab.")
+    assert page.input_value("[name=business_name]") == "Acme of Perth"
+    assert not Client.objects.exists()
+    save(page)
+    assert Client.objects.get().business_name == "Acme of Perth"
+
+
 def test_nobody_else_sees_what_was_sent_after_the_session_ended(open_window, ada):
     other = an_administrator()
     page = open_window()

@@ -37,6 +37,10 @@ CONFIRMED, SAVE_ANYWAY = "confirmed", "_save_anyway"
 ISO_DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 #: Sent by ``record_form.js`` with a form that is shown again after signing in.
 RESTORED = "_restored"
+#: What it then says, when another tab has signed in again (``core.expired_forms``).
+SIGNED_IN_AGAIN = "signed-in-again"
+#: Sent with a form: who opened it.
+OPENED_BY = "_opened_by"
 
 
 def fieldset(title: str | None, *lines: Any, style: str = "", description: str | None = None) -> Any:

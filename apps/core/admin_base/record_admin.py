@@ -20,7 +20,14 @@ from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.display import record_link, short_day
 from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter
-from apps.core.admin_base.forms import RESTORED, DayField, LocalTimeField, RecordForm, fieldset
+from apps.core.admin_base.forms import (
+    RESTORED,
+    SIGNED_IN_AGAIN,
+    DayField,
+    LocalTimeField,
+    RecordForm,
+    fieldset,
+)
 from apps.core.admin_base.pages import Page, is_page
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
@@ -187,7 +194,10 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         form = context["adminform"].form
         warnings = form.warning_rows() if form.is_bound and not form.errors else []
         if RESTORED in request.POST:
-            messages.warning(request, "You had been signed out. Your entries are back, and not saved yet.")
+            is_in_another_tab = request.POST[RESTORED] == SIGNED_IN_AGAIN
+            reason = "signed in again in another tab" if is_in_another_tab else "had been signed out"
+            files = " Files have to be chosen again." if form.is_multipart() else ""
+            messages.warning(request, f"You {reason}. Your entries are back, and not saved yet.{files}")
         return super().render_change_form(request, {"warnings": warnings, **context}, *args, **options)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
