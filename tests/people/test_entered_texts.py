@@ -122,6 +122,17 @@ def test_a_form_stores_the_same(client):
     assert "It is taken as 0298765432." in answer.content.decode()
 
 
+@pytest.mark.parametrize("day", ["12/25/1990", "31/02/1990", "44562", "soon"])
+def test_a_form_refuses_what_is_no_day_without_advice_for_files(client, day):
+    client.force_login(an_administrator())
+    page = client.get("/admin/people/contact/add/")
+    names = {"first_name": "Ida", "last_name": "Quill"}
+
+    answer = client.post("/admin/people/contact/add/", form_data(page, **names, birthday=day))
+
+    assert answer.context["adminform"].form.errors["birthday"] == ["Enter a valid date."]
+
+
 # --- a state of Australia without a country -------------------------------------------------------------
 
 

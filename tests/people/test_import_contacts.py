@@ -203,6 +203,20 @@ def test_a_column_of_days_is_read_one_way(tmp_path):
     assert "AmbiguousDay" not in result.err
 
 
+def test_true_dates_of_a_workbook_are_no_question(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["Code", "Surname", "First name", "DOB"])
+    for number, day in enumerate((dt.date(1990, 4, 3), "12/25/1990", "03/04/1985", dt.date(1979, 12, 25))):
+        book.active.append([f"P{number}", "Quill", "Ida", day])
+    book.save(tmp_path / "people.xlsx")
+
+    result = imported("contact", tmp_path / "people.xlsx")
+
+    assert result.out.startswith("4 rows: 4 new, 0 changed, 0 unchanged, 0 rejected.")
+    born = Contact.objects.order_by("unique_code").values_list("birthday", flat=True)
+    assert list(map(str, born)) == ["1990-04-03", "1990-12-25", "1985-03-04", "1979-12-25"]
+
+
 def test_a_column_that_contradicts_itself_is_read_as_the_settings_say_and_each_doubt_is_named(tmp_path):
     days = ["03/04/1990", "12/25/1990", "25/12/1985", "06/06/1979"]
     header = "Code,Surname,First name,DOB"
