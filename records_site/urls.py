@@ -31,4 +31,5 @@ urlpatterns = [
 handler400 = "records_site.failures.bad_request"
 handler403 = "records_site.failures.permission_denied"
 handler404 = "records_site.failures.page_not_found"
+handler429 = "apps.people.authentication.attempts.too_many_response"  # django-allauth's
 handler500 = "records_site.failures.server_error"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.core.importing.cells import cell_reader, cleaned_and_restored
-from apps.core.importing.days import DayColumn
+from apps.core.importing.days import DayColumn, share_order
 from apps.odata.declaration import service
 from apps.odata.declaration.values import WireValueError
 
@@ -93,6 +93,22 @@ def test_where_the_column_shows_no_order_the_setting_holds_and_each_day_is_warne
         f"It is read with the {order} first, as {day}: the column does not show it;"
     )
     assert not column.is_found_month_first
+
+
+def test_a_column_that_shows_no_order_goes_by_the_others_of_the_file():
+    start, end, doubtful = (
+        a_column("07/01/2026"),
+        a_column("06/30/2027"),
+        a_column("13/01/2026", "01/13/2026"),
+    )
+    share_order([start, end, doubtful])
+    assert (start.read("07/01/2026").text, start.read("07/01/2026").code) == ("2026-07-01", "")
+    assert start.is_found_month_first
+    assert doubtful.read("07/01/2026").code == "AmbiguousDay"
+
+    start, other = a_column("07/01/2026"), a_column("30/06/2027")
+    share_order([start, end, other])
+    assert start.read("07/01/2026").code == "AmbiguousDay"
 
 
 def test_what_can_be_read_one_way_only_is_not_warned_of():

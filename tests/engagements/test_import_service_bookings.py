@@ -377,7 +377,7 @@ def test_the_days_of_a_list_are_read_one_way_and_a_footer_is_left_out(import_row
 
 
 def test_a_day_that_could_be_another_is_warned_of(import_rows, mia):
-    days = {"start_date": "01/07/2026", "end_date": "30/06/2027"}
+    days = {"start_date": "01/07/2026"}
 
     result = import_rows(days)
 

@@ -56,7 +56,18 @@ def value(node, record, variables=()):
             return compared(node, value(node.left, record, variables), value(node.right, record, variables))
         case Binary():
             left, right = value(node.left, record, variables), value(node.right, record, variables)
-            return None if left is None or right is None else computed(node.operator, left, right)
+            if left is None or right is None:
+                return None
+            return (moved if is_of_time(left, right) else computed)(node.operator, left, right)
+        case Call(function="mindatetime"):
+            return MIDNIGHT_OF_YEAR_ONE
+        case Call(function="maxdatetime"):
+            return END_OF_TIME
+        case Call(function="case"):
+            for condition, then in zip(node.arguments[::2], node.arguments[1::2], strict=True):
+                if value(condition, record, variables) is True:
+                    return value(then, record, variables)
+            return None
         case Call():
             arguments = [value(argument, record, variables) for argument in node.arguments]
             return None if None in arguments else FUNCTIONS[node.function](*arguments)
@@ -178,6 +189,48 @@ def whole_numbers(word, left, right):
     return found[word]
 
 
+#: The first and the last moment with a date in Sydney as well as in UTC.
+MIDNIGHT_OF_YEAR_ONE = dt.datetime.min.replace(tzinfo=dt.UTC)
+END_OF_TIME = dt.datetime.max.replace(tzinfo=SYDNEY).astimezone(dt.UTC)
+
+
+def is_of_time(left, right):
+    return any(isinstance(each, dt.date | dt.timedelta) for each in (left, right))
+
+
+def moved(word, left, right):
+    """Durations as exact numbers of days; what is beyond the calendar is null."""
+    if isinstance(left, dt.timedelta) and not isinstance(right, dt.date | dt.timedelta):
+        seconds = computed("divby" if word == "div" else word, in_seconds(left), Decimal(right))
+        return None if seconds is None else from_seconds(seconds)
+    if isinstance(right, dt.timedelta) and not isinstance(left, dt.date | dt.timedelta):
+        return from_seconds(computed(word, Decimal(left), in_seconds(right)))
+    if isinstance(left, dt.timedelta) and isinstance(right, dt.date):
+        left, right = right, left
+    if isinstance(left, dt.datetime) and left.tzinfo is not None:
+        left = left.astimezone(dt.UTC)
+    if isinstance(right, dt.datetime):
+        right = right.astimezone(dt.UTC)
+    try:
+        if isinstance(right, dt.timedelta):
+            found = left + (right if word == "add" else -right)  # of a date whole days, as of its midnight
+        else:
+            found = left - right
+    except OverflowError:
+        return None
+    if isinstance(found, dt.datetime) and not MIDNIGHT_OF_YEAR_ONE <= found <= END_OF_TIME:
+        return None
+    return found
+
+
+def in_seconds(length):
+    return Decimal(length // dt.timedelta(microseconds=1)).scaleb(-6)
+
+
+def from_seconds(seconds):
+    return dt.timedelta(microseconds=int((seconds * 10**6).to_integral_value()))
+
+
 def cased(change):
     return lambda text: "".join(new if len(new := change(old)) == 1 else old for old in text)
 
@@ -214,6 +267,9 @@ FUNCTIONS = {
     "round": rounded(ROUND_HALF_UP),
     "floor": rounded(ROUND_FLOOR),
     "ceiling": rounded(ROUND_CEILING),
+    "fractionalseconds": lambda found: Decimal(found.microsecond).scaleb(-6),
+    "totaloffsetminutes": lambda found: found.astimezone(SYDNEY).utcoffset() // dt.timedelta(minutes=1),
+    "totalseconds": in_seconds,
     "date": lambda moment: moment.astimezone(SYDNEY).date(),
     "time": lambda moment: moment.astimezone(SYDNEY).time(),
     **{name: part(name) for name in ("year", "month", "day", "hour", "minute", "second")},
@@ -237,7 +293,16 @@ def in_order(terms, records):
 
 def is_constant(node):
     """A literal, which orders nothing: the key then follows the first term that does."""
-    return isinstance(node, Literal) or (isinstance(node, Negate) and is_constant(node.operand))
+    if isinstance(node, Negate):
+        return is_constant(node.operand)
+    return isinstance(node, Literal) or (isinstance(node, Call) and not node.arguments) or is_null(node)
+
+
+def is_null(node):
+    """Null, or a ``case`` that has no other value."""
+    if isinstance(node, Call) and node.function == "case":
+        return all(map(is_null, node.arguments[1::2]))
+    return isinstance(node, Literal) and node.value is None
 
 
 def rank(term: SortTerm, record):

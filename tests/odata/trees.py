@@ -39,6 +39,9 @@ def spelled(node):
             return "/".join(node.segments)
         case Alias():
             return node.name
+        case Call(function="case"):
+            pairs = zip(node.arguments[::2], node.arguments[1::2], strict=True)
+            return f"case({','.join(f'({spelled(when)}):({spelled(then)})' for when, then in pairs)})"
         case Call():
             return f"{node.function}({','.join(map(spelled, node.arguments))})"
         case Binary():
@@ -76,6 +79,9 @@ def literal(value):
             return f"{value.type}'{value.name}'"
         case UUID() | int():
             return str(value)
+        case dt.timedelta():
+            sign, length = ("-", -value) if value < dt.timedelta() else ("", value)
+            return f"duration'{sign}P{length.days}DT{length.seconds}.{length.microseconds:06d}S'"
         case Decimal():
             return f"{value:f}" if "." in f"{value:f}" else f"{value:f}.0"
     return value.isoformat()
@@ -112,6 +118,20 @@ ARITHMETIC = ("add", "sub", "mul", "div", "divby", "mod")
 COMPARISONS = ("eq", "ne", "gt", "ge", "lt", "le")
 
 
+def cases(values, conditions):
+    """``case`` with one to three branches."""
+    branches = st.lists(st.tuples(conditions, values), min_size=1, max_size=3)
+    return branches.map(lambda pairs: Call(0, "case", tuple(part for pair in pairs for part in pair)))
+
+
+plain_conditions = st.one_of(
+    binaries(("eq", "gt", "le"), paths("Size", "Rank"), literals(ValueKind.INTEGER, (0, 1, 2)) | null),
+    paths("Urgent"),
+    literals(ValueKind.BOOLEAN, (True, False)),
+    null,
+)
+
+
 def texts(prefix="", names=("Code", "Name", "Owner/Name", "Place/Suburb")):
     leaves = paths(*(prefix + name for name in names)) | literals(ValueKind.STRING, sample.NAMES)
 
@@ -124,12 +144,13 @@ def texts(prefix="", names=("Code", "Name", "Owner/Name", "Place/Suburb")):
             calls("concat", inner, inner),
             calls("substring", inner, small),
             calls("substring", inner, small, small),
+            cases(inner, plain_conditions),
         )
 
     return st.recursive(leaves, more, max_leaves=3)
 
 
-def numbers(prefix="", names=("Size", "Rank", "Price", "Total"), text=None):
+def numbers(prefix="", names=("Size", "Rank", "Price", "Total"), text=None, when=plain_conditions):
     leaves = st.one_of(
         paths(*(prefix + name for name in names)),
         literals(ValueKind.INTEGER, (0, 1, 2, 3, -7)),
@@ -142,14 +163,44 @@ def numbers(prefix="", names=("Size", "Rank", "Price", "Total"), text=None):
             binaries(ARITHMETIC, inner, inner | null),
             st.builds(lambda operand: Negate(0, operand), inner),
             *(calls(name, inner) for name in ("round", "floor", "ceiling")),
+            cases(inner | null, when),
         )
 
     return st.recursive(leaves, more, max_leaves=3)
 
 
-dates = paths("Start") | literals(ValueKind.DATE, sample.DATES) | calls("date", paths("Moment", "Created"))
-moments = paths("Moment", "Created") | literals(
-    ValueKind.DATETIME, [moment.astimezone(SYDNEY) for moment in sample.MOMENTS]
+LENGTHS = (
+    *(dt.timedelta(days) for days in (0, 1, 30, -7, 3_000_000)),
+    *(dt.timedelta(0, seconds) for seconds in (1, -1, 0.000001, 86_399.5)),
+)
+lengths = literals(ValueKind.DURATION, LENGTHS)
+stored_dates = paths("Start") | calls("date", paths("Moment", "Created"))
+stored_moments = paths("Moment", "Created")
+#: Of a date whole days, and no literal of each side, which may be refused.
+durations = st.one_of(
+    lengths,
+    binaries(("sub",), stored_moments, stored_moments),
+    binaries(("sub",), stored_dates, stored_dates | literals(ValueKind.DATE, sample.DATES)),
+    binaries(("add", "sub"), binaries(("sub",), stored_moments, stored_moments), lengths | null),
+    binaries(("mul",), binaries(("sub",), stored_moments, stored_moments), paths("Rank")),
+    binaries(("mul",), paths("Rank"), lengths),
+    binaries(("div", "divby"), lengths, literals(ValueKind.INTEGER, (1, 2, 3, -7))),
+    st.builds(lambda operand: Negate(0, operand), lengths),
+)
+dates = st.one_of(
+    stored_dates,
+    literals(ValueKind.DATE, sample.DATES),
+    binaries(("add", "sub"), stored_dates, durations | null),
+    binaries(("add",), lengths, stored_dates),
+    cases(stored_dates | null, plain_conditions),
+)
+moments = st.one_of(
+    stored_moments,
+    literals(ValueKind.DATETIME, [moment.astimezone(SYDNEY) for moment in sample.MOMENTS]),
+    binaries(("add", "sub"), stored_moments, durations | null),
+    binaries(("add",), lengths, stored_moments),
+    st.sampled_from([Call(0, "mindatetime", ()), Call(0, "maxdatetime", ())]),
+    cases(stored_moments | null, plain_conditions),
 )
 local_moments = literals(
     ValueKind.DATETIME, [moment.astimezone(SYDNEY).replace(tzinfo=None) for moment in sample.MOMENTS]
@@ -159,7 +210,9 @@ times = calls("time", paths("Moment", "Created")) | literals(
 )
 parts_of_time = st.one_of(
     *(calls(name, paths("Start", "Moment", "Created")) for name in ("year", "month", "day")),
-    *(calls(name, paths("Moment", "Created")) for name in ("hour", "minute", "second")),
+    *(calls(name, paths("Moment", "Created")) for name in ("hour", "minute", "second", "totaloffsetminutes")),
+    calls("fractionalseconds", paths("Moment", "Created") | calls("time", paths("Moment", "Created"))),
+    calls("totalseconds", durations),
 )
 guids = paths("OwnerGuid", "Owner/OwnerGuid", "JobGuid") | literals(
     ValueKind.GUID, [UUID(int=1), UUID(int=2), UUID(int=9)]
@@ -221,7 +274,9 @@ def quantified(lists, variable, body):
 
 counts = st.one_of(
     paths("Lines", "Tags").map(lambda where: Count(0, where)),
-    compared(paths("Quantity"), numbers("", ("Quantity",))).map(lambda what: Count(0, path("Lines"), what)),
+    compared(paths("Quantity"), numbers("", ("Quantity",), when=null)).map(
+        lambda what: Count(0, path("Lines"), what)
+    ),
 )
 
 leaves = st.one_of(
@@ -232,7 +287,10 @@ leaves = st.one_of(
     compared(moments),
     compared(paths("Moment", "Created"), literals(ValueKind.DATE, sample.DATES) | local_moments),
     compared(times),
-    compared(parts_of_time, literals(ValueKind.INTEGER, (1, 6, 10, 2026))),
+    compared(parts_of_time, literals(ValueKind.INTEGER, (1, 6, 10, 660, 2026))),
+    compared(parts_of_time, literals(ValueKind.DECIMAL, (Decimal("0.25"), Decimal("0.999999")))),
+    compared(durations),
+    binaries(("eq", "ne"), cases(paths("Urgent") | null, plain_conditions), paths("Urgent")),
     compared(guids),
     compared(paths("Urgent"), paths("Urgent") | literals(ValueKind.BOOLEAN, (True, False))),
     compared(
@@ -264,6 +322,15 @@ def is_shallow(tree):
 
 conditions = st.recursive(leaves, joined, max_leaves=4).filter(is_shallow)
 sortable = st.one_of(
-    texts(), numbers(text=texts()), dates, moments, times, guids, paths("Urgent", "Status"), counts
+    durations,
+    parts_of_time,
+    texts(),
+    numbers(text=texts()),
+    dates,
+    moments,
+    times,
+    guids,
+    paths("Urgent", "Status"),
+    counts,
 )
 sort_terms = st.builds(SortTerm, sortable.filter(is_shallow), st.booleans())

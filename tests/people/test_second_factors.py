@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.core.management import call_command
 
 from apps.core.models import Change
+from apps.people.authentication.attempts import LIMIT_SECONDS
 from apps.people.authentication.forms import CODES
 from tests.people.records import PASSWORD, a_role, a_staff_member, an_administrator
 from tests.people.test_authentication import LOGIN, is_signed_in, sign_in
@@ -72,8 +73,32 @@ def test_guessed_codes_are_limited(client, ada):
     sign_in(client, "ada@example.org")
     for _ in range(CODES.per_minute):
         client.post(CODE_PAGE, {"code": "000000"})
-    assert "Too many codes" in client.post(CODE_PAGE, {"code": code_of(ada.secret)}).content.decode()
+    answer = client.post(CODE_PAGE, {"code": code_of(ada.secret)})
+    assert_limited(answer)
+    assert int(answer["Retry-After"]) <= 60
     assert not is_signed_in(client)
+
+
+def test_guesses_are_limited_wherever_a_second_factor_or_a_password_is_asked_for(client):
+    person = a_staff_member(role=a_role("people.view_client"))
+    sign_in(client, person.primary_email)
+    confirm = ("/admin/account/confirm/", {"password": "wrong"})
+    assert_limited(last_answer(client, *confirm))
+    cache.clear()
+    client.post("/admin/account/confirm/", {"password": PASSWORD})
+    assert_limited(last_answer(client, f"{FACTORS}totp/activate/", {"code": "000000"}))
+    passkey = (f"{FACTORS}webauthn/login/", {"credential": "{}"})
+    assert_limited(last_answer(client.__class__(), *passkey))
+
+
+def last_answer(client, address, form):
+    return [client.post(address, form) for _ in range(25)][-1]
+
+
+def assert_limited(answer):
+    assert answer.status_code == 429
+    assert 0 < int(answer["Retry-After"]) <= LIMIT_SECONDS
+    assert "Too many attempts" in answer.content.decode()
 
 
 def test_a_recovery_code_opens_the_back_office_once(client, ada):

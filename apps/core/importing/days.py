@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from calendar import isleap
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from apps.core.importing.definition import CleanedText
@@ -47,14 +48,17 @@ class DayColumn:
     """A column of days: all of them are read with the day first, or all with the month first.
 
     ``stated`` is what the person says of the file. Else the values decide, once all were observed: 13/02/2026
-    has no month 13. Where they do not, or contradict each other, it is ``default``, and every day that could
-    be read both ways is a warning. ``is_past``: the days are birthdays, which lie in the past.
+    has no month 13. Where none does, those of the file's other columns do, if they agree. Where these do not
+    either, or the values contradict each other, it is ``default``, and every day that could be read both ways
+    is a warning. ``is_past``: the days are birthdays, which lie in the past.
     """
 
     def __init__(self, stated: bool | None = None, default: bool = True, is_past: bool = False) -> None:
         self.stated, self.default, self.is_past = stated, default, is_past
-        #: Whether a value was observed that has the day first, the month first, or either.
-        self.has_day_first = self.has_month_first = self.has_either = False
+        #: Whether a value was observed that can only have the day first, or the month.
+        self.has_day_first = self.has_month_first = False
+        #: Whether the other columns of the file have the day first; ``None`` where they do not show it.
+        self.others_day_first: bool | None = None
 
     def observe(self, cell: str) -> None:
         """Take note of a cell, as it is in the file, before any is read."""
@@ -66,23 +70,29 @@ class DayColumn:
             self.has_day_first |= second <= 12 and first <= 31
         elif second > 12:
             self.has_month_first |= second <= 31
-        else:
-            self.has_either |= first != second
 
     @property
     def day_first(self) -> bool:
+        found = self.found_day_first
+        return self.default if found is None else found
+
+    @property
+    def found_day_first(self) -> bool | None:
+        """The order that is certain; ``None`` where nothing shows it."""
         if self.stated is not None:
             return self.stated
-        return self.default if self.has_day_first == self.has_month_first else self.has_day_first
+        if self.has_day_first != self.has_month_first:
+            return self.has_day_first
+        return None if self.has_day_first else self.others_day_first
 
     @property
     def is_certain(self) -> bool:
-        return self.stated is not None or self.has_day_first != self.has_month_first
+        return self.found_day_first is not None
 
     @property
     def is_found_month_first(self) -> bool:
-        """Whether the values alone say that the month is first, which the user should know."""
-        return self.stated is None and self.is_certain and not self.day_first
+        """Whether values alone say that the month is first, which the user should know."""
+        return self.stated is None and self.found_day_first is False
 
     def read(self, text: str) -> CleanedText:
         """A day, or day and time, in the interface's spelling, with a warning where it may be another day.
@@ -133,6 +143,13 @@ class DayColumn:
     def wrong_order_sentence(self, month: int) -> str:
         order, other = ("day", "month") if self.day_first else ("month", "day")
         return f"has no month {month}; it is read with the {order} first, --{other}-first turns that."
+
+
+def share_order(columns: Collection[DayColumn]) -> None:
+    """Let columns that show no order go by the file's others, once all days were observed."""
+    shown = {column.found_day_first for column in columns} - {None}
+    for column in columns if len(shown) == 1 else ():
+        (column.others_day_first,) = shown
 
 
 def in_century(year: int, month: int, day: int, is_past: bool, is_ambiguous: bool) -> WrittenDay:

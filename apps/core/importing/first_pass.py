@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from apps.core.importing.columns import quote_header
-from apps.core.importing.days import DayColumn
+from apps.core.importing.days import DayColumn, share_order
 from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import Row, Table
 
@@ -61,6 +61,7 @@ def look_through(table: Table, day_columns: Mapping[int, DayColumn]) -> FirstPas
         if row.defect is None:
             for index, column in columns:
                 column.observe(cells[index])
+    share_order(day_columns.values())
     if len(below) > MAX_FOOTER or not found.row_count:
         found.row_count += len(below)
     else:
@@ -84,5 +85,5 @@ def day_notices(table: Table, day_columns: Mapping[int, DayColumn]) -> Iterator[
     for index, column in day_columns.items():
         if column.is_found_month_first:
             subject = quote_header(index, table.header[index], table)
-            advice = "some of its days have no other reading. --day-first turns that."
-            yield f"{subject[:1].upper()}{subject[1:]} is read with the month first: {advice}"
+            advice = "as days of the file show that have no other reading. --day-first turns that."
+            yield f"{subject[:1].upper()}{subject[1:]} is read with the month first, {advice}"

@@ -373,7 +373,7 @@ class Transformer:
         binder = self.binder(rows)
         for value in compute.values:
             self.budget.spend(values[value.name])
-            binder.operand(values[value.name])
+            binder.computed_value(value.name, values[value.name])
         return values
 
     def binder(self, rows: Rows) -> Binder:

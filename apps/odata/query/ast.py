@@ -23,6 +23,7 @@ class ValueKind(Enum):
     DATE = "a date"
     DATETIME = "a date and time"
     TIME = "a time of day"
+    DURATION = "a duration"
     ENUM = "an enumeration member"
     OBJECT = "an object"
 
@@ -39,7 +40,9 @@ class EnumLiteral:
     name: str
 
 
-Value: TypeAlias = bool | int | Decimal | str | UUID | dt.date | dt.datetime | dt.time | EnumLiteral | None
+Value: TypeAlias = (
+    bool | int | Decimal | str | UUID | dt.date | dt.datetime | dt.time | dt.timedelta | EnumLiteral | None
+)
 
 
 #: The position of a node that stands in no text.
@@ -77,7 +80,7 @@ class Alias(Node):
 
 @dataclass(frozen=True, slots=True)
 class Call(Node):
-    """A function by its lower-case name."""
+    """A function by its lower-case name; the arguments of ``case`` are conditions, each before its value."""
 
     function: str
     arguments: tuple[Expression, ...]

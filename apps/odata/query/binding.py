@@ -7,6 +7,8 @@ that an index can answer; only below a ``not`` or another operator the compariso
 """
 
 import datetime as dt
+from dataclasses import replace
+from decimal import Decimal
 from operator import ge, gt, le, lt
 from typing import Any
 
@@ -17,9 +19,10 @@ from apps.odata.declaration.schema import StructuredType
 from apps.odata.query import ast
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Expression, ValueKind
+from apps.odata.query.durations import TIMES, DurationBinder
 from apps.odata.query.functions import Constant
 from apps.odata.query.operands import NO_CONTEXT, KnownValue, Operand, RequestContext
-from apps.odata.query.paths import PathBinder
+from apps.odata.query.sqlite_functions import offset_minutes
 
 _ORDERED_VALUES = {"gt": gt, "ge": ge, "lt": lt, "le": le}
 #: The comparison with its sides exchanged.
@@ -40,7 +43,7 @@ def bind_filter(
     return Binder(type_, request, target).condition(tree, exact=False)
 
 
-class Binder(PathBinder):
+class Binder(DurationBinder):
     """Binds the expressions of one option of a request."""
 
     # --- conditions -----------------------------------------------------------------------------------
@@ -226,6 +229,13 @@ class Binder(PathBinder):
                 return self.arithmetic(node)
         return Operand(ValueKind.BOOLEAN, self.condition(node, exact=True), True, "a condition")
 
+    def computed_value(self, name: str, node: Expression) -> Operand:
+        """A value that is shown by a name."""
+        value = self.operand(node)
+        if value.kind is ValueKind.DURATION:
+            self.fail(f"{name} is a duration, which no member is; totalseconds(…) is its number of seconds.")
+        return self.constant(value) if isinstance(value, KnownValue) else value
+
     def argument(self, node: Expression, kinds: tuple[ValueKind, ...], function: str) -> Operand:
         """An argument of one of ``kinds``; null is of every kind."""
         return self.check_kind(self.operand(node), kinds, function)
@@ -239,9 +249,15 @@ class Binder(PathBinder):
             self.fail(f"{function} takes {kinds[0].value}, {operand.name} is {operand.kind.value}.")
         return operand if isinstance(operand, Operand) else self.constant(operand)
 
-    def arithmetic(self, node: ast.Binary) -> Operand:
-        left = self.argument(node.left, ast.NUMBERS, node.operator)
-        right = self.argument(node.right, ast.NUMBERS, node.operator)
+    def arithmetic(self, node: ast.Binary) -> Operand | KnownValue:
+        first, second = self.operand(node.left), self.operand(node.right)
+        if first.kind in TIMES or second.kind in TIMES:
+            self.at = node.at
+            return self.time_arithmetic(node.operator, first, second)
+        self.at = node.left.at
+        left = self.check_kind(first, ast.NUMBERS, node.operator)
+        self.at = node.right.at
+        right = self.check_kind(second, ast.NUMBERS, node.operator)
         is_integer = left.kind is right.kind is ValueKind.INTEGER and node.operator != "divby"
         kind = ValueKind.INTEGER if is_integer else ValueKind.DECIMAL
         # A division by zero is null on both engines: one row must not refuse the whole list.
@@ -251,16 +267,25 @@ class Binder(PathBinder):
 
     def negated(self, node: ast.Negate) -> Operand | KnownValue:
         operand = self.operand(node.operand)
-        if isinstance(operand, KnownValue) and operand.kind in ast.NUMBERS:
+        kinds = (*ast.NUMBERS, ValueKind.DURATION)
+        if isinstance(operand, KnownValue) and operand.kind in kinds:
             return KnownValue(operand.kind, -operand.value)
-        number = self.check_kind(operand, ast.NUMBERS, "-")
-        return Operand(number.kind, sql.NEGATIVE[number.kind](number.sql), number.nullable, f"-{number.name}")
+        number = self.check_kind(operand, kinds, "-")
+        template = sql.NEGATIVE.get(number.kind, sql.NEGATIVE[ValueKind.DECIMAL])
+        return Operand(number.kind, template(number.sql), number.nullable, f"-{number.name}")
 
     # --- functions ------------------------------------------------------------------------------------
 
     def call(self, node: ast.Call) -> Operand | KnownValue:
-        if node.function == "now":
-            return KnownValue(ValueKind.DATETIME, clock.now())
+        if node.function in ("now", "mindatetime", "maxdatetime"):
+            least, most = self.ends_of_time
+            moments = {"now": clock.now(), "mindatetime": least, "maxdatetime": most}
+            return KnownValue(ValueKind.DATETIME, moments[node.function])
+        if node.function == "case":
+            return self.case(node)
+        if node.function == "totalseconds":
+            seconds = self.argument(node.arguments[0], (ValueKind.DURATION,), node.function)
+            return replace(seconds, kind=ValueKind.DECIMAL, name=node.function)
         if node.function in sql.PARTS_OF_DATETIME:
             return self.date_part(node)
         if node.function in sql.ROUNDING:
@@ -290,6 +315,25 @@ class Binder(PathBinder):
         else:
             condition = template(text.sql, term.sql)
         return Operand(ValueKind.BOOLEAN, condition, nullable, node.function)
+
+    def case(self, node: ast.Call) -> Operand | KnownValue:
+        """The value behind the first condition that is true; null when none is."""
+        conditions = [self.condition(each, exact=False) for each in node.arguments[::2]]
+        operands = [self.operand(each) for each in node.arguments[1::2]]
+        values = [self.constant(each) if isinstance(each, KnownValue) else each for each in operands]
+        kinds = {ValueKind.STRING if each.kind in ast.TEXTS else each.kind for each in values}
+        kinds.discard(ValueKind.NULL)
+        if not kinds:
+            return KnownValue(ValueKind.NULL, None)
+        self.at = node.at
+        if len(kinds) > 1 and not kinds <= {*ast.NUMBERS}:
+            types = " and ".join(sorted(each.value for each in kinds))
+            self.fail(f"the values of case are of one type, not {types}.")
+        kind = ValueKind.DECIMAL if len(kinds) > 1 else kinds.pop()
+        null = Constant(kind, None)
+        results = [null if each.kind is ValueKind.NULL else each.sql for each in values]
+        branches = [part for branch in zip(conditions, results, strict=True) for part in branch]
+        return Operand(kind, sql.first_true(len(conditions), kind)(*branches), True, "case")
 
     def substring(self, node: ast.Call) -> Operand:
         text = self.argument(node.arguments[0], ast.TEXTS, node.function)
@@ -327,6 +371,10 @@ class Binder(PathBinder):
     def part_of_known_date(self, function: str, value: Any) -> Any:
         if isinstance(value, dt.datetime):
             value = self.to_local(self.to_utc(value))
+        if function == "fractionalseconds":
+            return Decimal(value.microsecond).scaleb(-6)
+        if function == "totaloffsetminutes":
+            return offset_minutes(value)
         part = getattr(value, function)
         return part() if callable(part) else part
 

@@ -42,6 +42,7 @@ FIELDS: dict[ValueKind, models.Field] = {
     ValueKind.DATE: models.DateField(),
     ValueKind.DATETIME: models.DateTimeField(),
     ValueKind.TIME: models.TimeField(),
+    ValueKind.DURATION: Number(),
     ValueKind.ENUM: models.TextField(),
     ValueKind.OBJECT: models.TextField(),
 }
@@ -120,6 +121,7 @@ _CASTS = {
     ValueKind.DATE: "::date",
     ValueKind.DATETIME: "::timestamptz",
     ValueKind.TIME: "::time",
+    ValueKind.DURATION: "::numeric",
 }
 
 
@@ -234,6 +236,13 @@ class IsOneOf(Func):
         return "numeric[]" if kinds <= {*NUMBERS} else f"{_CASTS[kinds.pop()][2:]}[]"
 
 
+@lru_cache(maxsize=64)
+def first_true(number: int, kind: ValueKind) -> Template:
+    """The operand behind the first of ``number`` conditions that is true."""
+    branches = " ".join(f"WHEN {{{2 * at}}} THEN {{{2 * at + 1}}}" for at in range(number))
+    return Template(f"(CASE {branches} END)", kind=kind)
+
+
 def any_not_null(number: int) -> Template:
     """Not null when one of ``number`` operands is not null."""
     condition = " OR ".join(f"{{{at}}} IS NOT NULL" for at in range(number))
@@ -344,7 +353,12 @@ def parts_of(places: dict[str, tuple[int, int]]) -> dict[str, Template]:
     }
 
 
-PARTS_OF_DATE, PARTS_OF_TIME = parts_of(_DATE_PLACES), parts_of(_TIME_PLACES)
+#: The fraction of a second of a time, or of a date and time in any zone.
+FRACTION = Template(
+    "MOD(EXTRACT(SECOND FROM {0})::numeric, 1)", "odata_fraction({0})", kind=ValueKind.DECIMAL
+)
+PARTS_OF_DATE = parts_of(_DATE_PLACES)
+PARTS_OF_TIME = parts_of(_TIME_PLACES) | {"fractionalseconds": FRACTION}
 _LOCAL = "{0} AT TIME ZONE {1}"
 #: Parts of a date and time; operand 0 is the value, operand 1 the name of the zone.
 PARTS_OF_DATETIME = {
@@ -353,6 +367,46 @@ PARTS_OF_DATETIME = {
 } | {
     "date": Template(f"({_LOCAL})::date", "odata_part('date', {0}, {1})", ValueKind.DATE),
     "time": Template(f"({_LOCAL})::time", "odata_part('time', {0}, {1})", ValueKind.TIME),
+    "fractionalseconds": FRACTION,
+    "totaloffsetminutes": Template(
+        f"FLOOR(EXTRACT(EPOCH FROM ({_LOCAL}) - ({{0}} AT TIME ZONE 'UTC')) / 60)::integer",
+        "odata_part('offset', {0}, {1})",
+        ValueKind.INTEGER,
+    ),
+}
+
+#: The seconds ``s`` stay within an integer's days; beyond the calendar nothing is computed, which would fail.
+_MOVED = (
+    "(SELECT CASE WHEN {} THEN {} END FROM"
+    " (SELECT {{0}} AS p, GREATEST(LEAST({{1}}::numeric, 1e12), -1e12) AS s) AS moved)"
+)
+_DAYS = "FLOOR(s / 86400)::integer"
+#: A point in time so many seconds later, null unless it is between operands 2 and 3. Days are 24 hours, since
+#: UTC has no others; of a date they are whole ones.
+MOVED = {
+    ValueKind.DATE: Template(
+        _MOVED.format(f"p - {{2}} + {_DAYS} BETWEEN 0 AND {{3}} - {{2}}", f"p + {_DAYS}"),
+        "odata_moved({0}, {1}, {2}, {3})",
+        ValueKind.DATE,
+    ),
+    ValueKind.DATETIME: Template(
+        _MOVED.format(
+            "EXTRACT(EPOCH FROM p) + s BETWEEN EXTRACT(EPOCH FROM {2}) AND EXTRACT(EPOCH FROM {3})",
+            f"(p AT TIME ZONE 'UTC' + make_interval(days => {_DAYS},"
+            " secs => (s - 86400 * FLOOR(s / 86400))::float8)) AT TIME ZONE 'UTC'",
+        ),
+        "odata_moved({0}, {1}, {2}, {3})",
+        ValueKind.DATETIME,
+    ),
+}
+#: The seconds between two points in time.
+DIFFERENCE = {
+    ValueKind.DATE: Template(
+        "(({0} - {1})::numeric * 86400)", "odata_difference({0}, {1})", ValueKind.DURATION
+    ),
+    ValueKind.DATETIME: Template(
+        "EXTRACT(EPOCH FROM ({0} - {1}))::numeric", "odata_difference({0}, {1})", ValueKind.DURATION
+    ),
 }
 
 

@@ -55,8 +55,6 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 
-#: Literals of types that no property has.
-_UNUSED_TYPES = ("duration", "binary")
 _GEO_TYPES = ("geography", "geometry")
 
 
@@ -124,8 +122,9 @@ class Lexer:
             code=self.code,
         )
 
-    def fail_unsupported(self, what: str) -> NoReturn:
-        raise NotSupported(f"{what} is part of OData and not offered by this service.", target=self.target)
+    def fail_unsupported(self, what: str, reason: str = "") -> NoReturn:
+        message = f"{what} is part of OData and not offered by this service{reason}."
+        raise NotSupported(message, target=self.target)
 
     def fail_at_character(self) -> NoReturn:
         rest = self.text[self.position :].lstrip(" \t\r\n")
@@ -157,14 +156,22 @@ class Lexer:
             type_name, _, quoted = text.partition("'")
             if type_name.lower() in _GEO_TYPES:
                 self.fail_unsupported(f"A {type_name.lower()} value")
-            if type_name.lower() in _UNUSED_TYPES:
-                self.fail(f"no member is compared with a {type_name.lower()} value", token.at)
+            if type_name.lower() == "binary":
+                self.fail("no member is compared with a binary value", token.at)
+            if type_name.lower() == "duration":
+                return self.duration(token, unquote("'" + quoted))
             return Literal(token.at, ValueKind.ENUM, EnumLiteral(type_name, unquote("'" + quoted)))
         kind, read = _LITERALS[token.kind]
         try:
             return Literal(token.at, kind, read(text))
         except ValueError:
             self.fail(f"{text[:60]} is no {token.kind} that can be", token.at)
+
+    def duration(self, token: Token, text: str) -> Literal:
+        try:
+            return Literal(token.at, ValueKind.DURATION, read_duration(text))
+        except ValueError:
+            self.fail(f"{token.text[:60]} is no duration that can be, such as duration'P30D'", token.at)
 
     def decimal(self, token: Token) -> Decimal:
         """A number that the databases can hold; the exponent is checked before the number is computed."""
@@ -199,3 +206,27 @@ _LITERALS: dict[str, tuple[ValueKind, Callable[[str], Any]]] = {
         lambda text: dt.datetime.fromisoformat(in_microseconds(text.upper().replace(" ", "+"))),
     ),
 }
+
+
+_DURATION = re.compile(
+    r"(?P<sign>[-+]?)P(?:(?P<days>[0-9]{1,7})D)?"
+    r"(?:T(?=[0-9])(?:(?P<hours>[0-9]{1,8})H)?(?:(?P<minutes>[0-9]{1,10})M)?"
+    r"(?:(?P<seconds>[0-9]{1,12}(?:\.[0-9]{1,12})?)S)?)?"
+)
+#: As long as the calendar.
+MAX_DURATION = dt.date.max - dt.date.min
+
+
+def read_duration(text: str) -> dt.timedelta:
+    """``P30D``, ``-PT1H30M``, ``P1DT0.5S``; ``ValueError`` for what is none, or longer than the calendar."""
+    match = _DURATION.fullmatch(text.strip())
+    parts = {name: part for name, part in match.groupdict().items() if part} if match else {}
+    sign = parts.pop("sign", "")
+    if not parts:
+        raise ValueError(text)
+    microseconds = int(Decimal(parts.pop("seconds", 0)) * 1_000_000)
+    length = dt.timedelta(microseconds=microseconds)
+    length += sum((dt.timedelta(**{name: int(part)}) for name, part in parts.items()), dt.timedelta())
+    if length > MAX_DURATION:
+        raise ValueError(text)
+    return -length if sign == "-" else length

@@ -118,6 +118,8 @@ class LiteralBinder:
             kind, value = ValueKind.STRING, value.name
         if isinstance(value, dt.datetime):
             value = self.to_utc(value)
+        if isinstance(value, dt.timedelta):
+            value = Decimal(value // dt.timedelta(microseconds=1)).scaleb(-6)
         return Operand(kind, Constant(kind, value), value is None, known.name)
 
     def convert(self, known: KnownValue, other: Operand) -> Operand:

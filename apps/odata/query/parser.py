@@ -13,6 +13,8 @@ MAX_DEPTH = 40
 MAX_LEVELS = 12
 #: Operators, functions and names of one expression; enough for a chain of 300 comparisons.
 MAX_NODES = 650
+#: Conditions of one ``case``.
+MAX_BRANCHES = 32
 #: Levels of any and all: each multiplies the work of the database.
 MAX_QUANTIFIERS = 3
 #: Segments of one path.
@@ -32,25 +34,24 @@ _UNARY_PRECEDENCE = 7
 
 #: The functions, with the numbers of their arguments.
 FUNCTIONS: dict[str, tuple[int, ...]] = {
-    "now": (0,),
+    **dict.fromkeys(("now", "mindatetime", "maxdatetime"), (0,)),
     **dict.fromkeys(("length", "tolower", "toupper", "trim", "round", "floor", "ceiling"), (1,)),
     **dict.fromkeys(("year", "month", "day", "hour", "minute", "second", "date", "time"), (1,)),
+    **dict.fromkeys(("fractionalseconds", "totaloffsetminutes", "totalseconds"), (1,)),
     **dict.fromkeys(("contains", "startswith", "endswith", "indexof", "concat"), (2,)),
     "substring": (2, 3),
+    "case": tuple(range(2, 2 * MAX_BRANCHES + 1, 2)),
 }
-#: Functions of OData 4.01 on types that this service does not have.
-UNSUPPORTED_FUNCTIONS = frozenset(("cast", "isof", "geo.distance", "geo.length", "geo.intersects"))
-#: Functions of OData 4.01 that are refused, with what does the same. The engines have different dialects of
-#: patterns, and matchesPattern can be made to run for hours.
+#: Functions of OData 4.01 that this service does not have, with the reason.
+UNSUPPORTED_FUNCTIONS = {
+    **dict.fromkeys(("cast", "isof", "geo.distance", "geo.length", "geo.intersects"), ""),
+    "matchespattern": ": its databases read patterns differently, and some patterns take hours. There are"
+    " contains, startswith, endswith, indexof and substring",
+}
+#: Functions of OData 4.01 that are refused, with what does the same.
 REFUSED_FUNCTIONS = {
-    "matchespattern": "contains, startswith and endswith are offered",
     **dict.fromkeys(("hassubset", "hassubsequence"), "any and all look into lists"),
-    "case": "and, or and not are offered",
     "isdefined": "ne null is offered",
-    "fractionalseconds": "second is offered",
-    "totaloffsetminutes": "all times have the offset of the organisation's zone",
-    "totalseconds": "no member is a duration",
-    **dict.fromkeys(("maxdatetime", "mindatetime"), "give the time itself"),
 }
 
 
@@ -219,13 +220,20 @@ class Parser(Lexer):
     def call(self, token: Token) -> Expression:
         function = token.text.lower()
         if function in UNSUPPORTED_FUNCTIONS:
-            self.fail_unsupported(f"The function {token.text}")
+            self.fail_unsupported(f"The function {token.text}", UNSUPPORTED_FUNCTIONS[function])
         if function in REFUSED_FUNCTIONS:
             self.fail(f"the function {token.text} is not offered; {REFUSED_FUNCTIONS[function]}", token.at)
         if function not in FUNCTIONS:
             close = difflib.get_close_matches(function, FUNCTIONS, n=1)
             hint = f" (is {close[0]} meant?)" if close else ""
             self.fail(f"there is no function {token.text}{hint}", token.at)
+        arguments = self.branches() if function == "case" else self.arguments()
+        if len(arguments) not in FUNCTIONS[function]:
+            numbers = " or ".join(map(str, FUNCTIONS[function]))
+            self.fail(f"{function} takes {numbers} arguments, {len(arguments)} are given", token.at)
+        return ast.Call(token.at, function, tuple(arguments))
+
+    def arguments(self) -> list[Expression]:
         self.expect("(")
         arguments: list[Expression] = []
         if not self.accept(")"):
@@ -233,10 +241,22 @@ class Parser(Lexer):
             while self.accept(","):
                 arguments.append(self.expression())
             self.expect(")")
-        if len(arguments) not in FUNCTIONS[function]:
-            numbers = " or ".join(map(str, FUNCTIONS[function]))
-            self.fail(f"{function} takes {numbers} arguments, {len(arguments)} are given", token.at)
-        return ast.Call(token.at, function, tuple(arguments))
+        return arguments
+
+    def branches(self) -> list[Expression]:
+        """``(Total gt 100:'large',true:'small')``: conditions, each before its value."""
+        self.expect("(")
+        arguments: list[Expression] = []
+        while True:
+            arguments.append(self.expression())
+            if self.token.text != ":":
+                self.fail(f"a colon and a value are expected before {self.token_name()}")
+            self.expect(":")
+            arguments.append(self.expression())
+            if not self.accept(","):
+                break
+        self.expect(")")
+        return arguments
 
     # --- paths ----------------------------------------------------------------------------------------
 

@@ -38,8 +38,50 @@ def part_in_zone(part: str, stored: str | None, zone: str) -> int | str | None:
         return None
     if part in ("date", "time"):
         return str(getattr(local, part)())
+    if part == "offset":
+        return offset_minutes(local)
     number: int = getattr(local, part)
     return number
+
+
+def offset_minutes(moment: dt.datetime) -> int:
+    """How many minutes a local time is ahead of UTC."""
+    return (moment.utcoffset() or dt.timedelta()) // dt.timedelta(minutes=1)
+
+
+def fraction_of_second(stored: str | None) -> float | None:
+    """Of a stored time, or date and time."""
+    return None if stored is None else int(stored.partition(".")[2].ljust(6, "0")) / 1_000_000
+
+
+def moved(stored: str | None, seconds: float | None, least: str, most: str) -> str | None:
+    """See ``functions.MOVED``."""
+    if stored is None or seconds is None:
+        return None
+    length = in_microseconds(seconds)
+    try:
+        if len(stored) == len("2026-07-01"):
+            end = str(dt.date.fromisoformat(stored) + dt.timedelta(length // _DAY))
+        else:
+            end = str(dt.datetime.fromisoformat(stored) + dt.timedelta(microseconds=length))
+    except OverflowError:
+        return None
+    return end if least <= end <= most else None
+
+
+_DAY = 86_400 * 10**6
+
+
+def in_microseconds(seconds: float) -> int:
+    return int((Decimal(str(seconds)) * 10**6).to_integral_value())
+
+
+def difference(later: str | None, earlier: str | None) -> int | float | None:
+    """See ``functions.DIFFERENCE``."""
+    if later is None or earlier is None:
+        return None
+    length = dt.datetime.fromisoformat(later) - dt.datetime.fromisoformat(earlier)
+    return to_sqlite_number(Decimal(length // dt.timedelta(microseconds=1)).scaleb(-6))
 
 
 #: Digits enough for any double; a division by zero is an error, not infinity.
@@ -124,9 +166,11 @@ _FUNCTIONS: dict[int, dict[str, Callable[..., Any]]] = {
         "odata_negative": with_decimals(_EXACT.minus),
         "odata_round": round_to_integer(decimal.ROUND_HALF_UP),
         "odata_floor": round_to_integer(decimal.ROUND_FLOOR),
+        "odata_fraction": fraction_of_second,
         "odata_ceiling": round_to_integer(decimal.ROUND_CEILING),
     },
     2: {
+        "odata_difference": difference,
         "odata_length": limit_length,
         "odata_add": with_decimals(_EXACT.add),
         "odata_sub": with_decimals(_EXACT.subtract),
@@ -136,4 +180,5 @@ _FUNCTIONS: dict[int, dict[str, Callable[..., Any]]] = {
         "odata_divby": with_decimals(divide),
     },
     3: {"odata_part": part_in_zone},
+    4: {"odata_moved": moved},
 }

@@ -56,14 +56,14 @@ def fingerprint(entity_set: str, keys: Sequence[SortKey]) -> str:
 _ENCODERS: Mapping[ValueKind, Callable[[Any], Any]] = {
     ValueKind.BOOLEAN: bool,
     ValueKind.INTEGER: int,
-    ValueKind.DECIMAL: lambda number: str(number),
+    **dict.fromkeys((ValueKind.DECIMAL, ValueKind.DURATION), str),
     ValueKind.GUID: str,
     ValueKind.DATE: dt.date.isoformat,
     ValueKind.DATETIME: lambda time: time.astimezone(dt.UTC).isoformat(),
     ValueKind.TIME: dt.time.isoformat,
 }
 _DECODERS: Mapping[ValueKind, Callable[[Any], Any]] = {
-    ValueKind.DECIMAL: Decimal,
+    **dict.fromkeys((ValueKind.DECIMAL, ValueKind.DURATION), Decimal),
     ValueKind.GUID: UUID,
     ValueKind.DATE: dt.date.fromisoformat,
     ValueKind.DATETIME: dt.datetime.fromisoformat,

@@ -10,7 +10,7 @@ from apps.odata.declaration.resource import Nesting
 from apps.odata.declaration.schema import EntitySet, NavigationProperty, SetNavigation, StructuredType
 from apps.odata.errors import BadQuery
 from apps.odata.query.binding import Binder
-from apps.odata.query.operands import NO_CONTEXT, KnownValue, Operand, RequestContext
+from apps.odata.query.operands import NO_CONTEXT, Operand, RequestContext
 from apps.odata.query.options import ExpandItem, NestedOptions
 from apps.odata.query.transformations import expressions_of
 from apps.odata.read.record_json import Selection, select_all
@@ -107,10 +107,7 @@ def bind_computed(
     for name, tree in expressions_of(options.compute).items():
         if name in type_.members:
             raise BadQuery(f"$compute: {type_.name} has a member {name}.", target="$compute")
-        operand = binder.operand(tree)
-        if isinstance(operand, KnownValue):
-            operand = binder.constant(operand)
-        computed[name] = operand
+        computed[name] = binder.computed_value(name, tree)
     if select is None:
         return computed, options
     shown = {name: operand for name, operand in computed.items() if {(name,), ("*",)} & set(select)}

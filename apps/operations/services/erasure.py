@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from apps.core.notices import delete_notices
 from apps.documents.storage import delete_files, document_storage
 from apps.funding.models import ProviderInvoice
 from apps.odata import clock
+from apps.operations.services.erasure_archives import erase_from_archives
 from apps.operations.services.erasure_copies import ERASED
 from apps.operations.services.erasure_plans import (
     RECORD_COLUMNS,
@@ -63,6 +64,7 @@ class Certificate:
     files: list[RemovedFile]
     copies: dict[str, int]
     remains: list[str]
+    archives: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,12 @@ class Erasure:
 
 
 def erase_person(
-    person: Contact, client: Client | None, by: Staff, certificate_file: Path, backups: Path | None = None
+    person: Contact,
+    client: Client | None,
+    by: Staff,
+    certificate_file: Path,
+    backups: Path | None = None,
+    archives: Path | None = None,
 ) -> Erasure:
     """Erase the records of a person, all or nothing, and write the certificate into a new file.
 
@@ -86,10 +93,13 @@ def erase_person(
             overwrite_deleted_rows()
             # Nobody adds a record of the contact until it is done: their insert needs this row.
             person = Contact.objects.select_for_update().get(pk=person.pk)
-            plan = plan_erasure(person, client, backups)
+            plan = plan_erasure(person, client, backups, archives)
             check_erasure(plan)
             certificate = make_certificate(plan, by)
             remove_records(plan)
+            if archives is not None:
+                # Last, as they are not rolled back: what is gone there was to go.
+                certificate = replace(certificate, archives=erase_from_archives(archives, plan.record_keys))
             text = json.dumps(asdict(certificate), indent=1)
             sha256 = hashlib.sha256(text.encode()).hexdigest()
             record_erasure(plan, sha256)
@@ -129,6 +139,7 @@ def make_certificate(plan: ErasurePlan, by: Staff) -> Certificate:
         files=plan.files,
         copies={each.label: each.count for each in plan.copies},
         remains=plan.remains,
+        archives={},
     )
 
 

@@ -134,7 +134,7 @@ def running_copies() -> str | None:
     return None
 
 
-def remaining_copies(backups: Path | None = None) -> list[str]:
+def remaining_copies(backups: Path | None, archives: Path | None) -> list[str]:
     """What an erasure does not reach, and until when it stays: a line each."""
     today = clock.today()
 
@@ -147,10 +147,12 @@ def remaining_copies(backups: Path | None = None) -> list[str]:
         made = f"The {len(stamps):,} in {backups}, the newest of {stamps[-1]},"
     log_end = f"until {in_days(settings.READ_LOG_DAYS)}" if settings.READ_LOG_DAYS else "for ever"
     session_days = settings.SESSION_SECONDS // 86_400 + 1
+    old_history = "Archives of old history: those that --archives does not name, until you delete them."
     receivers = Webhook.objects.filter(includes_records=True).select_related("application")
     return [
         f"Backups: {made} hold the records, until {in_days(settings.BACKUP_DAYS)} (BACKUP_DAYS).",
         f"The log of reads: identifiers of records and no value of them, {log_end}.",
+        *([] if archives else [old_history]),
         f"Messages that somebody signed in has not seen yet: until {in_days(session_days)}.",
         *(
             f"{each.application} was sent records at {each.address}: it must act on the erasure."

@@ -1,7 +1,7 @@
 """What the erasure of a person removes, and the rules about when it may."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from django.db.models import Max
 from django.utils.text import capfirst
 
 from apps.core.bulk_insert import in_batches
+from apps.core.models import Change
 from apps.documents.models import Document
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
@@ -97,6 +98,8 @@ class ErasurePlan:
     last_service: dt.date | None
     copies: list[Copies]
     remains: list[str]
+    #: Of the records, and of those that were deleted before, as the history names them.
+    record_keys: dict[str, set[str]]
 
     @property
     def retained_until(self) -> dt.date | None:
@@ -124,8 +127,13 @@ class ErasurePlan:
 # --- what would be removed ------------------------------------------------------------------------------
 
 
-def plan_erasure(person: Contact, client: Client | None = None, backups: Path | None = None) -> ErasurePlan:
-    """What an erasure removes; ``backups`` is the folder of the backups that hold the person for a while."""
+def plan_erasure(
+    person: Contact,
+    client: Client | None = None,
+    backups: Path | None = None,
+    archives: Path | None = None,
+) -> ErasurePlan:
+    """What an erasure removes, and what remains: the backups in a folder, archives unless theirs is named."""
     keys = load_keys(find_records(person, client))
     history = find_history(keys)
     documents = Document.objects.filter(pk__in=keys.get(Document, [])).order_by("storage_key")
@@ -136,8 +144,17 @@ def plan_erasure(person: Contact, client: Client | None = None, backups: Path | 
         files=[RemovedFile(each.storage_key, each.size, each.sha256) for each in documents],
         last_service=last_service(keys),
         copies=find_copies(keys, history),
-        remains=remaining_copies(backups),
+        remains=remaining_copies(backups, archives),
+        record_keys=record_keys(keys, history),
     )
+
+
+def record_keys(keys: RecordKeys, history: Iterable[Change]) -> dict[str, set[str]]:
+    """Keys as texts by the label of their model."""
+    found = {model._meta.label_lower: set(map(str, own)) for model, own in keys.items()}
+    for change in history:
+        found.setdefault(change.record_type, set()).add(change.record_key)
+    return found
 
 
 def last_service(keys: RecordKeys) -> dt.date | None:

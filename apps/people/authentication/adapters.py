@@ -16,10 +16,12 @@ from django.shortcuts import redirect
 
 from apps.access.throttling import client_address
 from apps.core.models import Subscriber
-from apps.people.authentication.attempts import remember_device
+from apps.people.authentication.attempts import remember_device, too_many_response
 from apps.people.models import Staff
 from apps.people.services import find_staff
 
+#: What django-allauth calls the errors of its limits.
+LIMITS_REACHED = frozenset({"rate_limited", "too_many_login_attempts"})
 BACKEND = "apps.people.authentication.StaffBackend"
 CLOSED = "This login is disabled, or its role has no access to the back office."
 UNKNOWN = "Nobody here has the email {email}. Ask an administrator."
@@ -57,6 +59,12 @@ class AccountAdapter(DefaultAccountAdapter):
         """Leaves out the greeting after each sign-in."""
         if "account/messages/logged_in.txt" not in texts:
             super().add_message(request, level, *texts, **options)
+
+    def validation_error(self, code: str, *args: Any) -> Any:
+        """Over a limit the answer is 429, and not the form with a message."""
+        if code in LIMITS_REACHED:
+            raise ImmediateHttpResponse(too_many_response(self.request))
+        return super().validation_error(code, *args)
 
     def send_notification_mail(self, template_prefix: str, user: Any, *details: Any, **options: Any) -> None:
         """A mail about a change of somebody's second factors."""

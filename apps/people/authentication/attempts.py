@@ -28,6 +28,8 @@ DEVICE_AGE = dt.timedelta(days=180)
 DEVICE_SALT = "people.device"
 #: How long a login is known at an address from which it has signed in.
 KNOWN_ADDRESS_AGE = dt.timedelta(days=90)
+#: The longest span of django-allauth's own limits, which do not say when they end.
+LIMIT_SECONDS = 300
 MAX_LOGIN = 255  # the column of django-axes
 
 
@@ -97,8 +99,16 @@ def locked_out_response(
     request: HttpRequest, original_response: HttpResponse, credentials: Any, **others: Any
 ) -> HttpResponse:
     """The answer to attempts beyond the limit; the same whether the login exists or not."""
-    seconds = settings.AXES_COOLOFF_TIME.total_seconds()
-    response = render(request, "locked_out.html", {"minutes": math.ceil(seconds / 60)}, status=429)
-    response["Retry-After"] = str(int(seconds))
+    return wait_response(request, "locked_out.html", int(settings.AXES_COOLOFF_TIME.total_seconds()))
+
+
+def too_many_response(request: HttpRequest, seconds: int = LIMIT_SECONDS) -> HttpResponse:
+    """The answer to too many codes, passkeys, repeated passwords or mails; django-allauth's 429 too."""
+    return wait_response(request, "429.html", seconds)
+
+
+def wait_response(request: HttpRequest, template: str, seconds: int) -> HttpResponse:
+    response = render(request, template, {"minutes": math.ceil(seconds / 60)}, status=429)
+    response["Retry-After"] = str(seconds)
     response["Cache-Control"] = "no-store"
     return response

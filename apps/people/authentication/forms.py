@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+from allauth.core import context
+from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
 from allauth.mfa.models import Authenticator
 from allauth.mfa.webauthn.forms import (
@@ -28,6 +30,7 @@ from apps.access.callers import Limits
 from apps.access.throttling import RATE_LIMITER, LimitReached
 from apps.core import history
 from apps.core.models import normalised
+from apps.people.authentication.attempts import too_many_response
 from apps.people.models import Staff
 from apps.people.services import change_logins, find_staff
 
@@ -37,6 +40,14 @@ CODES = Limits(per_minute=5, per_day=200)
 MAILS = Limits(per_minute=2, per_day=10)
 #: So many codes of an authenticator app are valid at a time, with a tolerance of one period.
 VALID_CODES = 3
+
+
+def take_permit(caller: str, limits: Limits) -> None:
+    """Count an attempt; beyond the limits the response is 429."""
+    try:
+        RATE_LIMITER.take_permit(caller, limits)
+    except LimitReached as limit:
+        raise ImmediateHttpResponse(too_many_response(context.request, limit.retry_after)) from None
 
 
 class StaffLoginForm(AuthenticationForm):
@@ -55,11 +66,7 @@ class LimitedCodes(forms.Form):
     authenticator: Authenticator
 
     def clean_code(self) -> str:
-        try:
-            RATE_LIMITER.take_permit(f"codes of:{self.user.pk}", CODES)
-        except LimitReached:
-            message = "Too many codes were tried. Wait a minute, or ask an administrator."
-            raise forms.ValidationError(message) from None
+        take_permit(f"codes of:{self.user.pk}", CODES)
         code: str = super().clean_code()  # type: ignore[misc]
         if self.authenticator.type == Authenticator.Type.TOTP:
             self.refuse_used(code)
@@ -127,11 +134,8 @@ class PasswordLinkForm(PasswordResetForm):
     )
 
     def get_users(self, email: str) -> Iterable[Staff]:
-        """The staff member whose login it is, while it is open; nobody after too many mails."""
-        try:
-            RATE_LIMITER.take_permit(f"mails to:{normalised(email)}"[:80], MAILS)
-        except LimitReached:
-            return
+        """The staff member whose login it is, while it is open. The limit tells nothing of who has one."""
+        take_permit(f"mails to:{normalised(email)}"[:80], MAILS)
         staff = find_staff(email)
         if staff is not None and staff.is_active and staff.is_staff:
             yield staff

@@ -29,6 +29,9 @@ class Command(OperatorCommand):
             type=Path,
             help="the folder of backups, which the report names",
         )
+        parser.add_argument(
+            "--archives", metavar="DIR", type=Path, help="the folder of archive_history, for the same erasure"
+        )
         parser.add_argument("--dry-run", action="store_true", help="say what would be erased, and stop")
         parser.add_argument("--yes", action="store_true", help="erase without asking")
 
@@ -40,11 +43,12 @@ class Command(OperatorCommand):
         by: str,
         own_client: bool,
         backups: Path | None,
+        archives: Path | None,
         **options: Any,
     ) -> None:
         staff, contact = staff_member(by), find_person(person)
         client = find_own_client(contact) if own_client else None
-        plan = plan_erasure(contact, client, backups)
+        plan = plan_erasure(contact, client, backups, archives)
         check_erasure(plan)
         self.stdout.write("\n".join([*plan.summary, "What remains:", *plan.remains]))
         if options["dry_run"]:
@@ -54,7 +58,9 @@ class Command(OperatorCommand):
         if not options["yes"]:
             confirm(contact.last_name)
         with as_author(Author(staff_id=staff.pk)):
-            erasure = erase_person(contact, client, staff, certificate, backups)
+            erasure = erase_person(contact, client, staff, certificate, backups, archives)
+        for name, count in erasure.certificate.archives.items():
+            self.stdout.write(f"{name}: {plural(count, 'change')} without values")
         self.stdout.write(f"Erased. {certificate}: SHA-256 {erasure.sha256}")
         if erasure.remaining_files:
             raise CommandError(

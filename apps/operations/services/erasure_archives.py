@@ -1,0 +1,148 @@
+"""The erasure of a person's values from archives of the old history (``archive_history``).
+
+An archive is written anew without them, read again, and put in the place of the one before.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from apps.core.models import Change
+from apps.operations.backup_files import (
+    CHECKSUMS,
+    BackupReader,
+    compress,
+    new_backup,
+    table_file,
+)
+from apps.operations.personal_records import ownerships
+from apps.operations.services.verification import verify_backup
+from apps.operations.tables import NULL, ContentSum, OperationError, unescape_text
+
+TABLE = Change._meta.db_table
+
+
+@dataclass(frozen=True, slots=True)
+class OwnChanges:
+    """The keys of the person's records as texts, by the label of their model, and whose owner is where."""
+
+    keys: dict[str, set[str]]
+    #: Of each model, the columns that name an owner, with the label of the owner's model.
+    owners: dict[str, list[tuple[str, str]]]
+
+    def is_of_owner(self, label: str, differences: str) -> bool:
+        """Whether a deleted record belonged to one of these."""
+        if label not in self.owners or differences == NULL:
+            return False
+        values = json.loads(unescape_text(differences))
+        return any(
+            (values.get(column) or [None])[0] in self.keys.get(owner, ())
+            for column, owner in self.owners[label]
+        )
+
+
+def erase_from_archives(parent: Path, keys: dict[str, set[str]]) -> dict[str, int]:
+    """How many changes lost their values, by the name of each archive in the folder.
+
+    ``keys`` are those of the person's records as texts, by the label of their model.
+
+    Raises ``OperationError`` for an archive that is damaged; those before it are done then.
+    """
+    folders = sorted(folder for folder in parent.glob("history-before-*") if (folder / CHECKSUMS).exists())
+    if not folders:
+        raise OperationError(f"{parent} has no archive of the history.")
+    owners = {
+        row.model._meta.label_lower: [
+            (each.attname, each.related_model._meta.label_lower) for each in row.owners
+        ]
+        for row in ownerships()
+    }
+    own = OwnChanges({label: set(some) for label, some in keys.items()}, owners)
+    add_deleted_records(folders, own)
+    return {folder.name: erase_from_archive(folder, own) for folder in folders}
+
+
+def add_deleted_records(folders: Iterable[Path], own: OwnChanges) -> None:
+    """Add those that belonged to the person and are gone: only their last change names an owner."""
+    found = True
+    while found:
+        found = False
+        for folder in folders:
+            reader = open_archive(folder)
+            cells = cell_reader(reader)
+            for line in lines_of(reader):
+                label, key, kind, differences = cells(line)
+                known = own.keys.setdefault(label, set())
+                if kind == Change.Kind.DELETED and key not in known and own.is_of_owner(label, differences):
+                    known.add(key)
+                    found = True
+
+
+def erase_from_archive(folder: Path, own: OwnChanges) -> int:
+    """Write one archive anew, if anything of the person is in it."""
+    reader = open_archive(folder)
+    manifest = reader.read_manifest()
+    table = manifest.tables[TABLE]
+    position = table.columns.index("differences")
+    cells = cell_reader(reader)
+    count = 0
+
+    def lines() -> Iterator[bytes]:
+        nonlocal count
+        for line in lines_of(reader):
+            label, key, _, differences = cells(line)
+            if key in own.keys.get(label, ()) and differences != NULL:
+                count += 1
+                values = line.split("\t")
+                values[position] = NULL
+                line = "\t".join(values)
+            yield f"{line}\n".encode()
+
+    total = ContentSum()
+    for _ in lines():
+        pass
+    if not count:
+        return 0
+    count = 0
+    with new_backup(folder.parent, f"{folder.name}.erased") as (writer, written):
+        writer.write(table_file(TABLE), compress(total.watch(lines())))
+        content = replace(table, rows=total.rows, sha256=total.sha256)
+        writer.finish(replace(manifest, tables={**manifest.tables, TABLE: content}))
+    _, faults = verify_backup(written)
+    if faults:
+        raise OperationError("\n".join([*faults, f"{folder} stays as it was."]))
+    former = folder.with_name(f".{folder.name}.incomplete")  # which the next archive or backup removes
+    folder.rename(former)
+    written.rename(folder)
+    shutil.rmtree(former)
+    return count
+
+
+def open_archive(folder: Path) -> BackupReader:
+    reader = BackupReader(folder)
+    if faults := reader.find_damaged_files():
+        raise OperationError("\n".join([*faults, f"{folder} is damaged."]))
+    return reader
+
+
+def cell_reader(reader: BackupReader) -> Callable[[str], Any]:
+    """Takes the kind of record, its key, the kind of change and the differences out of a line."""
+    columns = reader.read_manifest().tables[TABLE].columns
+    places = [columns.index(name) for name in ("record_type", "record_key", "kind", "differences")]
+
+    def cells(line: str) -> list[str]:
+        values = line.split("\t")
+        return [values[place] for place in places]
+
+    return cells
+
+
+def lines_of(reader: BackupReader) -> Iterator[str]:
+    """The rows of the history, without line feeds."""
+    unfinished = b""
+    for chunk in reader.read_table(TABLE):
+        *lines, unfinished = (unfinished + chunk).split(b"\n")
+        yield from (line.decode() for line in lines)
