@@ -2,10 +2,12 @@
 
 import pytest
 
-from apps.people.models import Staff
+from apps.people.models import CustomField, CustomFieldAnswer, CustomFieldResponse, Staff
+from apps.people.services import StaffDraft, update_staff
 from tests.api.caller import Caller, ok, refused
 from tests.api.conftest import an_answer
-from tests.people.builders import a_role, a_staff_body, a_staff_member, a_team, posted
+from tests.api.followers import Follower
+from tests.people.builders import a_lookup, a_role, a_staff_body, a_staff_member, a_team, posted
 
 
 def test_nothing_of_a_login_is_ever_shown(api):
@@ -39,6 +41,67 @@ def test_custom_fields_show_on_one_record_with_all_their_responses_in_order(api)
     ]
     assert "CustomFields" not in ok(api.get(f"staff/{member.pk}"))
     assert "CustomFields" not in ok(api.get("staff", {"$expand": "*"}))["value"][0]
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("CustomFields/any()", "AB"),
+        ("not CustomFields/any()", "CD"),
+        ("CustomFields/$count gt 1", "A"),
+        ("CustomFields/any(f:f/Name eq 'Languages')", "AB"),
+        ("CustomFields/any(f:f/Name eq 'Languages' and f/Responses/any(r:r/Response eq 'Auslan'))", "A"),
+        ("CustomFields/any(f:f/Name eq 'Languages' and f/Responses/any(r:r/Response ne 'Auslan'))", "AB"),
+        ("CustomFields/any(f:f/Name eq 'Shirt' and not f/Responses/any())", "A"),
+        ("CustomFields/any(f:f/Responses/any(r:contains(tolower(r/Response),'fran')))", "AB"),
+        ("CustomFields/all(f:f/Responses/any())", "BCD"),
+        ("CustomFields/any(f:f/Responses/$count eq 2)", "AB"),
+        ("CustomFields/any(f:f/CustomFieldGuid eq {guid})", "AB"),
+        ("CustomFields/any(f:f/Responses/any(r:r/Response eq $it/FirstName))", "B"),
+        ("AccountManager/FirstName eq 'x' or CustomFields/any(f:f/Name eq null)", ""),
+    ],
+)
+def test_staff_are_found_by_their_custom_fields(api, condition, expected):
+    members = {
+        name: a_staff_member(FirstName=name, LastName="Custom") for name in ("Ada", "Bea", "Cid", "Dot")
+    }
+    languages = an_answer("Staff", "Languages", "Auslan", "Français", staff_id=members["Ada"].pk)
+    an_answer("Staff", "Shirt", staff_id=members["Ada"].pk)
+    answer = CustomFieldAnswer.objects.create(custom_field=languages, staff=members["Bea"])
+    for response in ("Français", "Bea"):
+        CustomFieldResponse.objects.create(answer=answer, response=response)
+    query = f"LastName eq 'Custom' and ({condition.format(guid=languages.pk)})"
+    found = ok(api.get("staff", {"$filter": query, "$orderby": "FirstName"}))["value"]
+    assert "".join(row["FirstName"][0] for row in found) == expected
+    assert all("CustomFields" not in row for row in found)
+    count = ok(api.get("staff", {"$apply": f"filter({query})/aggregate($count as N)"}))["value"]
+    assert count == [{"N": len(expected)}]
+    of_clients = ok(api.get("client", {"$filter": "CustomFields/any(f:f/Name eq 'Languages')"}))
+    assert of_clients["value"] == []
+
+
+def test_custom_fields_are_looked_into_and_not_shown_in_lists(api):
+    for query in (
+        {"$expand": "CustomFields"},
+        {"$apply": "join(CustomFields as F)/groupby((F/Name))"},
+        {"$apply": "aggregate(CustomFields/$count as N)"},
+        {"$orderby": "CustomFields/Name"},
+    ):
+        refused(api.get("staff", query), 400)
+
+
+def test_a_copy_of_staff_with_an_answer_follows_its_changes(api, settings):
+    settings.ODATA_CHANGE_LOG = "apps.core.change_log.SerialLog"
+    shirt = a_lookup(CustomField, name="Shirt", applies_to="Staff")
+    member = a_staff_member()
+    condition = "CustomFields/any(f:f/Name eq 'Shirt' and f/Responses/any(r:r/Response eq 'M'))"
+    follower = Follower(api, "staff", {"$filter": condition, "$select": "LastName"})
+    assert follower.copy == {}
+    for responses, is_found in ((["M"], True), (["L"], False), (["L", "M"], True), ([], False)):
+        answers = {"custom_answers": {shirt.pk: responses}}
+        update_staff([StaffDraft(answers, given=[*answers], key=member.pk)])
+        follower.sync()
+        assert (str(member.pk) in follower.copy) is is_found, responses
 
 
 def test_a_role_or_manager_that_was_archived_still_shows_with_its_date(api):

@@ -72,7 +72,7 @@ def without_position(error):
         ("Owner/Secret eq 'x'", "JobOwner has no member Secret."),
         ("Owner/jobs/any()", "JobOwner has no member jobs."),
         ("Name/length eq 1", "Name has no members."),
-        ("Answers/any()", "Answers shows on a single Job only; it cannot be asked for in a list."),
+        ("Answers/Note eq 'x'", "Answers is a list; Answers/any(item:item/Note …) looks into it."),
         ("Lines/Note eq 'x'", "Lines is a list; Lines/any(item:item/Note …) looks into it."),
         ("Lines eq 'x'", "Lines is a list; a value is expected here."),
         ("contains(Owner,'x')", "Owner is an object; a value is expected here."),
@@ -192,6 +192,11 @@ def test_plain_comparisons_stay_plain_sql(text, sql):
 
 def jobs_kept(text):
     return sample.Job.objects.filter(bind_filter(parse_expression(text), JOBS)).values_list("guid", flat=True)
+
+
+def test_a_list_that_shows_on_one_record_only_is_looked_into_like_another(stored_jobs):
+    for condition in ("any()", "any(x:x/Note eq 'a')", "all(x:x/Quantity gt 0)", "$count gt 1"):
+        assert set(jobs_kept(f"Answers/{condition}")) == set(jobs_kept(f"Lines/{condition}")) != set()
 
 
 LISTS = [

@@ -181,6 +181,9 @@ class Transformer:
             parts = {**type_.navigations, **type_.set_navigations}
             lists = ", ".join(name for name, part in parts.items() if part.many and not part.item_only)
             self.fail(f"{'/'.join(path.segments)} is no list of {type_.name}; it has {lists or 'none'}")
+        if navigation.item_only:
+            name = navigation.name
+            self.fail(f"{name} shows on a single {type_.name} only; filter({name}/any(…)) looks into it")
         return navigation
 
     def items_of(

@@ -109,8 +109,6 @@ class PathBinder(LiteralBinder):
             if name in position.type.readable_properties:
                 self.fail(f"{name} has no members.")
             self.fail_unknown(name, position.type)
-        if navigation.item_only:
-            self.fail(f"{name} shows on a single {self.root.name} only; it cannot be asked for in a list.")
         if isinstance(navigation, SetNavigation):
             navigation.entity_set.rows_for(self.request.caller)
         is_embedded = navigation.nesting is Nesting.EMBEDDED
