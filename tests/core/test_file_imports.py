@@ -204,6 +204,7 @@ def test_a_file_that_cannot_be_read_is_read_again_with_other_options(client, ada
     run_tasks()
     record.refresh_from_db()
     assert (record.status, record.message) == ("Failed", "people.csv has no header in row 9.")
+    assert "Is read as" not in client.get(f"{IMPORTS}{record.pk}/file/").content.decode()
     press(client, record, "check", **chosen(record, header_row=""))
     run_tasks()
     record.refresh_from_db()

@@ -18,9 +18,7 @@ class Header:
 
     def __init__(self, *header):
         self.header = header
-
-    def first_rows(self):
-        return [self.header]
+        self.first_rows = [header]
 
 
 def columns(resource, *header, **options):

@@ -128,7 +128,7 @@ def test_a_table_that_is_handed_over_is_the_table_that_was_read(tmp_path):
     assert opened.notices() == read.notices()
     for name in ("header", "header_row", "encoding", "delimiter", "sheets"):
         assert getattr(opened, name) == getattr(read, name)
-    assert opened.first_rows() == read.first_rows()
+    assert opened.first_rows == read.first_rows
     for name in ("has_cell_addresses", "has_formula_guards"):
         assert getattr(opened, name) is getattr(read, name) is True
     assert [row.number for row in opening.open_table(path, max_rows=2).rows()] == [3, 4]

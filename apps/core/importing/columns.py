@@ -304,7 +304,7 @@ def indexes_of(text: str | int, table: Table, option: str) -> list[int]:
 def other_header_row(table: Table, header: str) -> str:
     """What to say where another row has the header: of a header of two lines it is the second."""
     wanted = letters_of(header)
-    for number, cells in enumerate(table.first_rows(), start=1):
+    for number, cells in enumerate(table.first_rows, start=1):
         if number != table.header_row and any(letters_of(cell) == wanted for cell in cells):
             return f" Row {number} has it: say --header-row {number}."
     return ""
@@ -316,7 +316,7 @@ def header_row_of(table: Table, by_spelling: Mapping[str, Member], options: Impo
     wanted |= {letters_of(header) for header in options.column_map if isinstance(header, str)}
     counts = {
         number: sum(letters_of(cell) in wanted for cell in cells)
-        for number, cells in enumerate(table.first_rows(), start=1)
+        for number, cells in enumerate(table.first_rows, start=1)
     }
     best = max(counts, key=lambda number: counts[number], default=table.header_row)
     return best if counts.get(best, 0) > 2 * counts.get(table.header_row, 0) + 1 else table.header_row

@@ -112,7 +112,7 @@ class OpenedTable(Table):
             raise ImportFileError(outcome.refusal)
         for name in reader.FACTS:
             setattr(self, name, getattr(outcome, name))
-        self.found = outcome
+        self.found, self.first_rows = outcome, outcome.first_rows
 
     def rows(self) -> Iterator[Row]:
         place = 0
@@ -128,6 +128,3 @@ class OpenedTable(Table):
 
     def notices(self) -> list[str]:
         return self.found.notices
-
-    def first_rows(self) -> Sequence[Sequence[str]]:
-        return self.found.first_rows

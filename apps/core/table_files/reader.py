@@ -64,7 +64,7 @@ def answer(request: dict[str, Any]) -> Iterator[bytes]:
 
 def outcome_of(table: Table) -> Outcome:
     facts = {name: getattr(table, name) for name in FACTS}
-    first = [[cell[:HEADER_LENGTH] for cell in cells[:MAX_COLUMNS]] for cells in table.first_rows()]
+    first = [[cell[:HEADER_LENGTH] for cell in cells[:MAX_COLUMNS]] for cells in table.first_rows]
     return Outcome(**facts, notices=table.notices(), first_rows=first)
 
 

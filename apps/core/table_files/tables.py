@@ -1,6 +1,7 @@
 """What every file to import is, whatever its format: a header and rows of text."""
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -63,7 +64,8 @@ class Table:
         """The cells of every row of a sheet, the header's among them; ``ImportFileError`` where it breaks."""
         raise NotImplementedError
 
-    def first_rows(self) -> Sequence[Sequence[str]]:
+    @cached_property
+    def first_rows(self) -> list[list[str]]:
         """The rows among which the header is; none of a format that has no such row."""
         return [*islice(self.sheet_rows(), HEADER_ROWS)] if self.has_cell_addresses else []
 
@@ -73,7 +75,8 @@ class Table:
         A single cell above wider rows is the sheet's title: then the first row with several cells is it.
         """
         found: tuple[int, list[str]] | None = None
-        for number, cells in islice(enumerate(self.sheet_rows(), start=1), header_row or HEADER_ROWS):
+        rows = self.first_rows if header_row is None else islice(self.sheet_rows(), header_row)
+        for number, cells in enumerate(rows, start=1):
             names = sum(bool(cell.strip()) for cell in cells)
             if number == header_row or (header_row is None and names > 1):
                 found = number, cells
