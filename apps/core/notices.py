@@ -73,7 +73,7 @@ def noticed_records(notices: Iterable[Notice]) -> ShownRecords:
             app, name, _ = str(page.url_name).split("_", 2)
             model = apps.get_model(app, name)
             found[model].add(key_from_text(model, page.kwargs["object_id"]))
-    return found
+    return {model: keys - {None} for model, keys in found.items()}
 
 
 @task()

@@ -260,12 +260,24 @@ def log_page(request: HttpRequest, response: HttpResponse) -> None:
             log_shown("History", named(change_list.result_list), query)
     elif "adminform" in context:
         log_shown("Record", chosen_records(context["adminform"].form), query)
+    if request.method == "POST" and "adminform" in context:
+        log_refused_form(context["adminform"].form)
     log_shown("List", context.get("shown_records", {}), query)
 
 
 def named_records(model: Any) -> Callable[[Sequence[Any]], ShownRecords] | None:
     """What tells whose records some entries of a log, notices or messages are about."""
+    if not admin.site.is_registered(model):
+        return None
     return getattr(admin.site.get_model_admin(model), "named_records", None)
+
+
+def log_refused_form(form: Any) -> None:
+    """Log the codes of the faults and warnings of a form, which may quote other records."""
+    codes = [error.code for errors in form.errors.as_data().values() for error in errors]
+    codes += [issue.code for issue in getattr(form, "warnings", ())]
+    if codes and is_logged(form._meta.model):
+        READ_LOG.add(form._meta.model, "Refusal", 0, b"", ",".join(dict.fromkeys(filter(None, codes))))
 
 
 def chosen_records(form: Any) -> ShownRecords:

@@ -205,6 +205,14 @@ def test_a_warning_of_a_duplicate_is_a_read_of_the_other(client, ada):
     assert ("Refusal", "people.contact", {mia.pk}, "PossibleDuplicate") in entries()
 
 
+def test_a_refused_form_is_logged_with_the_codes_of_its_faults(client, ada):
+    a_client(business_name="Acme")
+    page = client.get("/admin/people/client/add/")
+    READ_LOG.waiting.clear()
+    client.post("/admin/people/client/add/", form_data(page, business_name="ACME"))
+    assert ("Refusal", "people.client", set(), "NotUnique") in entries()
+
+
 def test_the_reads_of_a_batch_are_logged(api):
     contact = a_contact()
     requests = [

@@ -5,6 +5,9 @@ import re
 
 import pytest
 from django.contrib import admin
+from django.contrib.contenttypes.models import ContentType
+from django.http import HttpResponse
+from django.test import RequestFactory
 from django.urls import get_resolver
 from django.urls.resolvers import URLResolver
 
@@ -12,12 +15,14 @@ from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.core import history
 from apps.core.models import Change, FileExport, FileExportPart, FileImport, Notice, PersonalDataRead
 from apps.core.notices import write_notices
-from apps.core.read_log import READ_LOG, is_logged, key_bytes
+from apps.core.read_log import READ_LOG, is_logged, key_bytes, log_page
 from apps.odata import clock
 from apps.odata.declaration.service import get_service
 from apps.people.models import Contact, Staff
 from apps.sales.models import Opportunity
 from tests.api.caller import Caller, an_application
+from tests.funding.admin_forms import run_list_action
+from tests.funding.builders import a_claim
 from tests.operations.persons import NAME
 from tests.people.records import an_administrator
 
@@ -206,6 +211,16 @@ def test_the_form_of_a_new_record_is_a_read_of_those_that_it_shows_as_chosen(cli
         assert (record._meta.label_lower, key_bytes(record.pk)) in read
 
 
+def test_what_an_action_on_many_records_shows_first_is_read(client, participant, ada):
+    claim = a_claim(contact=participant.contact)
+    logged()
+    address = "/admin/funding/claim/?status=AwaitingStaffApproval"
+    page = run_list_action(client, address, "hold", [claim])
+    assert page.template_name == "funding/action_form.html"
+    shown = {entry.record_keys for entry in logged() if entry.record_type == "funding.claim"}
+    assert key_bytes(claim.pk) in shown
+
+
 # --- the interface --------------------------------------------------------------------------------------
 
 #: How each address of an entity set is read, by the name of its view: method, path and query.
@@ -278,3 +293,12 @@ def test_an_entity_set_that_is_not_logged_leads_to_nobody():
                 assert not [step for step in steps if is_logged(getattr(step, "related_model", None))], nested
                 for navigation in nested.set_navigations.values():
                     assert not is_logged(navigation.entity_set.model), navigation
+
+
+def test_a_page_of_a_record_that_the_office_does_not_register_is_shown(client, ada):
+    """As those of one's own second factors, which a library makes."""
+    response = HttpResponse()
+    response.context_data = {"object": ContentType.objects.first()}
+    logged()
+    log_page(RequestFactory().get("/admin/"), response)
+    assert logged() == []

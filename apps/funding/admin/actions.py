@@ -291,6 +291,7 @@ class ActionAdmin(RecordAdmin):
             note=note,
             refused=refused,
             refused_count=len(refusals),
+            shown_records={self.model: [each.key for each in refusals[:LISTED_REFUSALS]]},
             back=request.get_full_path(),
         )
 
@@ -319,6 +320,7 @@ class ActionAdmin(RecordAdmin):
             summary=summary,
             review=review,
             possible_label=self.count_label(len(review.possible)),
+            shown_records={self.model: keys},
             hidden=hidden,
             back=request.get_full_path(),
         )
