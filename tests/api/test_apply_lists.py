@@ -235,6 +235,53 @@ def test_an_item_of_several_lists_is_counted_once(api, db):
     assert row == {"N": 2}
 
 
+ELMS = "filter(LastName eq 'Elm')"
+IN_ONE, IN_NONE = {"FirstName": "In one"}, {"FirstName": "In none"}
+BOTH = {"FirstName": "In both"}
+
+
+@pytest.mark.parametrize(
+    ("apply", "expected"),
+    [
+        # A group that a filter empties has no row, unless case keeps it.
+        ("groupby((FirstName),filter(Teams/$count gt 1)/aggregate($count as N))", [{**BOTH, "N": 1}]),
+        ("filter(Teams/$count gt 1)/groupby((FirstName))", [BOTH]),
+        ("groupby((FirstName),aggregate(case(Teams/$count gt 1:1,true:0) with sum as N))",
+         [{**BOTH, "N": 1}, {**IN_NONE, "N": 0}, {**IN_ONE, "N": 0}]),
+        ("groupby((FirstName),aggregate(Teams/$count as N))/filter(N gt 1)", [{**BOTH, "N": 2}]),
+        ("filter(false)/aggregate($count as N,NumberOfChildren with sum as S)", [{"N": 0, "S": None}]),
+        ("filter(false)/groupby((FirstName),aggregate($count as N))", []),
+        # Null is a group, the first one; nulls are not added or counted.
+        ("groupby((NumberOfChildren),aggregate($count as N,NumberOfChildren with countdistinct as D))",
+         [{"NumberOfChildren": None, "N": 2, "D": 0}, {"NumberOfChildren": 3, "N": 1, "D": 1}]),
+        ("groupby((FirstName),aggregate(NumberOfChildren with sum as S))",
+         [{**BOTH, "S": 3}, {**IN_NONE, "S": None}, {**IN_ONE, "S": None}]),
+        # A shared item counts once in each group and in the whole, and for each record behind a join.
+        ("groupby((FirstName),aggregate(Teams/$count as Teams,$count as N))",
+         [{**BOTH, "Teams": 2, "N": 1}, {**IN_NONE, "Teams": 0, "N": 1}, {**IN_ONE, "Teams": 1, "N": 1}]),
+        ("aggregate(Teams/$count as Teams,$count as N,NumberOfChildren with sum as S)",
+         [{"Teams": 2, "N": 3, "S": 3}]),
+        ("join(Teams as T)/aggregate($count as N,NumberOfChildren with sum as S)", [{"N": 3, "S": 6}]),
+        ("outerjoin(Teams as T)/aggregate($count as N,T/Name with countdistinct as D)", [{"N": 4, "D": 2}]),
+        ("join(Teams as T)/groupby((T/Name),aggregate($count as N))",
+         [{"T": {"Name": "One"}, "N": 2}, {"T": {"Name": "Other"}, "N": 1}]),
+        ("outerjoin(Teams as T)/groupby((T/Name),aggregate($count as N))/top(1)",
+         [{"T": {"Name": None}, "N": 1}]),
+        ("concat(aggregate($count as N),aggregate($count as M))", [{"N": 3}, {"M": 3}]),
+    ],
+)  # fmt: skip
+def test_rows_of_groups_and_shared_records_are_what_the_document_says(api, db, apply, expected):
+    one, other = a_team(name="One"), a_team(name="Other")
+    for name, teams in (("In both", [one, other]), ("In one", [one]), ("In none", [])):
+        a_staff_member(
+            LastName="Elm",
+            FirstName=name,
+            NumberOfChildren=3 if len(teams) > 1 else None,
+            Teams=[{"TeamId": team.pk} for team in teams],
+        )
+    assert rows(api, f"{ELMS}/{apply}", "staff") == expected
+
+
 def test_every_list_can_be_joined_and_counted(api, records):
     for entity_set in get_service().entity_sets:
         parts = {**entity_set.type.navigations, **entity_set.type.set_navigations}
