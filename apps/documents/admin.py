@@ -193,7 +193,7 @@ class DocumentAdmin(RecordAdmin):
                     return JsonResponse(error_json(error), status=error.status)
                 errors = [error.message, *(error_text(detail) for detail in error.details)]
             else:
-                self.message_user(request, f"{plural(len(keys), 'document')} uploaded.", messages.SUCCESS)
+                self.message_user(request, f"{plural(len(keys), 'document')} added.", messages.SUCCESS)
                 address = self.uploaded_url(request, list(Document.objects.filter(AnyOf("pk", keys))))
                 return JsonResponse({"url": address}) if wants_json(request) else redirect(address)
         elif request.method == "POST" and wants_json(request):
@@ -204,7 +204,7 @@ class DocumentAdmin(RecordAdmin):
         return self.render_page(
             request,
             "documents/upload.html",
-            "Upload documents",
+            "Add documents",
             form=form,
             media=self.media + form.media,
             errors=errors,
@@ -307,5 +307,5 @@ DOCUMENT_COLUMNS = ("name", "category", "kilobytes", "created_by", "creation_dat
 register_panels(Client, record_panel(Document, DOCUMENT_COLUMNS, column="client", order=40, can_add=True))
 register_panels(Contact, record_panel(Document, DOCUMENT_COLUMNS, column="contact", order=50, can_add=True))
 register_panels(
-    Staff, record_panel(Document, DOCUMENT_COLUMNS, column="created_by", title="Uploaded", order=70)
+    Staff, record_panel(Document, DOCUMENT_COLUMNS, column="created_by", title="Documents added", order=70)
 )

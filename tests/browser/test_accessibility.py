@@ -2,7 +2,9 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from django.contrib import admin
 
+from apps.core.admin_base import RecordAdmin
 from apps.funding.choices import ClaimStatus
 from tests.browser.test_claims import Scene
 from tests.documents.builders import a_document
@@ -15,7 +17,7 @@ OPTIONS = {
     "resultTypes": ["violations"],
     "iframes": False,  # the browser's viewer of PDF files is not ours
     "preload": False,  # none of these rules reads the text of style sheets
-    "runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"],
+    "runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"],
 }
 #: The rules of axe that look at colours: all that a theme changes.
 OPTIONS_OF_DARK = {**OPTIONS, "runOnly": ["color-contrast", "link-in-text-block"]}
@@ -30,20 +32,46 @@ def overflow(page):
     return page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
 
 
-def findings(page, part="html"):
+def findings(page, part="html", themes=((False, OPTIONS), (True, OPTIONS_OF_DARK))):
     """What axe finds in a part of the page in both themes: the theme, the rule, the element."""
     page.evaluate(Axe().axe_script)
     found = []
-    for is_dark, options in ((False, OPTIONS), (True, OPTIONS_OF_DARK)):
+    for is_dark, options in themes:
         page.evaluate("isDark => document.documentElement.classList.toggle('dark', isDark)", is_dark)
         result = page.evaluate("([part, options]) => axe.run(part, options)", [part, options])
         found += [
             (is_dark, rule["id"], node["html"][:200])
             for rule in result["violations"]
-            if rule["impact"] in ("serious", "critical")
             for node in rule["nodes"]
         ]
     return found
+
+
+def every_list_and_form():
+    """The addresses of all lists, their own pages and the forms to add to them, below ``/admin/``."""
+    for model, page in admin.site._registry.items():
+        name = f"{model._meta.app_label}/{model._meta.model_name}/"
+        yield name
+        if "add" in page.__class__.__dict__ or issubclass(page.__class__, RecordAdmin):
+            yield f"{name}add/"
+        for each in getattr(page, "list_pages", ()):
+            if each.title:
+                yield f"{name}{each.path}/"
+
+
+def test_axe_finds_nothing_on_any_list_or_form(open_window):
+    page = open_window()
+    page.set_viewport_size(DESKTOP)
+    found = []
+    for address in every_list_and_form():
+        answer = page.goto(f"/admin/{address}")
+        if answer.status == 403:
+            continue
+        light = ((False, OPTIONS),)  # the dark of the same parts is looked at below
+        found += [(address, *finding) for finding in findings(page, WITHOUT_MENU, light)]
+        if overflow(page) > 0:
+            found.append((address, "scrolls sideways"))
+    assert not found, "\n".join(map(str, found))
 
 
 def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sideways(open_window, ada):

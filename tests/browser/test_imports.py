@@ -58,7 +58,7 @@ def test_a_spreadsheet_with_a_fault_is_imported_and_undone(page, tmp_path):
         journey.submit(".rs-menu-links >> text=Import")
         journey.clicks += 1  # choosing the file in the window of the operating system
         page.set_input_files("[name=file]", {**file, "buffer": content})
-        journey.submit("button >> text=Upload")
+        journey.submit("button >> text=Read the file")
         work(page)
         assert page.inner_text(".rs-import-left-out").startswith("Not imported: Nachname.")
         journey.clicks += 1
@@ -89,7 +89,7 @@ def test_the_order_of_days_is_chosen_where_the_file_does_not_show_it(page):
     content = b"First name,Surname,DOB\nIda,Quill,03/04/1990\nNed,Fox,05/06/1985\n"
     page.goto("/admin/core/fileimport/add/?kind=contact")
     page.set_input_files("[name=file]", {"name": "people.csv", "mimeType": "text/csv", "buffer": content})
-    page.click("button >> text=Upload")
+    page.click("button >> text=Read the file")
     work(page)
     assert "It is read with the day first, as 3 April 1990" in page.inner_text(
         "td.rs-import-warning >> nth=0"
@@ -115,7 +115,7 @@ def test_the_price_guide_of_the_next_year_ends_the_prices_of_the_last(page, tmp_
         journey.submit(".rs-menu-links >> text=Price guide")
         journey.clicks += 1  # choosing the file in the window of the operating system
         page.set_input_files("[name=file]", path)
-        journey.submit("button >> text=Upload")
+        journey.submit("button >> text=Read the file")
         work(page)
         journey.wait_for("text=1 current item not in this guide, left as they are")
         journey.click("[name=end_missing]")

@@ -54,7 +54,7 @@ def test_many_files_are_uploaded_at_once_each_with_its_own_row(client, ada, fold
     assert set(Change.objects.filter(record_type="documents.document").values_list("staff", "channel")) == {
         (ada.pk, "Back office")
     }
-    assert "2 documents uploaded." in client.get(LIST).content.decode()
+    assert "2 documents added." in client.get(LIST).content.decode()
 
 
 def test_without_a_script_all_files_get_the_same(client, ada):

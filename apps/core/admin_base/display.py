@@ -1,10 +1,13 @@
 """Amounts, days and links as the pages of the back office show them."""
 
 import datetime as dt
+import re
 from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 
 from django.contrib import admin
+from django.db.models import EmailField
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
@@ -92,6 +95,14 @@ def period_cell(first: dt.date | None, last: dt.date | None) -> str | None:
 
 def link(url: str, text: Any) -> str:
     return format_html('<a class="rs-link" href="{}">{}</a>', url, text)
+
+
+def contact_href(column: Any, value: Any) -> str | None:
+    """``mailto:`` or ``tel:`` for the value of a column with an email address or a telephone number."""
+    if isinstance(column, EmailField):
+        return f"mailto:{quote(value, safe='@')}" if value else None
+    digits = re.sub(r"[^\d+]", "", value) if value and "phone" in column.name else ""
+    return f"tel:{digits}" if digits else None
 
 
 def admin_url(model: Any, page: str, *arguments: Any, **query: Any) -> str:

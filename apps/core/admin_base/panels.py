@@ -21,7 +21,7 @@ from django.utils.text import capfirst
 from unfold.utils import display_for_field, display_for_header, display_for_label, display_for_value
 
 from apps.core import history_display
-from apps.core.admin_base.display import admin_url, format_amount, list_url
+from apps.core.admin_base.display import admin_url, contact_href, format_amount, link, list_url
 from apps.core.models import Change
 
 #: Records shown in a panel, and entries of the history; the full lists are a click away.
@@ -143,6 +143,8 @@ def cell_text(page: Any, row: Any, name: str) -> Any:
     if column is not None:
         if isinstance(value, Decimal):
             return format_amount(value)
+        if href := contact_href(column, value):
+            return link(href, value)
         related = getattr(row, column.name) if column.is_relation else None
         return related or display_for_field(value, column, empty)
     label = getattr(attribute, "label", None)
