@@ -598,7 +598,7 @@
             const isNew = !this.form.querySelector("[name=opened_version]")?.value;
             if (!isNew) return;
             const picker = document.querySelector("[data-form-file] input[type=file]");
-            const isNewInvoice = (picker || this.form.querySelector("[name=document]")?.value) && !this.form.querySelector("[name=provider_invoice]").value;
+            const isNewInvoice = (picker || new URLSearchParams(window.location.search).has("document")) && !this.form.querySelector("[name=provider_invoice]").value;
             if (picker && isNewInvoice && !this.form.querySelector("[name=file]").value) return picker.focus();
             const names = ["contact", "provider", "provider_invoice_reference", "start_date", "end_date", "invoice_claim_type", isNewInvoice ? "invoice_total" : "provider_invoice"];
             const first = [...this.form.querySelectorAll(".fu-head select, .fu-head input:not([type=hidden])")].find((field) => !field.value && names.includes(field.name));

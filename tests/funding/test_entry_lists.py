@@ -253,12 +253,21 @@ def test_who_may_view_no_claims_sees_none_at_documents(client, invoices):
     assert client.get(OVERVIEW).status_code == 403
 
 
+def test_who_may_only_view_claims_is_offered_no_form(client, invoices):
+    free, claimed = a_document(category=invoices), a_document(category=invoices)
+    claim = a_claim(provider_invoice=a_provider_invoice(document=claimed))
+    client.force_login(a_staff_member(role=a_role("documents.view_document", "funding.view_claim")))
+    text = client.get(DOCUMENTS).content.decode()
+    assert (claim.claim_number in text, "Enter a claim" in text) == (True, False)
+    assert "Enter a claim" not in client.get(f"{DOCUMENTS}{free.pk}/change/").content.decode()
+
+
 def test_who_may_not_view_documents_gets_nothing_of_one(client, invoices):
     role = a_role("funding.add_claim", "funding.view_claim", *ENTRY_PERMISSIONS)
     client.force_login(a_staff_member(role=role))
     document = a_document(category=invoices, contact=a_contact())
-    initial = get_unrendered(client, form_of(document)).context["adminform"].form.initial
-    assert (initial["document"], "contact" in initial) == (None, False)
+    form = get_unrendered(client, form_of(document)).context["adminform"].form
+    assert (form.uploaded_document, "contact" in form.initial) == (None, False)
 
 
 def test_the_overview_without_a_list_leads_to_the_documents_without_a_claim(client):

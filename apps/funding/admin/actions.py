@@ -329,7 +329,7 @@ class ActionAdmin(RecordAdmin):
         self, button: ActionButton, request: HttpRequest, keys: Sequence[Any], ticked: Sequence[Any]
     ) -> ActionReview:
         """What the action will do to records, as far as can be said now; the statements are constant."""
-        review = ActionReview()
+        review, chosen = ActionReview(), set(ticked)
         found = self.model._default_manager.filter(AnyOf("pk", keys)).order_by(*self.queue_ordering)
         records = list(found.select_related(*(self.list_select_related or ())))
         refusals = self.find_refusals(request, records, button.name)
@@ -343,7 +343,7 @@ class ActionAdmin(RecordAdmin):
                 continue
             link = self.page_url("change", record.pk)
             rows = review.refused if record.pk in refusals else review.warned
-            rows.append(ReviewedRecord(record, link, amount, notes, record.pk in ticked))
+            rows.append(ReviewedRecord(record, link, amount, notes, record.pk in chosen))
         return review
 
     def question_page(

@@ -100,6 +100,7 @@ class ClaimAdmin(BillAdmin):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
         form = super().get_form(request, obj, change=change, **options)
         form.may_enter_invoice = request.user.has_perms(ENTRY_PERMISSIONS)
+        form.uploaded_document = find_document(request)
         return form
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
@@ -123,7 +124,6 @@ class ClaimAdmin(BillAdmin):
         invoice = find_provider_invoice(request.GET.get("provider_invoice"))
         document = find_document(request)
         initial["document_category"] = usual_document_category()
-        initial["document"] = document and document.pk
         if invoice is None:
             if document is not None:
                 initial |= {"contact": document.contact_id, "provider": document.client_id}

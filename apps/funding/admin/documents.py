@@ -8,7 +8,6 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html_join
-from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from apps.core.admin_base import ConditionFilter, Conditions, RecordLink
@@ -99,7 +98,8 @@ class ClaimDocumentAdmin(DocumentAdmin):
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
         columns = list(super().get_list_display(request))
         if self.admin_site.get_model_admin(Claim).has_view_permission(request):
-            columns.insert(columns.index("category") + 1, "claims")
+            name = "claims_or_form" if may_enter_claims(request) else "claims"
+            columns.insert(columns.index("category") + 1, name)
         return columns
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
@@ -107,13 +107,16 @@ class ClaimDocumentAdmin(DocumentAdmin):
         return with_claims(found) if self.is_list(request) else found
 
     @display(description="claim")
-    def claims(self, document: Any) -> str:
-        return self.claim_links(EnteredDocument.of(document))
+    def claims(self, document: Any) -> str | None:
+        claims = EnteredDocument.of(document).claims[:3]
+        return format_html_join(", ", "{}", ((record_link(claim),) for claim in claims)) or None
 
-    def claim_links(self, entered: EnteredDocument) -> str | SafeString:
-        if entered.claims:
-            return format_html_join(", ", "{}", ((record_link(claim),) for claim in entered.claims[:3]))
-        return link(entry_url(entered), "Enter a claim")
+    @display(description="claim")
+    def claims_or_form(self, document: Any) -> str | None:
+        """For those who may enter claims."""
+        if (claims := self.claims(document)) or document.is_archived:
+            return claims
+        return link(entry_url(EnteredDocument.of(document)), "Enter a claim")
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -383,16 +383,13 @@ class ClaimForm(BillForm):
     """The form of a claim, which creates or completes the provider invoice and its document.
 
     ``may_enter_invoice`` is set by ``ClaimAdmin.get_form``: without the permissions a claim is built on
-    a provider invoice that is there.
+    a provider invoice that is there. So is ``uploaded_document``, which was uploaded before.
     """
 
     may_enter_invoice: ClassVar[bool] = False
+    uploaded_document: ClassVar[Document | None] = None
 
     file = StoredFileField(required=False)
-    #: One that was uploaded before.
-    document = forms.ModelChoiceField(
-        Document.objects.filter(archive_date=None), required=False, widget=forms.HiddenInput
-    )
     document_category = forms.ModelChoiceField(
         DocumentCategory.objects.filter(archive_date=None), required=False, widget=UnfoldAdminSelectWidget
     )
@@ -411,7 +408,7 @@ class ClaimForm(BillForm):
         if "file" not in self.fields:
             return draft
         values, file = self.cleaned_data, self.cleaned_data.get("file")
-        document = values.get("document")
+        document: Draft | Document | None = self.uploaded_document
         if file is not None:
             document = document_draft(file, category=values.get("document_category"))
         draft.fill("invoice_entry", InvoiceEntry(values.get("invoice_total"), document))
@@ -423,7 +420,7 @@ class ClaimForm(BillForm):
 
 
 #: The fields of ``ClaimForm`` that are not the claim's, and those of a document by its members.
-INVOICE_FIELDS = ("file", "document", "document_category", "invoice_total")
+INVOICE_FIELDS = ("file", "document_category", "invoice_total")
 DOCUMENT_FIELDS = {"file_name": "file", "name": "file", "category": "document_category"}
 
 
