@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, ClassVar
@@ -246,10 +245,6 @@ class Staff(Person, AbstractBaseUser, Record):
         return self.role.all_permissions or any(perm.startswith(f"{app_label}.") for perm in self.granted)
 
 
-#: What people write where there is no number, without its marks and zeros.
-WORDS_FOR_NONE = frozenset({"", "na", "none", "nil"})
-
-
 class Client(Addressed, Record):
     """An organisation that is a customer or a provider of the subscriber."""
 
@@ -288,12 +283,6 @@ class Client(Addressed, Record):
 
     def __str__(self) -> str:
         return self.business_name
-
-    @property
-    def abn(self) -> str:
-        """The business number; empty where there is none, or what stands there says so (“N/A”, “-”, “0”)."""
-        number = (self.business_number or "").strip()
-        return "" if re.sub(r"[\W_0]", "", number).casefold() in WORDS_FOR_NONE else number
 
 
 #: The name of a person as duplicates are sought, in one index.

@@ -49,7 +49,7 @@ def normalised(text: str | None) -> str | None:
     """
     if text is None:
         return None
-    return composed(composed(text).strip().casefold()) or None
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).strip().casefold()) or None
 
 
 class NormalisedField(models.CharField):

@@ -29,6 +29,7 @@ from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import Records, load_bill_contexts, load_records
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
+from apps.funding.validation.warnings import business_number_of
 from apps.odata.batched_queries import AnyOf, PreparedQuery, Statement, fetch_all, prepared_query
 from apps.odata.declaration import service
 from apps.odata.write.drafts import (
@@ -147,7 +148,7 @@ def apply_claim_defaults(claim: Draft, records: Records) -> None:
     provider, reason = claim.get("provider"), None
     if claim.get("send_payment_to") in REIMBURSED:
         reason = MissingAbnReason.REIMBURSEMENT.value
-    elif provider is not None and not provider.abn:
+    elif provider is not None and not business_number_of(provider):
         reason = MissingAbnReason.EXCLUDED.value
     claim.fill("missing_abn_reason_code", reason)
 

@@ -21,6 +21,7 @@ from apps.funding.models.prices import EffectivePrice
 from apps.funding.public_holidays import DayType, day_types, holiday_name
 from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.people.choices import state_code
+from apps.people.models import Client
 
 #: Finds an issue with a field of the line; with an empty field, the whole line.
 LineWarning = Callable[[Draft, LineContext, BillContext], Issue | None]
@@ -391,27 +392,32 @@ def reference_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue
 
 # --- the provider ---------------------------------------------------------------------------------------
 
+#: What people write where there is no number, without its marks and zeros.
+WORDS_FOR_NONE, MARKS_AND_ZEROS = frozenset({"", "na", "none", "nil"}), re.compile(r"[\W_0]")
+
 
 def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[Issue]:
-    provider = draft.provider
-    if not provider.abn:
+    provider, number = draft.provider, business_number_of(draft.provider)
+    if not number:
         yield Issue(
             "AbnMissing",
             "provider",
             f"{provider.business_name} has no business number (ABN); {draft.missing_abn_reason_code} will be"
             " sent in its place. Enter the number with the provider if there is one.",
         )
-
-
-def business_number_is_an_abn(draft: Draft, bill: BillContext) -> Iterator[Issue]:
-    provider = draft.provider
-    if provider.abn and not is_an_abn(provider.abn):
+    elif not is_an_abn(number):
         yield Issue(
             "AbnInvalid",
             "provider",
-            f"{provider.abn}, the business number of {provider.business_name}, is no ABN: those have 11"
+            f"{number}, the business number of {provider.business_name}, is no ABN: those have 11"
             " digits that check each other. Put it right with the provider.",
         )
+
+
+def business_number_of(provider: Client) -> str:
+    """The business number; empty where there is none, or what stands there says so (“N/A”, “-”, “0”)."""
+    number = (provider.business_number or "").strip()
+    return "" if MARKS_AND_ZEROS.sub("", number).casefold() in WORDS_FOR_NONE else number
 
 
 @lru_cache(maxsize=8192)
@@ -476,7 +482,6 @@ CLAIM_WARNINGS: tuple[Rule, ...] = (
     total_agrees_with_the_provider_invoice,
     reference_is_no_duplicate,
     provider_has_a_business_number,
-    business_number_is_an_abn,
     participant_has_a_plan,
     warn_of_each_line((*LINE_WARNINGS, booking_is_managed_by_a_plan_manager)),
 )

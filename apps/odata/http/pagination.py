@@ -18,6 +18,7 @@ from apps.odata.delta.reader import DeltaPage, DeltaReader
 from apps.odata.delta.tokens import DeltaToken, query_digest, read_token
 from apps.odata.errors import BadQuery
 from apps.odata.http.headers import reads_version_401
+from apps.odata.http.views import QUERY_IN_BODY
 from apps.odata.query.options import OPTIONS_OF_A_PAGE, parameters
 from apps.odata.read.reader import JsonReader
 
@@ -124,7 +125,7 @@ class KeysetPagination(BasePagination):
 
     def link(self, query: list[tuple[str, str]], *options: tuple[str, str]) -> str:
         text = urlencode([*query, *options], safe=_READABLE)
-        if self.view.has_query_in_body and len(text) > MAX_QUERY_OF_LINK:
+        if self.view.action == QUERY_IN_BODY and len(text) > MAX_QUERY_OF_LINK:
             return self.link_for_same_body(options)
         return f"{self.view.base_url}{self.view.address}?{text}"
 

@@ -25,6 +25,9 @@ from apps.odata.http.headers import (
 from apps.odata.query.lexer import IN_ADDRESS, IN_BODY
 from apps.odata.query.options import OPTIONS_OF_A_PAGE, QueryOptions, option_name, parse_options
 
+#: The action whose query is in the body: ``POST /{set}/$query``.
+QUERY_IN_BODY = "query"
+
 
 class ODataView(APIView):
     """What all views of the interface share."""
@@ -35,6 +38,10 @@ class ODataView(APIView):
     own_options: tuple[str, ...] = ()
     #: ``https://host/api/``, which all links begin with; behind a proxy with its prefix.
     base_url: str
+    #: Set by the router, of viewsets alone.
+    action: str = ""
+    #: What stands behind the question mark of the address, once ``query_string`` was read.
+    sent_query_string: bytes
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """As DRF's, but the caller is checked first: nobody else learns what is wrong with a request."""
@@ -86,21 +93,12 @@ class ODataView(APIView):
     @cached_property
     def query_string(self) -> bytes:
         """The bytes of the query string as they were sent, of ``$query`` requests with those of the body."""
-        sent = self.sent_query_string
-        if not self.has_query_in_body:
+        text: str = self.request.META.get("QUERY_STRING", "")
+        self.sent_query_string = sent = text.encode("latin-1", "replace")
+        if self.action != QUERY_IN_BODY:
             return sent
         body: bytes = self.parse_body(self.request)
         return b"&".join(filter(None, (sent, *others_of_body(body.strip(), sent))))
-
-    @property
-    def sent_query_string(self) -> bytes:
-        """What stands behind the question mark of the address."""
-        text: str = self.request.META.get("QUERY_STRING", "")
-        return text.encode("latin-1", "replace")
-
-    @property
-    def has_query_in_body(self) -> bool:
-        return getattr(self, "action", None) == "query"
 
     def parse_body(self, request: Request) -> Any:
         """The body, by the parser of its media type. ``request.data`` calls no parser for an empty body."""
@@ -110,7 +108,7 @@ class ODataView(APIView):
 
     @cached_property
     def query_options(self) -> QueryOptions:
-        limits = IN_BODY if self.has_query_in_body else IN_ADDRESS
+        limits = IN_BODY if self.action == QUERY_IN_BODY else IN_ADDRESS
         options = parse_options(self.query_string, self.own_options, limits)
         check_versions(options, self.request, self.version)
         return options
