@@ -85,7 +85,7 @@ def client_sample():
         "PostalAddress": {"PostalCity": "Perth"},
         "KeyContact": {"ContactGuid": str(a_contact().pk)},
     }
-    faults = {"BusinessName": "BLUE GUM ", "PostalAddress": {"PostalState": "WA"}}
+    faults = {"BusinessName": "BLUE GUM ", "PostalAddress": {"PostalState": "Otago"}}
     return Sample(valid, {**valid, **faults})
 
 
@@ -101,7 +101,7 @@ def contact_sample():
         "Client": {"ClientGuid": str(a_client().pk)},
         "Representative": {"ContactGuid": str(a_contact().pk), "RepresentativeRelationship": "Mother"},
     }
-    faults = {"SendBirthdayReminder": True, "UseSecondaryEmail": True, "Address": {"State": "VIC"}}
+    faults = {"SendBirthdayReminder": True, "UseSecondaryEmail": True, "Address": {"State": "Otago"}}
     return Sample(valid, {**valid, **faults})
 
 

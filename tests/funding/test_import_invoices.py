@@ -58,7 +58,7 @@ def test_rows_that_share_a_number_are_one_invoice(tmp_path):
     result = imported("invoice", path, "--ignore-warnings")
 
     assert result.status == 0
-    assert result.out.startswith("2 records in 3 rows: 2 new")
+    assert "2 records in 3 rows: 2 new" in result.out
     first = Invoice.objects.get(invoice_number="I-1")
     assert (first.total, first.invoice_claim_type) == (Decimal("130.00"), "InvoiceToAgency")
     lines = first.line_items.order_by("position")
@@ -72,7 +72,7 @@ def test_rows_that_share_a_number_are_one_invoice(tmp_path):
 def test_invoices_without_numbers_are_distinguished_by_a_reference_of_the_file(tmp_path):
     rows = [row.replace("I-", "") for row in GOOD_INVOICES]
     path = a_file(tmp_path, *rows, header=HEADER.replace("Invoice No", "Import reference"))
-    assert imported("invoice", path, "--ignore-warnings").out.startswith("2 records in 3 rows: 2 new")
+    assert "2 records in 3 rows: 2 new" in imported("invoice", path, "--ignore-warnings").out
     assert imported("invoice", path).out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
 
 

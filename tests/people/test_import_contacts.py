@@ -129,7 +129,7 @@ def test_a_second_run_of_a_file_without_codes_and_numbers_adds_nothing(tmp_path)
 
 
 def test_the_same_row_twice_without_code_and_number_is_one_record(tmp_path):
-    path = a_csv(tmp_path, "Ann,Low,1/2/1990", "Ann,Low,01/02/1990", header="First name,Last name,DOB")
+    path = a_csv(tmp_path, "Ann,Low,13/2/1990", "Ann,Low,13/02/1990", header="First name,Last name,DOB")
 
     result = imported("contact", path)
 
