@@ -184,6 +184,7 @@ CELLS = {
     "a formula of other cells": (b'<c r="A2"><f t="shared" si="0"/><v/></c>', UNCALCULATED, True),
     "a formula that gives no text": (b'<c r="A2" t="str"><f>""</f><v></v></c>', "", True),
     "a formula with a value": (b'<c r="A2"><f>1+1</f><v>2</v></c>', "2", False),
+    "a number of many digits": (b'<c r="A2"><v>1234567890123456789</v></c>', "1234567890123456789", True),
     "a formula that gives a text": (b'<c r="A2" t="str"><f>B1&amp;""</f><v>B</v></c>', "B", False),
     "a text like a tag": (b'<c r="A2" t="inlineStr"><is><t>&lt;f/&gt;</t></is></c>', "<f/>", False),
 }  # fmt: skip
@@ -196,6 +197,18 @@ def test_formulas_and_errors_are_told_from_empty_cells(tmp_path, cell, text, is_
     table = read_table(replaced(path, "xl/worksheets/sheet1.xml", old, cell))
     assert table.has_untold_cells is is_slow
     assert [list(row.cells) for row in table.rows()] == [[text, "x"]]
+
+
+def test_a_sheet_may_have_any_name_within_the_workbook(tmp_path):
+    path = a_workbook(tmp_path, [["A"], ["old"]])
+    with zipfile.ZipFile(path) as archive:
+        held = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in held.items():
+            moved = content.replace(b"worksheets/sheet1.xml", b"pages/one.part")
+            moved = moved.replace(b't="inlineStr"><is><t>old</t></is>', b't="e"><v>#N/A</v>')
+            archive.writestr(name.replace("worksheets/sheet1.xml", "pages/one.part"), moved)
+    assert cells_of(path) == [["A"], ["#N/A"]]
 
 
 def test_a_hidden_sheet_is_read_by_its_name_only(tmp_path):

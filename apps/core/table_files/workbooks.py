@@ -30,6 +30,8 @@ _UNTOLD = re.compile(
 )
 #: Signs without which a piece of a sheet has neither.
 _SIGNS = (b't="e"', b"t='e'", b"<f", b":f")
+#: A whole number with more digits than calamine keeps.
+_LONG_NUMBER = re.compile(rb"v>-?\d{16,}<")
 _PIECE, _OVERLAP = 1 << 18, 1 << 10
 
 #: What the zip reader, the XML parser and calamine raise for damaged files.
@@ -133,19 +135,20 @@ def check_size(path: Path) -> None:
 
 
 def has_untold_cells(path: Path) -> bool:
-    """Whether a sheet has cells that calamine does not tell from empty ones."""
+    """Whether a sheet has cells that calamine does not tell as they are; any part may be a sheet."""
     try:
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():
-                if "/worksheets/" in name:
-                    with archive.open(name) as sheet:
-                        end = b""
-                        while read := sheet.read(_PIECE):
-                            piece, end = end + read, read[-_OVERLAP:]
-                            if b"<!DOCTYPE" in piece:
-                                raise ImportFileError(f"{path.name} declares entities, as no workbook does.")
-                            if any(sign in piece for sign in _SIGNS) and _UNTOLD.search(piece):
-                                return True
+                with archive.open(name) as part:
+                    end = b""
+                    while read := part.read(_PIECE):
+                        piece, end = end + read, read[-_OVERLAP:]
+                        if b"<!DOCTYPE" in piece:
+                            raise ImportFileError(f"{path.name} declares entities, as no workbook does.")
+                        if any(sign in piece for sign in _SIGNS) and _UNTOLD.search(piece):
+                            return True
+                        if _LONG_NUMBER.search(piece):
+                            return True
     except _UNPACKING as error:
         raise ImportFileError(f"{path.name} cannot be unpacked: {first_line(error)}") from None
     return False
