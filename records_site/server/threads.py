@@ -25,6 +25,8 @@ OVERLOAD_PERIOD_SECONDS = 1.0
 OVERLOAD_TURNS = 6
 #: … or so many seconds, where they take next to nothing: nobody minds those.
 OVERLOAD_SECONDS = 0.08
+#: A page that takes longer does not hold programs back any more.
+PAGE_SECONDS = 2.0
 #: Of the last request, in the mean of the seconds that a caller's requests take.
 WEIGHT = 0.1
 
@@ -39,10 +41,12 @@ class QueuedTask:
 
 @dataclass(slots=True)
 class Caller:
-    """Somebody whose tasks wait or run."""
+    """Somebody whose tasks wait or run; ``is_person``: their tasks are pages, and somebody waits for each."""
 
+    is_person: bool = False
     queue: deque[QueuedTask] = field(default_factory=deque)
-    running: int = 0
+    #: When each of its running tasks was begun.
+    begun: list[float] = field(default_factory=list)
     #: The part of the last second in which tasks waited: a mean in which a second ago counts a third.
     crowding: float = 0.0
     noted_at: float = 0.0
@@ -62,9 +66,20 @@ class Caller:
         """Whether a task of it has waited for more than so long."""
         return bool(self.queue) and self.queue[0].queued_at < now - seconds
 
-    def end(self, seconds: float) -> None:
-        """A task of it has taken so long."""
-        self.running -= 1
+    @property
+    def running(self) -> int:
+        return len(self.begun)
+
+    def holds_back_programs(self, now: float) -> bool:
+        """Whether a page waits or is made that need not take long; an export may."""
+        return self.is_person and (
+            bool(self.queue) or any(begun > now - PAGE_SECONDS for begun in self.begun)
+        )
+
+    def end(self, begun: float, now: float) -> None:
+        """A task of it that was begun then has ended."""
+        self.begun.remove(begun)
+        seconds = now - begun
         mean = seconds if self.seconds is None else self.seconds
         self.seconds = mean + (seconds - mean) * WEIGHT
 
@@ -75,10 +90,16 @@ class ThreadPool:
     ``share`` is the number of threads that one caller can use at once, ``patience`` the seconds that a
     task waits at most while all threads or its caller's share are busy, before its caller is refused;
     without it every task waits.
+
+    Threads of one process share a processor, so a page takes as many times as long as there are others beside
+    it. Pages therefore come first, on threads that programs leave to them, and while one is made programs
+    have ``beside_pages`` threads. Pages leave threads to programs: ``share`` is that of all people together.
     """
 
     def __init__(self, threads: int, share: int, patience: float | None = None) -> None:
         self.threads, self.share, self.patience = threads, share, patience
+        self.of_programs = threads - threads // 8
+        self.beside_pages = max(1, threads // 8)
         self.callers: dict[Hashable, Caller] = {}  # in the order in which they take turns
         self.changed = Condition()
         for _ in range(threads):
@@ -98,10 +119,10 @@ class ThreadPool:
     def running(self) -> int:
         return sum(caller.running for caller in self.callers.values())
 
-    def add(self, name: Hashable, task: Task) -> bool:
+    def add(self, name: Hashable, task: Task, is_page: bool = False) -> bool:
         """Queue a task; False when this caller's tasks wait too long already."""
         with self.changed:
-            caller = self.callers.setdefault(name, Caller())
+            caller = self.callers.setdefault((name, is_page), Caller(is_page))
             now = time.monotonic()
             caller.note_crowding(now)
             if not self.has_free_thread(caller) and caller.has_waited(self.longest_wait(caller), now):
@@ -133,7 +154,15 @@ class ThreadPool:
         return expired
 
     def has_free_thread(self, caller: Caller) -> bool:
-        return self.running < self.threads and caller.running < self.share
+        if self.running >= self.threads or caller.running >= self.share:
+            return False
+        others = [each for each in self.callers.values() if each.is_person is caller.is_person]
+        running = sum(each.running for each in others)
+        if caller.is_person:
+            return running < self.share
+        now = time.monotonic()
+        has_pages = any(each.holds_back_programs(now) for each in self.callers.values())
+        return running < (self.beside_pages if has_pages else self.of_programs)
 
     def serve(self) -> None:
         """What each thread does."""
@@ -142,28 +171,30 @@ class ThreadPool:
                 while (name := self.next_caller()) is None:
                     self.changed.wait()
                 task = self.take(name)
-            begun = time.monotonic()
+                begun = self.callers[name].begun[-1]
             try:
                 task.service()
             except BaseException:  # whatever a request raises, its thread serves the next one
                 logger.exception("a request failed outside of the application")
             with self.changed:
                 caller = self.callers[name]
-                caller.end(time.monotonic() - begun)
+                caller.end(begun, time.monotonic())
                 self.forget_idle(name)
+                if caller.is_person:
+                    self.changed.notify_all()  # programs may have more threads now
 
     def next_caller(self) -> Hashable | None:
-        return next(
-            (name for name, caller in self.callers.items() if caller.queue and caller.running < self.share),
-            None,
-        )
+        able = [
+            name for name, caller in self.callers.items() if caller.queue and self.has_free_thread(caller)
+        ]
+        return next((name for name in able if self.callers[name].is_person), able[0] if able else None)
 
     def take(self, name: Hashable) -> Task:
         caller = self.callers.pop(name)
         self.callers[name] = caller  # the last of those who take turns
         now = time.monotonic()
         caller.note_crowding(now)
-        caller.running += 1
+        caller.begun.append(now)
         # In an overload the oldest of a long queue are refused soon: served in their order, all would have
         # waited as long as anybody may.
         is_late = caller.is_overloaded and caller.has_waited(self.longest_wait(caller) / 2, now)

@@ -111,6 +111,11 @@ class LimitedApplication:
         return forwarded.rpartition(",")[2].strip() or address
 
 
+def is_page(request: RequestParser) -> bool:
+    """Whether somebody waits for the response in front of a screen."""
+    return request.path.lower().startswith("/admin/") and "AUTHORIZATION" not in request.headers
+
+
 def join_pieces(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The bytes of a stream, whose pieces are single records, in fewer writes."""
     joined = bytearray()
@@ -185,7 +190,7 @@ class Server(TcpWSGIServer):
             self.refusals.add("", channel)
         elif request.path.rstrip("/") in self.health:
             self.health[request.path.rstrip("/")].add("", channel)
-        elif not self.pool.add(self.caller(request, channel.addr[0]), channel):
+        elif not self.pool.add(self.caller(request, channel.addr[0]), channel, is_page(request)):
             self.refuse(channel)
 
     def refuse(self, channel: Any) -> None:

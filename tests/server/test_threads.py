@@ -79,7 +79,7 @@ def test_a_queue_that_is_empty_for_a_moment_ends_no_overload(monkeypatch):
         time.sleep(0.01)
     clock.now += 0.5
     assert pool.remove_expired() == []
-    assert pool.callers["caller"].is_overloaded
+    assert pool.callers["caller", False].is_overloaded
     clock.now += 2
     assert pool.remove_expired() == []
     assert pool.callers == {}
@@ -117,3 +117,71 @@ def test_others_are_served_in_their_order(monkeypatch):
     assert not second.begun.is_set()
     first.may_end.set()
     second.may_end.set()
+
+
+def test_programs_leave_a_thread_to_pages():
+    pool = ThreadPool(threads=8, share=6)
+    programs = [Task() for _ in range(8)]
+    for number, task in enumerate(programs):
+        pool.add(number % 2, task)
+    page = Task()
+    pool.add("person", page, is_page=True)
+    assert page.begun.wait(20)
+    for task in (page, *programs):
+        task.may_end.set()
+
+
+def test_programs_have_few_threads_while_there_is_a_page_and_all_of_them_again_afterwards():
+    pool = ThreadPool(threads=8, share=6)
+    page, programs = Task(), [Task() for _ in range(5)]
+    pool.add("person", page, is_page=True)
+    assert page.begun.wait(20)
+    for task in programs:
+        pool.add("program", task)
+    assert programs[0].begun.wait(20)
+    with pool.changed:
+        assert pool.running == 2
+        assert pool.next_caller() is None
+    page.may_end.set()
+    assert all(task.begun.wait(20) for task in programs)
+    for task in programs:
+        task.may_end.set()
+
+
+def test_a_page_that_takes_long_holds_nobody_back(monkeypatch):
+    monkeypatch.setattr(threads, "PAGE_SECONDS", 0.0)
+    pool = ThreadPool(threads=8, share=6)
+    page, programs = Task(), [Task() for _ in range(5)]
+    pool.add("person", page, is_page=True)
+    assert page.begun.wait(20)
+    for task in programs:
+        pool.add("program", task)
+    assert all(task.begun.wait(20) for task in programs)
+    for task in (page, *programs):
+        task.may_end.set()
+
+
+def test_a_page_is_the_next_however_many_wait():
+    pool = ThreadPool(threads=1, share=1)
+    first, program, page = Task(), Task(), Task()
+    pool.add("program", first)
+    assert first.begun.wait(20)
+    pool.add("program", program)
+    pool.add("person", page, is_page=True)
+    first.may_end.set()
+    assert page.begun.wait(20)
+    assert not program.begun.is_set()
+    page.may_end.set()
+    assert program.begun.wait(20)
+    program.may_end.set()
+
+
+def test_people_together_leave_threads_to_programs():
+    pool = ThreadPool(threads=8, share=6)
+    pages, program = [Task() for _ in range(9)], Task()
+    for number, page in enumerate(pages):
+        pool.add(number, page, is_page=True)
+    pool.add("program", program)
+    assert program.begun.wait(20)
+    for task in (program, *pages):
+        task.may_end.set()

@@ -241,6 +241,16 @@ def test_a_request_that_waits_too_long_is_refused(serve, monkeypatch):
     assert bodies[2] == message.encode() + b"\n"
 
 
+def test_a_page_of_the_back_office_is_served_while_programs_wait(serve):
+    gate = Gate()
+    address = serve(gate, threads=8)
+    with contextlib.ExitStack() as stack:
+        for number in range(12):
+            stack.enter_context(address.send(get("/wait", f"Authorization: Bearer {number}")))
+        assert address.get("/admin/", "Cookie: sessionid=x").endswith(b"served")
+        gate.opened.set()
+
+
 def test_health_is_answered_while_all_threads_are_busy(serve):
     gate = Gate()
     address = serve(gate, threads=2)
