@@ -58,6 +58,7 @@ class WarningCode(models.TextChoices):
     TOTAL_DIFFERS = "TotalDiffers", "Total differs"
     DUPLICATE_INVOICE = "DuplicateInvoice", "Duplicate invoice"
     DUPLICATE_LINE = "DuplicateLine", "Duplicate line"
+    OUTSIDE_PERIOD = "OutsidePeriod", "Outside period"
     ABN_MISSING = "AbnMissing", "ABN missing"
     ABN_INVALID = "AbnInvalid", "ABN invalid"
     NO_ENGAGEMENT = "NoEngagement", "No plan"

@@ -85,7 +85,8 @@ class LineContext:
     """What rules read beside a line.
 
     ``remaining``: of the budget that covers the line, after the lines before it. ``last_price``: the price
-    book's on the last day. ``duplicate``: the line that claims the same support, in words.
+    book's on the last day. ``duplicate``: the line that claims the same support, in words; as another
+    quantity with the same total when ``same_total``.
     """
 
     number: int
@@ -93,6 +94,7 @@ class LineContext:
     remaining: Decimal | None
     last_price: EffectivePrice | None
     duplicate: str | None = None
+    same_total: bool = False
 
 
 @dataclass(slots=True)
@@ -100,15 +102,18 @@ class BillContext:
     """What rules read beside a claim or an invoice. ``lines`` has ``None`` for lines with invalid members.
 
     ``permissions`` of the staff member: ``None`` when the login is closed. ``participant_state``: where the
-    participant lives, as people wrote it. ``taken_by``: what has taken the provider invoice;
-    ``lost_race`` when it was free until its lock was waited for. ``reference_owner``: what already has the
-    reference. ``taker``, ``reference_record``: the model and key of these, unless they come in the same body.
-    ``duplicate``: the claim with the same reference.
+    participant lives, as people wrote it. The dates are ``None`` where they are invalid.
+    ``taken_by``: what has taken the provider invoice; ``lost_race`` when it was free until its lock was
+    waited for. ``reference_owner``: what already has the reference. ``taker``, ``reference_record``: the
+    model and key of these, unless they come in the same body. ``duplicate``: the claim with the same
+    reference; or with the same total for the same days when ``same_total``.
     """
 
     today: dt.date
     permissions: frozenset[str] | None
     participant_state: str | None
+    start_date: dt.date | None
+    end_date: dt.date | None
     lines: list[LineContext | None]
     taken_by: str | None = None
     taker: tuple[type[models.Model], UUID] | None = None
@@ -116,3 +121,32 @@ class BillContext:
     reference_owner: str | None = None
     reference_record: tuple[type[models.Model], UUID] | None = None
     duplicate: str | None = None
+    same_total: bool = False
+
+
+@dataclass(slots=True)
+class DraftLine:
+    """A line without invalid members, and its number in its bill."""
+
+    draft: Draft
+    number: int
+    claim_type: str
+    is_credit: bool
+
+
+@dataclass(slots=True)
+class DraftBill:
+    """A draft with its context, and the keys of what it names; ``None`` for what is missing or invalid.
+
+    ``number``: its place in the body. ``reference`` is normalised; invoices have neither provider nor
+    reference. ``lines``: those without invalid members.
+    """
+
+    number: int
+    draft: Draft
+    context: BillContext
+    contact: UUID | None
+    provider: UUID | None
+    provider_invoice: ProviderInvoice | None
+    reference: str | None
+    lines: list[DraftLine]

@@ -10,7 +10,7 @@ import pytest
 from apps.funding.choices import ClaimType
 from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
-from tests.funding.builders import a_price, a_provider_invoice
+from tests.funding.builders import a_price, a_provider_invoice, an_entry
 from tests.funding.warned import (
     CODES,
     TODAY,
@@ -42,6 +42,11 @@ def scene():
 
 def line_of(number, member=None):
     return ("line_items", number) if member is None else ("line_items", number, member)
+
+
+ON_WEDNESDAY = {"start_date": WEDNESDAY, "end_date": WEDNESDAY}
+#: Of a stored claim that is no duplicate as a whole.
+FOR_ANOTHER_PERIOD = {"end_date": day("2026-08-13")}
 
 
 # --- every code, and nothing else -----------------------------------------------------------------------
@@ -106,6 +111,7 @@ ALONE = {
     "OverBudget": lambda: Scene(budget="139.99").claim(),
     "DuplicateInvoice": of_a_duplicate_reference,
     "DuplicateLine": of_a_duplicate_line,
+    "OutsidePeriod": lambda: (scene := Scene()).claim(scene.line(day("2026-08-11")), **ON_WEDNESDAY),
     "TooOld": over_two_years_old,
     "AfterBooking": lambda: on_a_day(
         "2026-05-20",
@@ -155,6 +161,7 @@ def test_what_is_plain_is_warned_of_nothing(scene):
         "OutsideBooking": lambda: Scene(booking={"booking_end_date": day("2026-08-11")}).invoice(),
         "OverBudget": lambda: Scene(budget="139.99").invoice(),
         "DuplicateLine": lambda: (scene := Scene()).stored_invoice({}) and scene.invoice(),
+        "OutsidePeriod": lambda: (scene := Scene()).invoice(scene.line(day("2026-08-11")), **ON_WEDNESDAY),
         "TooOld": lambda: (
             scene := Scene(plan={"plan_start_date": day("2023-01-01")}, item={"type": None})
         ).invoice(scene.line(day("2024-08-19"), price="1", entry=long_priced(scene.entry))),
@@ -660,14 +667,14 @@ def test_a_line_claimed_already_names_the_claim(scene):
     ],
 )
 def test_a_line_that_differs_is_no_duplicate(scene, columns):
-    scene.stored_claim(columns)
+    scene.stored_claim(columns, **FOR_ANOTHER_PERIOD)
     assert codes(scene.claim()) == []
 
 
 def test_another_product_participant_or_provider_is_no_duplicate(scene):
     other = a_guide_item(code="01_012_0107_1_1")
     a_price(other)
-    scene.stored_claim({"entry": other})
+    scene.stored_claim({"entry": other}, **FOR_ANOTHER_PERIOD)
     scene.stored_claim({}, contact=a_contact())
     scene.stored_claim({}, provider=a_client())
     assert codes(scene.claim()) == []
@@ -712,6 +719,93 @@ def test_duplicates_in_one_bill_or_body_are_found_at_the_later_one(scene):
     numbered = scene.claim(claim_number="C-9")
     assert "is already in line 1 of C-9," in only_message(numbered, scene.claim())
     assert "is already in line 1 of record 1 of this request," in only_message(scene.claim(), scene.claim())
+
+
+def test_the_same_amount_for_the_same_support_is_a_duplicate_in_other_parts(scene):
+    """3 × 71.40 and 6 × 35.70 are one support charged twice."""
+    stored = {"quantity": "3", "price": "71.40", "from_date": WEDNESDAY}
+    scene.stored_claim(stored, claim_number="C-77", **FOR_ANOTHER_PERIOD)
+    other = scene.line(quantity="6", price="35.70")
+    draft = scene.claim(other)
+    assert places(draft) == [("DuplicateLine", line_of(0))]
+    assert only_message(draft) == (
+        "214.20 for 01_011_0107_1_1, 12 Aug 2026, is already in C-77, as another quantity at another price,"
+        " for the same participant and claim type. Take it out, or make sure that it was given twice."
+    )
+    assert codes(scene.claim(scene.line(quantity="6", price="35.71"))) == []
+    assert codes(scene.claim(scene.line(quantity="6", price="35.70", claim_type="Transport"))) == []
+
+
+def test_the_same_amount_in_other_parts_is_found_within_a_body(scene):
+    lines = [scene.line(quantity="3", price="20"), scene.line(quantity="6", price="10")]
+    assert "is already in line 1 of this claim, as another quantity" in only_message(scene.claim(*lines))
+    assert codes(scene.claim(scene.line(quantity="3", price="0"), scene.line(quantity="6", price="0"))) == []
+
+
+def a_bill_like(scene, **columns):
+    """A claim whose total is that of ``scene.claim()`` for the same days, over other lines."""
+    lines = [{"entry": an_entry(), "price": "30.00"}, {"entry": an_entry(), "price": "40.00"}]
+    return scene.stored_claim(*lines, claim_number="C-77", **columns)
+
+
+def test_a_bill_with_the_same_total_for_the_same_days_is_a_duplicate_under_another_reference(scene):
+    a_bill_like(scene)
+    draft = scene.claim()
+    assert places(draft) == [("DuplicateInvoice", "provider_invoice_reference")]
+    provider, participant = scene.provider.business_name, scene.participant.full_name
+    assert only_message(draft) == (
+        f"C-77 has the same total of 140.00, {provider} for {participant}, 12 Aug 2026, under another"
+        " reference. Make sure that it is another invoice."
+    )
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"start_date": day("2026-08-11")},
+        {"end_date": day("2026-08-13")},
+        {"funding_status": "PaymentProviderRejected"},
+        {"archive_date": dt.datetime(2026, 8, 1, tzinfo=dt.UTC)},
+    ],
+)
+def test_what_differs_is_another_bill(scene, columns):
+    a_bill_like(scene, **columns)
+    assert codes(scene.claim()) == []
+
+
+def test_a_bill_of_another_participant_provider_or_total_is_another(scene):
+    a_bill_like(scene)
+    assert codes(scene.claim(scene.line(quantity="1"))) == []
+    assert "DuplicateInvoice" not in codes(scene.claim(contact=a_contact()))
+    assert "DuplicateInvoice" not in codes(scene.claim(provider=a_client()))
+
+
+def test_bills_of_one_body_with_the_same_total_are_duplicates(scene):
+    entry = an_entry(scene.entry.price_book)
+    first = scene.claim(scene.line(entry=entry, quantity="4", price="35"), claim_number="C-9")
+    found = [(number, finding.message) for number, finding in warnings_about(first, scene.claim()) if number]
+    assert [number for number, _ in found] == [1]
+    assert found[0][1].startswith("C-9 has the same total of 140.00")
+
+
+def test_a_claim_has_not_the_same_total_as_itself_or_what_it_resubmits(scene):
+    first = a_bill_like(scene, funding_status="AgencyPartiallyPaid", takes_provider_invoice=False)
+    second = scene.stored_claim({}, provider_invoice=first.provider_invoice, resubmission_of=first)
+    assert codes(scene.claim(provider_invoice=first.provider_invoice, key=second.pk)) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "field"),
+    [
+        ({"on": day("2026-08-11")}, "from_date"),
+        ({"on": WEDNESDAY, "to": day("2026-08-13")}, "to_date"),
+        ({"on": day("2026-08-11"), "to": WEDNESDAY}, "from_date"),
+    ],
+)
+def test_a_line_outside_the_period_of_its_claim(scene, line, field):
+    draft = scene.claim(scene.line(**line), **ON_WEDNESDAY)
+    assert places(draft) == [("OutsidePeriod", line_of(0, field))]
+    assert "outside the period that is billed, from 12 Aug 2026 to 12 Aug 2026" in only_message(draft)
 
 
 def test_an_updated_claim_is_no_duplicate_of_itself(scene):

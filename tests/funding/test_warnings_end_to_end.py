@@ -55,9 +55,11 @@ def a_line_body(scene, on="2026-08-12", **members):
 
 
 def a_claim_body(scene, staff, *lines, provider_invoice=None, **members):
+    """Of these lines, or of a plain one, and of their days."""
+    days = [line["FromDate"] for line in lines] or ["2026-08-12"]
     return {
-        "StartDate": "2026-08-12",
-        "EndDate": "2026-08-12",
+        "StartDate": min(days),
+        "EndDate": max(days),
         "StaffGuid": str(staff.pk),
         "ProviderInvoiceGuid": str((provider_invoice or scene.provider_invoice()).pk),
         "LineItems": list(lines) or [a_line_body(scene)],

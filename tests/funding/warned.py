@@ -40,6 +40,13 @@ def a_guide_item(**columns):
     )
 
 
+def period_of(lines):
+    """The days that the lines cover; of those without days, and without lines, the Wednesday."""
+    days = [line.get(name) for line in lines for name in ("from_date", "to_date")]
+    known = [each for each in days if isinstance(each, dt.date)] or [WEDNESDAY]
+    return {"start_date": min(known), "end_date": max(known)}
+
+
 class Scene:
     """All that a claim needs to be warned of nothing; tests change one thing at a time."""
 
@@ -83,11 +90,10 @@ class Scene:
         return a_provider_invoice(**{"contact": self.participant, "provider": self.provider, **columns})
 
     def claim(self, *lines, key=None, provider_invoice=None, **members):
-        """A claim as a face would hand it in, of one plain line unless others are given."""
+        """A claim as a face would hand it in, of one plain line unless others are given; of their days."""
         given = {
             "provider_invoice": provider_invoice or self.provider_invoice(),
-            "start_date": WEDNESDAY,
-            "end_date": WEDNESDAY,
+            **period_of(lines),
             "line_items": list(lines) or [self.line()],
             **members,
         }
@@ -102,8 +108,7 @@ class Scene:
         given = {
             "contact": self.participant,
             "invoice_claim_type": "InvoiceToAgency",
-            "start_date": WEDNESDAY,
-            "end_date": WEDNESDAY,
+            **period_of(lines),
             "line_items": list(lines) or [self.line()],
             **members,
         }

@@ -44,6 +44,8 @@ class Example:
     given_reference: str | None = None
     #: The total of the provider invoice, where it has one.
     invoice_total: Decimal | None = None
+    #: The only day of the claim, where it is not that of its line.
+    period: dt.date | None = None
     #: Whether it says the same as the example before.
     is_repeated: bool = False
 
@@ -85,8 +87,8 @@ def create_claims_with_warnings(
                 Claim,
                 provider_invoice=invoices[example.reference],
                 provider_invoice_reference=example.given_reference,
-                start_date=example.day,
-                end_date=example.values.get("to_date", example.day),
+                start_date=example.period or example.day,
+                end_date=example.period or example.values.get("to_date", example.day),
                 staff=approvers[0],
                 line_items=[line],
             )
@@ -132,6 +134,7 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
             given_reference="DEMO GivenDiffers, second copy",
         ),
         Example("TotalDiffers", participant, day(7), quantity=Decimal("2.75"), invoice_total=Decimal(250)),
+        Example("OutsidePeriod", participant, day(7), quantity=Decimal("0.75"), period=day(7) - DAY),
         Example("TooOld", participant, day(740), values={"price": Decimal(65)}),
     ]
     if day(0) >= first_days(context.as_of)[-1]:

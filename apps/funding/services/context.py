@@ -14,8 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
-from django.db.models import Exists, ExpressionWrapper, Min, OuterRef, Q, QuerySet, Value
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 
 from apps.core.models import normalised
 from apps.core.saving import Conflicts
@@ -23,9 +22,15 @@ from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import Coverage, Support, load_coverages, plan_query
 from apps.engagements.models import ServiceBooking
 from apps.funding.choices import ADMINISTER_PERMISSION, InvoiceClaimType
-from apps.funding.drafts import BillContext, LineContext
+from apps.funding.drafts import BillContext, DraftBill, DraftLine, LineContext
 from apps.funding.models import ZERO, Claim, ClaimLine, ProviderInvoice
 from apps.funding.models.prices import PriceTable, prices_of_products
+from apps.funding.services.duplicates import (
+    LINES_OF_DAY,
+    claims_with,
+    find_duplicate_claims,
+    find_duplicate_lines,
+)
 from apps.funding.statuses import ENDED
 from apps.funding.validation.bills import CLAIMS, CREDIT_PERMISSION, INVOICES, BillType
 from apps.odata import clock
@@ -37,7 +42,6 @@ from apps.odata.batched_queries import (
     Statement,
     fetch_all,
     prepared_query,
-    query_by_values,
 )
 from apps.odata.declaration.service import get_service
 from apps.odata.write.drafts import Draft, Issue, References, keys_of, label_of
@@ -194,34 +198,6 @@ def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> State
 # --- contexts -------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class DraftBill:
-    """A draft with its context, and the keys of what it names; ``None`` for what is missing or invalid.
-
-    ``number``: its place in the body. ``reference`` is normalised; invoices have neither provider nor
-    reference. ``lines``: those without invalid members.
-    """
-
-    number: int
-    draft: Draft
-    context: BillContext
-    contact: UUID | None
-    provider: UUID | None
-    provider_invoice: ProviderInvoice | None
-    reference: str | None
-    lines: list[DraftLine]
-
-
-@dataclass(slots=True)
-class DraftLine:
-    """A line without invalid members, and its number in its bill."""
-
-    draft: Draft
-    number: int
-    claim_type: str
-    is_credit: bool
-
-
 def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Records) -> list[BillContext]:
     """What rules and warnings read beside each draft, which has its defaults.
 
@@ -234,6 +210,10 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
     products, days = {line.product.pk for line in lines}, {line.first_day for line in lines}
     referring = [bill for bill in bills if bill.provider is not None and bill.reference is not None]
     references = {(bill.provider, bill.reference) for bill in referring}
+    periods = {
+        (bill.contact, bill.provider, bill.context.start_date, bill.context.end_date) for bill in referring
+    }
+    periods = {row for row in periods if None not in row}
     renamed = [bill for bill in referring if not has_reference_of_invoice(bill)]
     new_references = {(bill.provider, bill.reference) for bill in renamed}
     existing = {draft.key for draft in drafts} - {None}
@@ -243,7 +223,7 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
             plan_query(contacts) if lines else None,
             lines_of_day(contacts, products, days, records.own_bills) if lines else None,
             provider_invoices_with(new_references) if new_references else None,
-            claims_with(references) if references else None,
+            claims_with(references, periods) if references else None,
             released_amounts(existing) if existing else None,
         ]
     )
@@ -254,7 +234,7 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
     add_lines(bills, load_coverages(supports, plans, released_sums), records.prices)
     find_takers(bills, records)
     find_reference_owners(renamed, invoices, claims)
-    find_duplicate_references(referring, claims, records.own_bills)
+    find_duplicate_claims(referring, claims, records.own_bills)
     find_duplicate_lines(bill_type, bills, same_day_lines)
     return [bill.context for bill in bills]
 
@@ -282,16 +262,13 @@ def build_bill(bill_type: BillType, number: int, draft: Draft, records: Records)
         today=clock.today(),
         permissions=records.permissions.get(staff),
         participant_state=contact and contact.state,
+        start_date=draft.get("start_date"),
+        end_date=draft.get("end_date"),
         lines=[None] * len(lines),
     )
     key = contact and contact.pk
     reference = normalised(reference)
     return DraftBill(number, draft, context, key, provider, provider_invoice, reference, valid_lines)
-
-
-def label_bill(bill_type: BillType, bill: DraftBill) -> str:
-    """The number of a bill of the same body, or its place in the body."""
-    return str(bill.draft.get(f"{bill_type.name}_number") or label_of(bill.draft, bill.number))
 
 
 # --- lines ----------------------------------------------------------------------------------------------
@@ -353,61 +330,6 @@ def add_lines(bills: Sequence[DraftBill], coverages: Iterable[Coverage], prices:
             bill.context.lines[each.number] = LineContext(each.number, coverage, remaining, last_price)
 
 
-def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
-    """What current lines for any of these participants, products and first days claim, and the first number.
-
-    Rows as ``find_duplicate_lines`` compares them, each once: thousands of lines may be alike.
-    """
-    bill, provider_or_credit = "invoice", "is_credit_item"
-    if line_model is ClaimLine:
-        bill, provider_or_credit = "claim", "claim__provider"
-
-    # By the participant or by the product and the day: of either there may be thousands of lines.
-    @query_by_values
-    def rows(contacts: Any, products: Any, days: Any, excluded: Any) -> QuerySet[Any, Any]:
-        lines = line_model.objects.filter(
-            AnyOf(f"{bill}__contact", contacts),
-            AnyOf("product", products),
-            AnyOf("first_day", days),
-            archive_date=None,
-            **{f"{bill}__archive_date": None},
-        )
-        others = lines.exclude(AnyOf(bill, excluded))
-        current = others.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
-        claimed = current.order_by().values_list(
-            *(f"{bill}__contact", provider_or_credit, "product", "first_day", "last_day", "quantity"),
-            Coalesce("claim_type", Value("None")),
-        )
-        return claimed.annotate(number=Min(f"{bill}__{bill}_number"))
-
-    return rows
-
-
-LINES_OF_DAY = {each.name: lines_of_day_query(each.line_model) for each in (CLAIMS, INVOICES)}
-
-
-def find_duplicate_lines(bill_type: BillType, bills: Sequence[DraftBill], rows: Rows) -> None:
-    """Find the lines that claim the same support: those of other bills, and those before it in the body."""
-    existing = {tuple(members): bill_number for *members, bill_number in rows}
-    first: dict[tuple[Any, ...], tuple[DraftBill, DraftLine]] = {}
-    for bill in bills:
-        for each in bill.lines:
-            line, context = each.draft, bill.context.lines[each.number]
-            assert context is not None
-            same = (
-                bill.contact,
-                bill.provider if bill_type is CLAIMS else each.is_credit,
-                *(line.product.pk, line.first_day, line.last_day, line.quantity, each.claim_type),
-            )
-            earlier_bill, earlier = first.setdefault(same, (bill, each))
-            if same in existing:
-                context.duplicate = existing[same]
-            elif earlier is not each:
-                is_own = earlier_bill is bill
-                label = f"this {bill_type.name}" if is_own else label_bill(bill_type, earlier_bill)
-                context.duplicate = f"line {earlier.number + 1} of {label}"
-
-
 # --- provider invoices and references -------------------------------------------------------------------
 
 
@@ -440,15 +362,6 @@ def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
     return invoices.order_by("pk").values_list("provider", "reference_key", "pk")
 
 
-@prepared_query
-def claims_with(references: Any) -> QuerySet[Any, Any]:
-    """The unarchived claims of pairs of a provider and a normalised reference."""
-    pairs = AnyRowOf(("provider", "provider_invoice_reference_key"), references)
-    claims = Claim.objects.filter(pairs, archive_date=None)
-    columns = ("provider_invoice", "claim_number", "pk", "contact", "funding_status")
-    return claims.order_by("pk").values_list("provider", "provider_invoice_reference_key", *columns)
-
-
 def find_reference_owners(claims: Sequence[DraftBill], invoice_rows: Rows, claim_rows: Rows) -> None:
     """A new reference must be that of no other provider invoice and of no current claim built on another."""
     owners: dict[tuple[Any, Any], list[tuple[Any, str, tuple[Any, Any]]]] = defaultdict(list)
@@ -467,22 +380,3 @@ def find_reference_owners(claims: Sequence[DraftBill], invoice_rows: Rows, claim
             claim.context.reference_owner, claim.context.reference_record = others[0]
         elif first_invoice != invoice.pk:
             claim.context.reference_owner = label_of(earlier.draft, earlier.number)
-
-
-def find_duplicate_references(claims: Sequence[DraftBill], claim_rows: Rows, own_bills: set[UUID]) -> None:
-    """Find the claims for the same participant with the same reference of the provider."""
-    existing: dict[tuple[Any, ...], str] = {}
-    for provider, reference, _, claim_number, key, contact, status in claim_rows:
-        if status not in ENDED and key not in own_bills:
-            same = (contact, provider, reference)
-            existing[same] = min(claim_number, existing.get(same, claim_number))
-    first: dict[tuple[Any, ...], DraftBill] = {}
-    for claim in claims:
-        same = (claim.contact, claim.provider, claim.reference)
-        if claim.contact is None:
-            continue
-        earlier = first.setdefault(same, claim)
-        if same in existing:
-            claim.context.duplicate = existing[same]
-        elif earlier is not claim:
-            claim.context.duplicate = label_bill(CLAIMS, earlier)

@@ -19,6 +19,8 @@ from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, LineContext
 from apps.funding.models.prices import EffectivePrice
 from apps.funding.public_holidays import DayType, day_types, holiday_name
+from apps.funding.validation.duplicates import claim_is_no_duplicate, line_is_no_duplicate
+from apps.funding.validation.formats import format_day, format_days, format_money
 from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.people.choices import state_code
 from apps.people.models import Client
@@ -45,20 +47,6 @@ def warn_of_each_line(rules: Sequence[LineWarning]) -> Rule:
 
 
 # --- figures and days in messages -----------------------------------------------------------------------
-
-
-def format_money(amount: Decimal) -> str:
-    """``1616.26``; a price keeps all its digits: ``70.1250``."""
-    cents = amount.quantize(Decimal("0.01"))
-    return f"{cents if cents == amount else amount:,f}"
-
-
-def format_day(date: dt.date) -> str:
-    return f"{date:%d %b %Y}"
-
-
-def format_days(first: dt.date, last: dt.date) -> str:
-    return f"from {format_day(first)} to {format_day(last)}"
 
 
 # --- the price guide ------------------------------------------------------------------------------------
@@ -352,6 +340,21 @@ def years_before(today: dt.date, years: int) -> dt.date:
         return today.replace(year=today.year - years, day=28)
 
 
+def line_lies_within_the_period(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    if bill.start_date is None or bill.end_date is None:
+        return None
+    days = {"from_date": line.first_day, "to_date": line.last_day}
+    outside = [name for name, day in days.items() if not bill.start_date <= day <= bill.end_date]
+    if not outside:
+        return None
+    return Issue(
+        "OutsidePeriod",
+        outside[0],
+        f"{format_day(days[outside[0]])} is outside the period that is billed,"
+        f" {format_days(bill.start_date, bill.end_date)}. Check the day of the line, or the period.",
+    )
+
+
 def support_was_given(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
     if line.last_day <= bill.today:
         return None
@@ -362,32 +365,6 @@ def support_was_given(line: Draft, context: LineContext, bill: BillContext) -> I
         f"{format_day(line.last_day)} is after today, {format_day(bill.today)}. Enter supports when they have"
         " been given, or check the day.",
     )
-
-
-# --- duplicates -----------------------------------------------------------------------------------------
-
-
-def line_is_no_duplicate(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
-    if context.duplicate is None:
-        return None
-    first, last = line.first_day, line.last_day
-    when = format_day(first) if last == first else format_days(first, last)
-    return Issue(
-        "DuplicateLine",
-        "",
-        f"{line.quantity.normalize():f} × {line.product.code}, {when}, is already in {context.duplicate},"
-        " for the same participant and claim type. Take it out, or make sure that it was given twice.",
-    )
-
-
-def reference_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue]:
-    if bill.duplicate is not None:
-        yield Issue(
-            "DuplicateInvoice",
-            "provider_invoice_reference",
-            f"{draft.provider_invoice_reference} of {draft.provider.business_name} is already claimed"
-            f" for {draft.contact.full_name} in {bill.duplicate}. Make sure that it is another invoice.",
-        )
 
 
 # --- the provider ---------------------------------------------------------------------------------------
@@ -470,6 +447,7 @@ LINE_WARNINGS: tuple[LineWarning, ...] = (
     booking_covers_the_days,
     budget_is_sufficient,
     booking_ended_recently,
+    line_lies_within_the_period,
     support_is_recent,
     support_was_given,
     line_is_no_duplicate,
@@ -480,7 +458,7 @@ INVOICE_WARNINGS: tuple[Rule, ...] = (participant_has_a_plan, warn_of_each_line(
 CLAIM_WARNINGS: tuple[Rule, ...] = (
     provider_invoice_agrees,
     total_agrees_with_the_provider_invoice,
-    reference_is_no_duplicate,
+    claim_is_no_duplicate,
     provider_has_a_business_number,
     participant_has_a_plan,
     warn_of_each_line((*LINE_WARNINGS, booking_is_managed_by_a_plan_manager)),

@@ -1,0 +1,140 @@
+"""Duplicates of claims and invoices: lines for the same support, bills with the same reference or total."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Min, QuerySet, Value
+from django.db.models.functions import Coalesce
+
+from apps.funding.drafts import DraftBill, DraftLine
+from apps.funding.models import Claim, ClaimLine
+from apps.funding.statuses import ENDED
+from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
+from apps.odata.batched_queries import (
+    AnyOf,
+    AnyRowOf,
+    PreparedQuery,
+    Rows,
+    prepared_query,
+    query_by_values,
+)
+from apps.odata.write.drafts import label_of
+
+
+def label_bill(bill_type: BillType, bill: DraftBill) -> str:
+    """The number of a bill of the same body, or its place in the body."""
+    return str(bill.draft.get(f"{bill_type.name}_number") or label_of(bill.draft, bill.number))
+
+
+# --- lines ----------------------------------------------------------------------------------------------
+
+
+def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
+    """What current lines for any of these participants, products and first days claim, and the first number.
+
+    Rows as ``find_duplicate_lines`` compares them, each once: thousands of lines may be alike.
+    """
+    bill, provider_or_credit = "invoice", "is_credit_item"
+    if line_model is ClaimLine:
+        bill, provider_or_credit = "claim", "claim__provider"
+
+    # By the participant or by the product and the day: of either there may be thousands of lines.
+    @query_by_values
+    def rows(contacts: Any, products: Any, days: Any, excluded: Any) -> QuerySet[Any, Any]:
+        lines = line_model.objects.filter(
+            AnyOf(f"{bill}__contact", contacts),
+            AnyOf("product", products),
+            AnyOf("first_day", days),
+            archive_date=None,
+            **{f"{bill}__archive_date": None},
+        )
+        others = lines.exclude(AnyOf(bill, excluded))
+        current = others.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
+        claimed = current.order_by().values_list(
+            *(f"{bill}__contact", provider_or_credit, "product", "first_day", "last_day"),
+            *(Coalesce("claim_type", Value("None")), "quantity", "total"),
+        )
+        return claimed.annotate(number=Min(f"{bill}__{bill}_number"))
+
+    return rows
+
+
+LINES_OF_DAY = {each.name: lines_of_day_query(each.line_model) for each in (CLAIMS, INVOICES)}
+
+
+def find_duplicate_lines(bill_type: BillType, bills: Sequence[DraftBill], rows: Rows) -> None:
+    """Find the lines that claim the same support: those of other bills, and those before it in the body.
+
+    The same quantity of it, or another quantity at another price that comes to the same.
+    """
+    existing: dict[tuple[Any, ...], str] = {}
+    for *support, quantity, total, number in rows:
+        for same in ((*support, "quantity", quantity), (*support, "total", total)):
+            existing[same] = min(number, existing.get(same, number))
+    first: dict[tuple[Any, ...], tuple[DraftBill, DraftLine]] = {}
+    for bill in bills:
+        for each in bill.lines:
+            line, context = each.draft, bill.context.lines[each.number]
+            assert context is not None
+            members = (
+                bill.contact,
+                bill.provider if bill_type is CLAIMS else each.is_credit,
+                *(line.product.pk, line.first_day, line.last_day, each.claim_type),
+            )
+            for name in ("quantity", "total") if line.total else ("quantity",):
+                same = (*members, name, line.get(name))
+                earlier_bill, earlier = first.setdefault(same, (bill, each))
+                if context.duplicate is not None:
+                    continue
+                if same in existing:
+                    context.duplicate = existing[same]
+                elif earlier is not each:
+                    is_own = earlier_bill is bill
+                    label = f"this {bill_type.name}" if is_own else label_bill(bill_type, earlier_bill)
+                    context.duplicate = f"line {earlier.number + 1} of {label}"
+                context.same_total = context.duplicate is not None and name == "total"
+
+
+# --- bills ----------------------------------------------------------------------------------------------
+
+#: What claims on one bill under two references have in common, besides the total.
+PERIOD = ("contact", "provider", "start_date", "end_date")
+
+
+@prepared_query
+def claims_with(references: Any, periods: Any) -> QuerySet[Any, Any]:
+    """The unarchived claims of pairs of a provider and a normalised reference, or of rows of ``PERIOD``.
+
+    Each condition has an index of its own, which OR would not use.
+    """
+    keys = Claim.objects.order_by().values("pk")
+    by_reference = keys.filter(AnyRowOf(("provider", "provider_invoice_reference_key"), references))
+    of_period = keys.filter(AnyRowOf(PERIOD, periods))
+    claims = Claim.objects.filter(pk__in=by_reference.union(of_period), archive_date=None)
+    columns = ("provider_invoice", "claim_number", "pk", "funding_status", *PERIOD, "total")
+    return claims.order_by("pk").values_list("provider", "provider_invoice_reference_key", *columns)
+
+
+def find_duplicate_claims(claims: Sequence[DraftBill], claim_rows: Rows, own_bills: set[UUID]) -> None:
+    """Find the claims for the same participant with the same reference of the provider, or the same total."""
+    existing: dict[tuple[Any, ...], str] = {}
+    for provider, reference, _, claim_number, key, status, contact, *others in claim_rows:
+        if status not in ENDED and key not in own_bills:
+            for same in ((contact, provider, reference), (contact, *others)):
+                existing[same] = min(claim_number, existing.get(same, claim_number))
+    first: dict[tuple[Any, ...], DraftBill] = {}
+    for claim in claims:
+        if claim.contact is None:
+            continue
+        context, reference = claim.context, (claim.contact, claim.provider, claim.reference)
+        period = (claim.contact, claim.provider, context.start_date, context.end_date, claim.draft.total)
+        for same in (reference, period) if claim.draft.total else (reference,):
+            earlier = first.setdefault(same, claim)
+            if context.duplicate is not None:
+                continue
+            if same in existing:
+                context.duplicate = existing[same]
+            elif earlier is not claim:
+                context.duplicate = label_bill(CLAIMS, earlier)
+            context.same_total = context.duplicate is not None and same is period
