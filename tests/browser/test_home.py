@@ -6,7 +6,9 @@ import pytest
 
 from apps.core import history
 from apps.core.history import Author
+from apps.funding.admin.month_end import last_months
 from apps.funding.choices import ClaimStatus, InvoiceStatus
+from apps.funding.models import Claim
 from apps.odata import clock
 from apps.people.demo import load_roles
 from apps.sales.models import Opportunity
@@ -72,3 +74,19 @@ def test_all_work_fits_a_window_of_1280_by_800_for_every_role(window_of, ada, wo
         assert page.errors == []
     assert rows["Ada Byron"] > 30
     assert rows["Robin Participant"] == 0
+
+
+def test_month_end_fits_a_window_of_1280_with_millions_in_each_month(window_of, ada):
+    for month in last_months():
+        for status in ClaimStatus:
+            claim = a_claim(funding_status=status)
+            entered = clock.start_of_day(month)
+            Claim.objects.filter(pk=claim.pk).update(creation_date=entered, total="345678.90")
+    page = window_of(user=ada)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    page.goto("/admin/funding/claim/month-end/")
+    widths = "[...document.querySelectorAll('.fu-table')].map(e => [e.clientWidth, e.scrollWidth])"
+    tables = page.evaluate(widths)
+    assert len(tables) == 2
+    assert [inner for outer, inner in tables if inner > outer] == []
+    assert page.errors == []
