@@ -59,6 +59,20 @@ def test_computed_numbers_have_fifteen_digits(sales):
     assert row["Power"] == "287091670370.771"
 
 
+def test_computed_whole_numbers_are_shown_as_such(sales):
+    found = rows(
+        sales,
+        compute="length(Name) as Length,100 as Hundred,year(CreationDate) mul 0 as Nothing,"
+        "length(Name) mul 9223372036854775807 as Large,length(Name) mul 1234567890123456789012 as Larger",
+        filter="Name eq 'sale a'",
+    )
+    assert [(row["Length"], row["Hundred"], row["Nothing"]) for row in found] == [(6, 100, 0)]
+    # Beyond 64 bits SQLite has doubles, of which both show fifteen digits.
+    assert [(row["Large"], row["Larger"]) for row in found] == [
+        (55340232221128700000, 7407407340740740000000)
+    ]
+
+
 def test_computed_values_are_filtered_ordered_and_selected(sales):
     found = rows(
         sales,

@@ -152,7 +152,7 @@ class ComputedJson(Func):
             # A double becomes a number of COMPUTED_DIGITS.
             digits = f"trim_scale(CASE WHEN abs(n) < {MAX_NUMBER} THEN n::float8::numeric END)"
             if self.kind is ValueKind.INTEGER:
-                digits = f"CASE WHEN abs(n) < {MAX_INTEGER} THEN n ELSE {digits} END"
+                digits = f"CASE WHEN abs(n) < {MAX_INTEGER} THEN trim_scale(n) ELSE {digits} END"
             sql = f"(SELECT {digits} FROM (SELECT round({sql},{QUOTIENT_DIGITS}) AS n) v)"
         return sql, list(params)
 
