@@ -5,7 +5,7 @@ import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from openpyxl import load_workbook
+from openpyxl import Workbook, load_workbook
 
 from apps.access.services import purge_expired
 from apps.core.file_import_kinds import import_kinds
@@ -209,6 +209,20 @@ def test_a_file_that_cannot_be_read_is_read_again_with_other_options(client, ada
     run_tasks()
     record.refresh_from_db()
     assert (record.status, record.counts["new"], record.options["header_row"]) == ("Checked", 1, "")
+
+
+def test_a_file_that_needs_too_much_fails_with_advice_and_the_worker_goes_on(client, ada):
+    book = Workbook()
+    book.active.append(["First name", "Surname"])
+    book.active["XFD1048576"] = "far away"
+    content = io.BytesIO()
+    book.save(content)
+    record = an_import(client, text=content.getvalue(), name="people.xlsx")
+    assert record.status == "Failed"
+    assert record.message.startswith("people.xlsx needs more memory than imports may use (1,024 MB).")
+    assert upload(client).status_code == 302
+    run_tasks()
+    assert FileImport.objects.exclude(pk=record.pk).get().status == "Checked"
 
 
 def test_without_a_file_or_a_kind_nothing_is_stored(client, ada):
