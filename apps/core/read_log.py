@@ -73,10 +73,12 @@ class ReadLog:
             self.lost += 1
             return
         who = history.author()
+        # Names of options are the caller's, and PostgreSQL stores no NUL.
+        query = query.replace("\0", "?")[:MAX_QUERY_CHARACTERS]
         self.waiting.append(
             ReadEntry(
                 *(clock.now(), who.staff_id, who.application, who.channel, who.request_id),
-                *(str(kind), model._meta.label_lower, count, keys, storable(query)),
+                *(str(kind), model._meta.label_lower, count, keys, query),
             )
         )
 
@@ -163,11 +165,6 @@ class ReadLog:
 
 #: Of this process.
 READ_LOG = ReadLog()
-
-
-def storable(query: str) -> str:
-    """As a column takes it: names of options are the caller's, and PostgreSQL stores no NUL."""
-    return query.replace("\0", "?")[:MAX_QUERY_CHARACTERS]
 
 
 def is_logged(model: Any) -> bool:
