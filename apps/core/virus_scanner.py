@@ -50,14 +50,14 @@ class Scan:
     def chunks(self) -> Iterator[bytes]:
         """Raises ``ScannerUnavailable`` or ``FileTooLargeToScan``, before the end of the stream."""
         if not settings.VIRUS_SCANNER:
-            yield from self.source
+            yield from filter(None, self.source)  # one without bytes would be the end
             self.found = ""
             return
         with connected(CONNECT_SECONDS) as scanner:
             scanner.settimeout(SCAN_SECONDS)
             send(scanner, b"zINSTREAM\0")
             for chunk in self.source:
-                if chunk:  # one without bytes would be the end
+                if chunk:
                     send(scanner, len(chunk).to_bytes(4, "big") + chunk)
                     yield chunk
             send(scanner, bytes(4))
