@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import re
 
 from django.core.management import CommandError, call_command
 
@@ -22,11 +23,21 @@ def a_csv(folder, *rows, header=HEADER, name="people.csv", encoding="utf-8"):
     return path
 
 
+#: A line such as ``241 × Sex, NotAChoice: …``.
+KIND = re.compile(r"[\d,]+ × ")
+
+
 class CommandResult:
-    """What a command said, and with which exit status it ended."""
+    """What a command said, and with which exit status it ended.
+
+    ``out`` has the counts; ``kinds`` are the lines before them, one for each kind of issue.
+    """
 
     def __init__(self, out, err, status):
-        self.out, self.err, self.status = out, err, status
+        lines = out.splitlines(keepends=True)
+        self.kinds = [line for line in lines if KIND.match(line)]
+        self.out = "".join(line for line in lines if line not in self.kinds)
+        self.err, self.status = err, status
 
     @property
     def lines(self):
