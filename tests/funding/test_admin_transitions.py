@@ -371,8 +371,8 @@ def test_tabs_say_how_many_wait_and_archived_ones_do_not(client):
 
 
 def test_counts_stop_at_the_limit(client, monkeypatch):
-    for module in ("apps.core.admin_base.filters", "apps.funding.admin.queues"):
-        monkeypatch.setattr(f"{module}.COUNT_LIMIT", 2)
+    for module in ("core.admin_base.filters", "core.admin_base.display", "funding.admin.queues"):
+        monkeypatch.setattr(f"apps.{module}.COUNT_LIMIT", 2)
     for _ in range(3):
         a_claim()
     page = get_unrendered(client, CLAIMS)

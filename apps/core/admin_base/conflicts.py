@@ -49,7 +49,8 @@ def value_texts(field: forms.Field, theirs: Any, mine: Any) -> tuple[str, str]:
     """Both values as they are read; of lists what only one of them has."""
     if isinstance(field.widget, forms.PasswordInput):
         return "As saved", "As entered"
-    if is_list(theirs) or is_list(mine):
+    has_parts = isinstance(field, forms.MultiValueField)  # a day and a time: texts where unreadable
+    if not has_parts and (is_list(theirs) or is_list(mine)):
         sides = [list(each or ()) for each in (theirs, mine)]
         keys = [[getattr(one, "pk", one) for one in side] for side in sides]
         texts = [
@@ -68,6 +69,8 @@ def value_text(field: forms.Field, value: Any) -> str:
     """A value of a form as the history shows it."""
     if value in (None, ""):
         return history_display.NO_VALUE
+    if is_list(value):
+        return " ".join(map(str, filter(None, value)))
     if isinstance(value, bool):
         return "Yes" if value else "No"
     if isinstance(value, dt.datetime):
