@@ -114,13 +114,13 @@ def test_a_stop_answers_whoever_is_connected(starting, signalled):
     wait_for(lambda: len(server.workers()) == 2 and server.answers())
     workers = server.workers()
     request = b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    with server.open_connections(20, b"") as kept:
+    with server.open_connections(5, b"") as kept:
         time.sleep(0.5)  # accepted, and nothing is read of them yet
         for worker in workers:
             os.kill(worker, signal.SIGSTOP)
         for client in kept:
             client.sendall(request)
-        with server.open_connections(200, request) as waiting:
+        with server.open_connections(40, request) as waiting:
             server.process.send_signal(signal.SIGTERM if signalled == "parent" else signal.SIGKILL)
             time.sleep(0.3)
             for worker in workers:
