@@ -29,7 +29,8 @@ def empty_log():
 
 
 def read(count=1, staff=None):
-    """So many entries, written together."""
+    """So many entries, written together, and none that other tests have left."""
+    READ_LOG.waiting.clear()
     with history.as_author(history.Author("API", staff and staff.pk, "Reports", "r-1")):
         for number in range(count):
             READ_LOG.add(Contact, "Record", 1, number.to_bytes(16, "big"), "$filter=FirstName eq ?")

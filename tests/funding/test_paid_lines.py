@@ -12,6 +12,7 @@ from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition
 from apps.funding.services.update import update_claims, update_invoices
 from apps.odata.write.drafts import Draft, ValidationFailed
+from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
     a_claim_body,
@@ -84,6 +85,23 @@ def test_a_change_cannot_erase_what_was_paid(claim):
     for name in ("approve", "claim", "pay"):
         claim = taken(claim, name)
     assert (claim.amount_paid, ServiceBooking.objects.get().paid) == (Decimal("20.00"), Decimal("20.00"))
+
+
+@pytest.mark.parametrize("method", ["patch", "put"])
+def test_a_body_without_values_is_refused_in_words(claim, method):
+    caller, (line,) = Caller(an_application()), claim.line_items.all()
+    key = {"LineItemGuid": str(line.pk)}
+    lines = (
+        {**key, name: value} for name in ("Product", "Quantity", "Price", "FromDate") for value in (None, "x")
+    )
+    bodies = [{}, {"LineItems": None}, {"LineItems": []}, *({"LineItems": [each]} for each in lines)]
+    bodies += [{name: value} for name in ("ContactGuid", "StartDate", "EndDate") for value in (None, "x")]
+    for body in bodies:
+        address, headers = f"claim({claim.pk})", {"api_version": "2.1", "If_Match": "*"}
+        answer = getattr(caller, method)(address, body, {"ignoreWarnings": "true"}, **headers)
+        assert answer.status_code in (200, 400), (body, answer.content)
+        line.refresh_from_db()
+        assert (line.amount_paid, line.total >= PAID) == (PAID, True), body
 
 
 def test_the_total_may_fall_to_what_was_paid(claim):

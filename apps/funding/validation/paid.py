@@ -19,7 +19,8 @@ def paid_amount(line: Draft) -> Any:
 
 
 def participant_of_paid_bill_stays(draft: Draft, context: BillContext) -> Iterator[Issue]:
-    if draft.contact.pk != draft.existing.contact_id and any(map(paid_amount, draft.line_items)):
+    is_other = draft.key_of("contact") not in (None, draft.existing.contact_id)
+    if is_other and any(map(paid_amount, draft.get("line_items") or ())):
         paid = f"{draft.existing.amount_paid:,.2f} were paid for {draft.existing.contact.full_name}"
         yield Issue("NotAllowed", "contact", f"{paid}: the participant stays.")
 
@@ -39,7 +40,7 @@ def provider_invoice_of_paid_claim_stays(draft: Draft, context: BillContext) -> 
 def days_of_paid_lines_stay(draft: Draft, context: BillContext) -> Iterator[Issue]:
     """A line without days of its own has those of the bill, which then stay."""
     messages: dict[Any, str] = {}
-    for number, line in enumerate(draft.line_items):
+    for number, line in enumerate(draft.get("line_items") or ()):
         record = line.get("existing")
         if not paid_amount(line) or "last_day" in line.invalid:
             continue
@@ -53,14 +54,14 @@ def days_of_paid_lines_stay(draft: Draft, context: BillContext) -> Iterator[Issu
 
 
 def product_of_paid_line_stays(line: Draft) -> Iterator[Issue]:
-    if paid_amount(line) and line.product.pk != line.existing.product_id:
+    if paid_amount(line) and line.key_of("product") not in (None, line.existing.product_id):
         paid = f"{paid_amount(line):,.2f} were paid for {line.existing.product.code}"
         yield Issue("NotAllowed", "product", f"{paid}: the product stays.")
 
 
 def total_covers_what_was_paid(line: Draft) -> Iterator[Issue]:
     paid = paid_amount(line)
-    if not paid or is_within(paid, line.total):
+    if not paid or line.get("total") is None or is_within(paid, line.total):
         return
     factors = ("is_credit_item", "quantity", "price")
     changed = [name for name in factors if line.get(name) != getattr(line.existing, name, None)]
