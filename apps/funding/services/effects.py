@@ -61,6 +61,17 @@ def budget_amounts(
     return Amounts(claimed=total, paid=paid)
 
 
+class BudgetState(NamedTuple):
+    """What decides how a bill counts on budgets."""
+
+    status: str
+    is_archived: bool
+    resubmission: Resubmission | None = None
+
+    def amounts(self, total: Decimal, paid: Decimal) -> Amounts:
+        return budget_amounts(self.status, self.is_archived, total, paid, self.resubmission)
+
+
 class BudgetPosting(NamedTuple):
     """By how much the amounts of a line on its budget change; a line without a budget counts nowhere."""
 

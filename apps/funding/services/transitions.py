@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -19,12 +19,11 @@ from django.utils import formats
 
 from apps.core import history, saving
 from apps.core.bulk_insert import bulk_insert
-from apps.engagements.services import Amounts
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ZERO, Claim, ProviderInvoice, StatusMove
 from apps.funding.services.effects import (
     BudgetPosting,
-    budget_amounts,
+    BudgetState,
     lock_provider_invoices,
     post_to_budgets,
     update_claim_flags,
@@ -138,17 +137,6 @@ class BillChange:
     @property
     def status(self) -> str:
         return str(self.values.get("funding_status", self.bill.funding_status))
-
-
-class BudgetState(NamedTuple):
-    """What decides how a bill counts on budgets."""
-
-    status: str
-    is_archived: bool
-    resubmission: Resubmission | None = None
-
-    def amounts(self, total: Decimal, paid: Decimal) -> Amounts:
-        return budget_amounts(self.status, self.is_archived, total, paid, self.resubmission)
 
 
 @transaction.atomic
