@@ -214,7 +214,12 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
         (bill.contact, bill.provider, bill.context.start_date, bill.context.end_date) for bill in referring
     }
     periods = {row for row in periods if None not in row}
-    renamed = [bill for bill in referring if not has_reference_of_invoice(bill)]
+    renamed = []
+    for bill in referring:
+        invoice = bill.provider_invoice
+        is_anybodys = invoice is not None and invoice.provider_id is None and not invoice.is_reusable
+        if invoice is None or is_anybodys or bill.reference != invoice.reference_key:
+            renamed.append(bill)
     new_references = {(bill.provider, bill.reference) for bill in renamed}
     existing = {draft.key for draft in drafts} - {None}
     lines_of_day, released_amounts = LINES_OF_DAY[bill_type.name], RELEASED_AMOUNTS[bill_type.name]
@@ -346,13 +351,6 @@ def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
             context.lost_race = invoice.pk not in records.taken_before
         elif (earlier := first.setdefault(invoice.pk, bill)) is not bill:
             context.taken_by = label_of(earlier.draft, earlier.number)
-
-
-def has_reference_of_invoice(bill: DraftBill) -> bool:
-    invoice = bill.provider_invoice
-    if invoice is None or (invoice.provider_id is None and not invoice.is_reusable):
-        return False
-    return bill.reference == invoice.reference_key
 
 
 @prepared_query

@@ -28,14 +28,14 @@ def line_is_no_duplicate(line: Draft, context: LineContext, bill: BillContext) -
 def claim_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue]:
     if bill.duplicate is None:
         return
+    if bill.same_total and any(line is not None and line.duplicate for line in bill.lines):
+        return  # the line says it already
     provider, participant = draft.provider.business_name, draft.contact.full_name
     text = (
         f"{draft.provider_invoice_reference} of {provider} is already claimed for {participant} in"
         f" {bill.duplicate}."
     )
     if bill.same_total:
-        if any(line is not None and line.duplicate for line in bill.lines):
-            return  # the line says it already
         when = format_period(draft.start_date, draft.end_date)
         text = (
             f"{bill.duplicate} has the same total of {format_money(draft.total)}, {provider} for"

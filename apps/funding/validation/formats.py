@@ -20,4 +20,4 @@ def format_days(first: dt.date, last: dt.date) -> str:
 
 def format_period(first: dt.date, last: dt.date) -> str:
     """The day, or the days from the first to the last."""
-    return format_day(first) if last == first else format_days(first, last)
+    return f"{first:%d %b %Y}" if last == first else format_days(first, last)
