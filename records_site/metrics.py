@@ -5,10 +5,12 @@ whichever worker is asked answers for all. Labels are patterns of addresses, nev
 back office one for each kind of record: the number of series is bounded and none names a record.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, connection
@@ -26,7 +28,7 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
@@ -122,8 +124,23 @@ def registry() -> CollectorRegistry:
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return REGISTRY
     of_all_workers = CollectorRegistry()
-    MultiProcessCollector(of_all_workers)
+    WorkersCollector(of_all_workers)
     return of_all_workers
+
+
+class WorkersCollector(MultiProcessCollector):
+    """The counts of all workers but of those whose files are made at this moment: they have none yet."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Metrics; a file that is empty, which MultiProcessCollector cannot read, counts nothing."""
+        files = [str(path) for path in Path(self._path).glob("*.db") if has_counts(path)]
+        return iter(self.merge(files))
+
+
+def has_counts(path: Path) -> bool:
+    with contextlib.suppress(FileNotFoundError):  # a gauge's, whose worker has just ended
+        return path.stat().st_size > 0
+    return False
 
 
 def task_registry() -> CollectorRegistry:
