@@ -6,10 +6,15 @@ import heapq
 import selectors
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from statistics import quantiles
 
+from django.conf import settings
+from django.test import Client
+
+from apps.people.models import Staff
 from bench.calling import Caller
 from bench.servers import Request, Samples, Server, requests
 
@@ -32,6 +37,7 @@ def overload(caller: Caller) -> Iterator[str]:
         every = requests()
         for title in TITLES:
             yield from compare(server, title, every[title])
+        yield from beside_programs(server, every)
     finally:
         server.stop()
 
@@ -46,6 +52,34 @@ def compare(server: Server, title: str, request: Request) -> Iterator[str]:
         refused = samples.refused / SECONDS
         yield f"{title:20}{clients:>8}{served:>7.0f}/s{centre:>7.0f} ms{slowest:>7.0f} ms{refused:>7.0f}/s"
     yield f"{'':20}{ratio:.1f}× as long (at most {MOST:.0f}×: {'kept' if ratio <= MOST else 'MISSED'})"
+
+
+def beside_programs(server: Server, every: Mapping[str, Request]) -> Iterator[str]:
+    """The back office's list of claims, one page after the other: alone, and beside `CLIENTS`."""
+    session = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={session_of_staff()}"}
+    page = Request("GET", "/admin/funding/claim/")
+    yield f"{'list of claims':20}{1:>8}{row(Clients(server, page, 1, session).run())}"
+    for title in TITLES:
+        with ThreadPoolExecutor() as pool:
+            office = pool.submit(Clients(server, page, 1, session).run)
+            programs = Clients(server, every[title], CLIENTS).run()
+            pages = office.result()
+        yield f"{'… beside those of':20}{CLIENTS:>8}{row(programs)}  {title}"
+        yield f"{'':28}{row(pages)}"
+
+
+def row(samples: Samples) -> str:
+    centre, slowest = centiles(samples)
+    served, refused = len(samples.seconds) / SECONDS, samples.refused / SECONDS
+    return f"{served:>7.0f}/s{centre:>7.0f} ms{slowest:>7.0f} ms{refused:>7.0f}/s"
+
+
+def session_of_staff() -> str:
+    """The key of a session of somebody who may see everything."""
+    person = Staff.objects.filter(role__all_permissions=True, disable_login_date=None).first()
+    client = Client()
+    client.force_login(person, settings.AUTHENTICATION_BACKENDS[-1])
+    return client.cookies[settings.SESSION_COOKIE_NAME].value
 
 
 def centiles(samples: Samples) -> tuple[float, float]:
@@ -69,9 +103,11 @@ class Clients:
     server has for quick requests.
     """
 
-    def __init__(self, server: Server, request: Request, clients: int) -> None:
+    def __init__(
+        self, server: Server, request: Request, clients: int, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.request, self.port, self.samples = request, server.port, Samples()
-        fields = {"Host": "localhost", **server.headers}
+        fields = {"Host": "localhost", **(headers or server.headers)}
         self.head = f"{request.method} {request.path} HTTP/1.1\r\n"
         self.head += "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         self.selector = selectors.DefaultSelector()
