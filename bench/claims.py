@@ -14,11 +14,11 @@ from uuid import UUID
 from django.db import connection
 from stdnum.au import abn
 
+from apps.base import clock
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import new_guid
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Price, ProviderInvoice
-from apps.odata import clock
 from apps.people.models import Client, Staff
 from bench.answers import check_same
 from bench.calling import Caller

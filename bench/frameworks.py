@@ -14,9 +14,9 @@ from typing import Any
 import psycopg
 from django.db import connection
 
+from apps.base.declaration import service
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.runs import ImportDisplay, import_file
-from apps.odata.declaration import service
 from apps.people.models import Client, Contact
 from bench.answers import check_same
 from bench.bare import statement_of

@@ -10,8 +10,8 @@ from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
 from apps.access.views import OAuthError, database_unavailable
+from apps.base.errors import Forbidden, ODataError
 from apps.core import views
-from apps.odata.errors import Forbidden, ODataError
 from apps.odata.http.exceptions import RETRY_AFTER, error_response, is_unavailable
 
 #: The addresses that programs send their secrets and tokens to.

@@ -18,8 +18,8 @@ from django.test import Client, TransactionTestCase
 from django.test.utils import override_settings
 from playwright.sync_api import sync_playwright
 
+from apps.base import clock
 from apps.core.models import Subscriber
-from apps.odata import clock
 from tests import races
 from tests.any_day import MOMENT
 from tests.chromium import HEADLESS_SHELL, find_chromium, launch

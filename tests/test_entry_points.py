@@ -11,18 +11,18 @@ from django.contrib import admin
 from django.db import transaction
 from django.urls import reverse
 
+from apps.base import clock
+from apps.base.declaration.resource import POST
+from apps.base.declaration.service import get_service
+from apps.base.drafts import wire_target
+from apps.base.errors import InvalidRecords
 from apps.core.history_display import changes_of
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.runs import ImportDisplay, import_file
 from apps.core.models import Subscriber
-from apps.odata import clock
-from apps.odata.declaration.resource import POST
-from apps.odata.declaration.service import get_service
-from apps.odata.errors import InvalidRecords
 from apps.odata.write.bodies import read_records
 from apps.odata.write.dispatch import create
-from apps.odata.write.drafts import wire_target
 from tests.engagements.builders import END, START
 from tests.people.builders import a_client, a_contact, a_role, a_staff_member, a_team
 from tests.people.records import form_data, get_unrendered, sent, unrendered

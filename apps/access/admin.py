@@ -23,10 +23,10 @@ from apps.access.webhooks import (
     sent_records,
     update_webhooks,
 )
+from apps.base.declaration.service import get_service
+from apps.base.errors import plural
 from apps.core.admin_base import RecordAdmin, RecordForm
 from apps.core.admin_base.pages import PageAdmin, ReadOnlyAdmin
-from apps.odata.declaration.service import get_service
-from apps.odata.errors import plural
 
 
 def scope_choices() -> list[tuple[str, str]]:

@@ -28,10 +28,10 @@ from apps.access.callers import (
     split_scope,
 )
 from apps.access.throttling import count_failure
+from apps.base import clock
+from apps.base.batched_queries import by_name, kept_cursor
+from apps.base.errors import Forbidden, Unauthenticated
 from apps.core import history
-from apps.odata import clock
-from apps.odata.batched_queries import by_name, kept_cursor
-from apps.odata.errors import Forbidden, Unauthenticated
 
 #: The schemes that are accepted, named with every 401 (RFC 9110, 11.6.1).
 CHALLENGES = 'Bearer realm="api", Basic realm="api", charset="UTF-8"'

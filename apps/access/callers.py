@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from apps.odata.declaration.resource import POST, PUT
-from apps.odata.declaration.schema import EntitySet
-from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft
+from apps.base.declaration.resource import POST, PUT
+from apps.base.declaration.schema import EntitySet
+from apps.base.declaration.service import get_service
+from apps.base.drafts import Draft
 
 # --- client ids, secrets and tokens ---------------------------------------------------------------------
 

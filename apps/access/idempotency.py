@@ -18,8 +18,8 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from apps.access.models import IdempotencyKey
-from apps.odata import clock
-from apps.odata.errors import BadQuery, Conflict, Gone, KeyReused
+from apps.base import clock
+from apps.base.errors import BadQuery, Conflict, Gone, KeyReused
 
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 

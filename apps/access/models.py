@@ -5,8 +5,8 @@ from typing import ClassVar
 from django.db import models
 
 from apps.access.callers import check_scope, new_client_id
+from apps.base import clock
 from apps.core.models import Lookup, Record, new_guid
-from apps.odata import clock
 
 
 class ApiApplication(Lookup, Record):

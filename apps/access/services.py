@@ -22,13 +22,13 @@ from apps.access.callers import (
 from apps.access.models import AccessToken, ApiApplication, IdempotencyKey, Usage
 from apps.access.throttling import MINUTES_OF_A_DAY
 from apps.access.webhooks import delete_old_messages
+from apps.base import clock
+from apps.base.drafts import ValidationFailed
 from apps.core import archive, read_log_chain, saving
 from apps.core.file_exports import delete_file_exports
 from apps.core.file_imports import delete_import_files
 from apps.core.notices import delete_old_notices
 from apps.core.task_queue import delete_finished_tasks
-from apps.odata import clock
-from apps.odata.write.drafts import ValidationFailed
 
 
 def create_applications(drafts: Sequence[SecretDraft]) -> list[Any]:

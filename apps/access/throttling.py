@@ -27,7 +27,7 @@ from rest_framework.throttling import BaseThrottle
 
 from apps.access.callers import ApplicationCaller, Limits, hash_secret
 from apps.access.models import ApiApplication, Usage
-from apps.odata.errors import Forbidden, ODataError, TooManyRequests, plural
+from apps.base.errors import Forbidden, ODataError, TooManyRequests, plural
 from apps.odata.http.batch.batched_request import BatchedRequest
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from apps.access.callers import (
     split_scope,
 )
 from apps.access.services import issue_token
-from apps.odata.errors import ODataError
+from apps.base.errors import ODataError
 
 logger = logging.getLogger(__name__)
 

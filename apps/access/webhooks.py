@@ -24,21 +24,21 @@ from django.db.models import QuerySet
 from apps.access.callers import READ, ApplicationCaller, SecretDraft, split_scope
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, post
+from apps.base import clock
+from apps.base.declaration.schema import EntitySet
+from apps.base.declaration.service import get_service
+from apps.base.drafts import Draft, Issue, Rule
+from apps.base.errors import BadQuery, Gone, ODataError
 from apps.core import history, saving
 from apps.core.models import Subscriber
 from apps.core.read_log import READ_LOG, ShownRecords
 from apps.core.services import Checks, update_records
-from apps.odata import clock
-from apps.odata.declaration.schema import EntitySet
-from apps.odata.declaration.service import get_service
 from apps.odata.delta.change_log import get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
 from apps.odata.delta.reader import DeltaPage, DeltaReader
 from apps.odata.delta.tokens import DeltaToken, read_token
-from apps.odata.errors import BadQuery, Gone, ODataError
 from apps.odata.query.options import parse_options
 from apps.odata.read.reader import JsonReader, filter_rows
-from apps.odata.write.drafts import Draft, Issue, Rule
 
 #: Records in one message.
 MESSAGE_RECORDS = 100

@@ -7,10 +7,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
 from apps.core import history
 from apps.core.bulk_insert import in_batches
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
 
 
 def archive(records: QuerySet[Any]) -> int:

@@ -13,9 +13,9 @@ from uuid import UUID
 from django.db import connection, models
 from psycopg.types.json import Jsonb
 
-from apps.odata import clock
-from apps.odata.batched_queries import Statement, array_of_guids, text_of_trip
-from apps.odata.declaration.schema import final_field
+from apps.base import clock
+from apps.base.batched_queries import Statement, array_of_guids, text_of_trip
+from apps.base.declaration.schema import final_field
 
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, each time two trips more.
 FEW = 10

@@ -13,9 +13,9 @@ from typing import Any
 from django.db import connection
 from django.db.models import F, Q, QuerySet
 
+from apps.base.errors import Gone
 from apps.core.models import Change
 from apps.odata.delta.change_log import Cursor, LogEntry, Moment
-from apps.odata.errors import Gone
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.functions import Constant, compare_rows
 

@@ -8,7 +8,7 @@ from django.db import models
 from django.db.models import Sum
 from django.db.models.expressions import Col
 
-from apps.odata.read.record_json import TODAY, with_today
+from apps.base.placeholders import TODAY, with_today
 
 
 class MoneySum(Sum):

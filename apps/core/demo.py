@@ -21,11 +21,11 @@ from django.conf import settings
 from django.db import models, transaction
 from django.utils.module_loading import import_string
 
+from apps.base import clock
+from apps.base.drafts import Draft
 from apps.core.bulk_insert import plain
 from apps.core.models import normalised
 from apps.core.services import service_of
-from apps.odata import clock
-from apps.odata.write.drafts import Draft
 
 YEARS = 3
 

@@ -17,6 +17,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 from openpyxl import Workbook
 
+from apps.base.cell_texts import formula_safe
+from apps.base.declaration.schema import EntitySet
+from apps.base.errors import ODataError
 from apps.core.importing.columns import item_list_of
 from apps.core.importing.file_declaration import file_entity_set
 from apps.core.importing.rejected_rows import text_cell
@@ -25,11 +28,8 @@ from apps.core.read_log import READ_LOG, log_export, without_values
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.tables import ImportFileError
 from apps.core.table_files.workbooks import MAX_ROWS
-from apps.odata.declaration.schema import EntitySet
-from apps.odata.errors import ODataError
 from apps.odata.http.formats import Echo, ndjson_lines
 from apps.odata.query.options import parse_options
-from apps.odata.read.cell_texts import formula_safe
 from apps.odata.read.flattening import Column, columns, rows
 from apps.odata.read.reader import JsonReader, filter_rows
 

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks import task
 
+from apps.base.declaration.service import get_service
 from apps.core import exporting
 from apps.core.history import Author
 from apps.core.history_display import model_of
@@ -24,7 +25,6 @@ from apps.core.notices import write_notices
 from apps.core.read_log import READ_LOG
 from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author
-from apps.odata.declaration.service import get_service
 
 Status = FileExport.Status
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from django.db.models import Model
 
+from apps.base.declaration.schema import EntitySet
+from apps.base.declaration.service import get_service
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import kept_members, members_of, spellings_of
 from apps.core.importing.definition import ImportOptions, KeptMapping
@@ -18,8 +20,6 @@ from apps.core.importing.report import ImportCounts, IssueKind
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
-from apps.odata.declaration.schema import EntitySet
-from apps.odata.declaration.service import get_service
 
 #: Values of each column, and characters of a cell, that are shown.
 SAMPLES, CELL_LENGTH = 3, 60

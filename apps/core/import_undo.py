@@ -8,13 +8,13 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import ProtectedError, QuerySet
 
+from apps.base.declaration.service import get_service
+from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.core import history
 from apps.core.bulk_insert import in_batches
 from apps.core.history_display import model_of
 from apps.core.models import Change
 from apps.core.services import service_of
-from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 
 #: Records named in a reason.
 NAMED = 5

@@ -12,10 +12,10 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase, ResponseHeaders
 from django.middleware.gzip import GZipMiddleware
 
+from apps.base import clock
 from apps.core import history
 from apps.core.models import Subscriber
 from apps.core.read_log import log_page
-from apps.odata import clock
 from apps.odata.http.headers import set_absent
 
 GetResponse = Callable[[HttpRequest], HttpResponse]

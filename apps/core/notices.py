@@ -15,12 +15,12 @@ from django.db.models import Model
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 from django_tasks import task
 
+from apps.base import clock
 from apps.core import history
 from apps.core.history_display import key_from_text, names_of
 from apps.core.models import Change, Notice, NoticePreference, Subscriber
 from apps.core.read_log import READ_LOG, ShownRecords, log_shown
 from apps.core.task_queue import task_author
-from apps.odata import clock
 
 #: Of more records assigned at once there is one notice together.
 SINGLE_NOTICES = 3

@@ -18,9 +18,9 @@ from django.core.exceptions import ValidationError
 from django.db import DatabaseError, close_old_connections, models
 from django.http import HttpRequest, HttpResponse
 
+from apps.base import clock
+from apps.base.declaration.schema import EntitySet
 from apps.core import history, read_log_chain, read_log_shipping
-from apps.odata import clock
-from apps.odata.declaration.schema import EntitySet
 from apps.odata.http.read_log import Query
 
 logger = logging.getLogger(__name__)

@@ -13,9 +13,9 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.base import clock
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import PersonalDataRead, ReadLogChain
-from apps.odata import clock
 
 #: What the first of all entries follows.
 NOTHING = "0" * 64

@@ -1,7 +1,7 @@
 """What the declarations of all apps share: the dates of a record, and short lists."""
 
+from apps.base.declaration.resource import Key, NestedType, ReadOnly, UnrestrictedResource
 from apps.core.models import Lookup
-from apps.odata.declaration.resource import Key, NestedType, ReadOnly, UnrestrictedResource
 
 RECORD_DATES = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 

@@ -13,12 +13,8 @@ from typing import Any
 from django.db import connection, models, transaction
 from psycopg.types.json import Jsonb
 
-from apps.core import history
-from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain
-from apps.core.models import normalised
-from apps.core.notices import notify_assigned
-from apps.odata import clock
-from apps.odata.batched_queries import (
+from apps.base import clock
+from apps.base.batched_queries import (
     AnyOf,
     AnyRowOf,
     PreparedQuery,
@@ -27,8 +23,7 @@ from apps.odata.batched_queries import (
     fetch_all,
     prepared_query,
 )
-from apps.odata.errors import RECORD_CHANGED, PreconditionFailed
-from apps.odata.write.drafts import (
+from apps.base.drafts import (
     Draft,
     Issue,
     Rule,
@@ -38,6 +33,11 @@ from apps.odata.write.drafts import (
     label_of,
     raise_if_invalid,
 )
+from apps.base.errors import RECORD_CHANGED, PreconditionFailed
+from apps.core import history
+from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain
+from apps.core.models import normalised
+from apps.core.notices import notify_assigned
 
 #: What the system fills in itself, whatever a draft says.
 SYSTEM_COLUMNS = frozenset({"creation_date", "modify_date", "archive_date"})

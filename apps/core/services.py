@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from django.db import models
 
+from apps.base.declaration.service import get_service
+from apps.base.drafts import Draft, Rule
 from apps.core import archive, saving
 from apps.core.models import Subscriber
-from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft, Rule
 
 #: ``service(drafts)``: store the drafts and return keys; raises ``ValidationFailed`` with every issue.
 #: ``service(records)``: archive the records of a queryset and return how many; its issues are numbered in the

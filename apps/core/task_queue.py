@@ -16,9 +16,9 @@ from django.utils import timezone
 from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult, get_date_max
 
+from apps.base import clock
 from apps.core import history
 from apps.core.models import Subscriber
-from apps.odata import clock
 
 #: A task that is begun so many times and never finished ends its worker.
 MAX_ATTEMPTS = 3

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning
 
-from apps.odata.errors import TooLarge, Unavailable
+from apps.base.errors import TooLarge, Unavailable
 
 logger = logging.getLogger("records.virus_scanner")
 

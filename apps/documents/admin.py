@@ -19,6 +19,10 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter, RelatedDropdo
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from apps.base.batched_queries import AnyOf
+from apps.base.declaration.service import get_service
+from apps.base.drafts import ValidationFailed
+from apps.base.errors import ErrorDetail, ODataError, plural
 from apps.core.admin_base import (
     ArchivedFilter,
     DateTimeRangeFilter,
@@ -37,10 +41,6 @@ from apps.documents.models import Document, DocumentCategory
 from apps.documents.parsers import FILES, PARALLEL_LISTS, Upload
 from apps.documents.storage import FileBatch, StoredFile
 from apps.documents.uploads import create_documents_of_upload
-from apps.odata.batched_queries import AnyOf
-from apps.odata.declaration.service import get_service
-from apps.odata.errors import ErrorDetail, ODataError, plural
-from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Client, Contact, Staff
 
 _PLACE = re.compile(r"(\w+)\[(\d+)\]")

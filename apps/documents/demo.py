@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from decimal import Decimal
 from random import Random
 
+from apps.base import clock
+from apps.base.drafts import Draft
 from apps.core.demo import Context, DemoSet, Size, draft_of, existing, load_lookups, read_data
 from apps.core.models import repeatable_guids
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import attach_file, create_documents
 from apps.documents.storage import FileBatch
-from apps.odata import clock
-from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Staff
 
 DATA = read_data(__file__)

@@ -11,10 +11,10 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
+from apps.base.errors import ODataError
 from apps.core.read_log import log_download
 from apps.documents.models import Document
 from apps.documents.storage import document_storage, storage_error
-from apps.odata.errors import ODataError
 from apps.odata.http.headers import matches_etag
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)

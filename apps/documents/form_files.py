@@ -11,10 +11,10 @@ from django import forms
 from django.core import signing
 from django.core.files.uploadedfile import UploadedFile
 
+from apps.base.drafts import Draft, apply_rules, raise_if_invalid
 from apps.documents.services import attach_file
 from apps.documents.storage import FileBatch, StoredFile, document_storage, find_used_keys
 from apps.documents.validation import FILE_RULES
-from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 
 SALT = "documents.form_files"
 #: Shorter than the age of files that the sweep deletes.

@@ -8,15 +8,15 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.base.declaration.resource import Optional, Required
+from apps.base.declaration.values import WireValueError
+from apps.base.drafts import Draft, Issue, ValidationFailed
+from apps.base.errors import ODataError
 from apps.core.importing.definition import CleanedText, ImportDefinition
 from apps.core.table_files.tables import ImportFileError
 from apps.documents.models import MAX_PATH_LENGTH, Document
 from apps.documents.services import attach_file, create_documents, update_documents
 from apps.documents.storage import CHUNK_SIZE, FileBatch, StoredFile
-from apps.odata.declaration.resource import Optional, Required
-from apps.odata.declaration.values import WireValueError
-from apps.odata.errors import ODataError
-from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 
 #: Between a file's path and its hash in ``Document.import_source``.
 HASH = "#"

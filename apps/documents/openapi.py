@@ -2,8 +2,8 @@
 
 from django.conf import settings
 
+from apps.base.errors import plural
 from apps.documents.file_types import allowed_extensions
-from apps.odata.errors import plural
 from apps.odata.metadata.json_schema import GUID, TEXT, Json, list_schema
 from apps.odata.metadata.openapi_components import JSON, error_responses, parameter, parameter_refs, security
 

@@ -22,10 +22,10 @@ from django.core.files.uploadhandler import FileUploadHandler
 from django.http import UnreadablePostError
 from rest_framework.parsers import BaseParser
 
+from apps.base.declaration.values import guid_reader, text_reader
+from apps.base.errors import BadBody, TooLarge, plural
 from apps.documents.models import Document
 from apps.documents.storage import CHUNK_SIZE, FileBatch, StoredFile
-from apps.odata.declaration.values import guid_reader, text_reader
-from apps.odata.errors import BadBody, TooLarge, plural
 from apps.odata.http.formats import content_length
 from apps.people.models import Contact
 

@@ -1,10 +1,6 @@
 """The resources of documents, declared in the words of interface.md 2.6 and 4.5."""
 
-from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
-from apps.documents.imports import DocumentImport
-from apps.documents.models import Document, DocumentCategory
-from apps.documents.services import create_documents, update_documents
-from apps.odata.declaration.resource import (
+from apps.base.declaration.resource import (
     GET,
     POST,
     Key,
@@ -14,6 +10,10 @@ from apps.odata.declaration.resource import (
     Required,
     UnrestrictedResource,
 )
+from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
+from apps.documents.imports import DocumentImport
+from apps.documents.models import Document, DocumentCategory
+from apps.documents.services import create_documents, update_documents
 
 DocumentCategorySummary = lookup_summary("DocumentCategoryBrief", DocumentCategory, "DocumentCategoryGuid")
 

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
+from apps.base.drafts import Draft
 from apps.core import saving
 from apps.core.bulk_insert import in_batches
 from apps.core.models import composed
@@ -19,7 +20,6 @@ from apps.core.services import Checks, update_records
 from apps.documents.models import Document
 from apps.documents.storage import StorageUnavailable, StoredFile, document_storage, find_used_keys
 from apps.documents.validation import DOCUMENT_RULES, FILE_RULES
-from apps.odata.write.drafts import Draft
 
 #: The PostgreSQL advisory lock that sweeps hold exclusively and uploads share.
 SWEEP_LOCK = 0x646F63756D656E74

@@ -20,11 +20,11 @@ from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
+from apps.base.errors import ODataError, TooLarge, Unavailable
 from apps.core.models import new_guid
 from apps.core.virus_scanner import Scan
 from apps.documents import file_types
 from apps.documents.models import Document
-from apps.odata.errors import ODataError, TooLarge, Unavailable
 
 logger = logging.getLogger("records.documents")
 

@@ -3,15 +3,15 @@
 import re
 from dataclasses import replace
 
+from apps.base.declaration.schema import EntitySet
+from apps.base.declaration.values import WireValueError
+from apps.base.drafts import Draft
+from apps.base.errors import Conflict, ErrorDetail, InvalidRecords, plural
 from apps.documents.models import Document
 from apps.documents.parsers import FILES, PARALLEL_LISTS, ParallelList, Upload
 from apps.documents.services import attach_file
-from apps.odata.declaration.schema import EntitySet
-from apps.odata.declaration.values import WireValueError
-from apps.odata.errors import Conflict, ErrorDetail, InvalidRecords, plural
 from apps.odata.write.bodies import Body
 from apps.odata.write.dispatch import Created, create
-from apps.odata.write.drafts import Draft
 
 MAX_FILE_NAME_LENGTH = Document._meta.get_field("file_name").max_length or 255
 

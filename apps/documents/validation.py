@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from apps.base.drafts import Draft, Issue
 from apps.core.virus_scanner import virus_sentence
 from apps.documents.file_types import allowed_extensions, extension_of, is_detectable
-from apps.odata.write.drafts import Draft, Issue
 
 
 def document_has_a_name(draft: Draft) -> Iterator[Issue]:

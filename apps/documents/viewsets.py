@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
+from apps.base.errors import NotFound
 from apps.documents import resources
 from apps.documents.downloads import file_response
 from apps.documents.models import Document
@@ -16,7 +17,6 @@ from apps.documents.openapi import DOWNLOAD, UPLOAD
 from apps.documents.parsers import Upload, UploadParser
 from apps.documents.storage import FileBatch
 from apps.documents.uploads import create_documents_of_upload
-from apps.odata.errors import NotFound
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
 from apps.odata.write.dispatch import Created

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from apps.base.batched_queries import AnyOf, Rows, fetch_all, prepared_query
 from apps.engagements.choices import ParticipantType
 from apps.engagements.models import (
     ZERO,
@@ -28,7 +29,6 @@ from apps.engagements.models import (
     budget_label,
     last_day_of_plan,
 )
-from apps.odata.batched_queries import AnyOf, Rows, fetch_all, prepared_query
 
 
 class Support(NamedTuple):

@@ -7,6 +7,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+from apps.base.drafts import Draft
 from apps.core.demo import Context, DemoSet, draft_of, existing, read_data
 from apps.engagements.choices import ManagementType, ParticipantType
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
@@ -16,7 +17,6 @@ from apps.engagements.services import (
     create_engagements,
     create_support_categories,
 )
-from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact, Staff
 
 DATA = read_data(__file__)

@@ -11,6 +11,7 @@ from typing import Any
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
+from apps.base import clock
 from apps.core.computed import ComputedDecimal
 from apps.core.models import (
     Lookup,
@@ -23,7 +24,6 @@ from apps.core.models import (
 )
 from apps.engagements.choices import LAST_CATEGORY, ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.spending import Spending
-from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
 
 ZERO = Decimal("0.00")

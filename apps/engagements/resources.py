@@ -4,13 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.core.resources import RECORD_DATES, LookupResource
-from apps.engagements.choices import ParticipantType
-from apps.engagements.imports import ClientEngagementImport
-from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
-from apps.engagements.services import create_engagements, update_engagements
-from apps.engagements.validation import EngagementDraft
-from apps.odata.declaration.resource import (
+from apps.base.declaration.resource import (
     V2_1,
     Contains,
     Embedded,
@@ -22,6 +16,12 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
+from apps.core.resources import RECORD_DATES, LookupResource
+from apps.engagements.choices import ParticipantType
+from apps.engagements.imports import ClientEngagementImport
+from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.services import create_engagements, update_engagements
+from apps.engagements.validation import EngagementDraft
 from apps.people.models import Contact
 from apps.people.resources import AddressType
 

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
+from apps.base.drafts import Draft, Issue, ValidationFailed
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.services import Checks, create_records, load_references, update_records
@@ -39,7 +40,6 @@ from apps.engagements.validation import (
     ENGAGEMENT_RULES,
     ENGAGEMENT_WARNINGS,
 )
-from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 
 # --- plans, service bookings and category budgets -------------------------------------------------------
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 
+from apps.base.drafts import Draft, Issue
 from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.models import ZERO, ClientEngagement, last_day_of_plan, support_item
-from apps.odata.write.drafts import Draft, Issue
 
 
 class EngagementDraft(Draft):

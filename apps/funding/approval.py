@@ -6,18 +6,18 @@ from typing import Any
 
 from django.db import models
 
+from apps.base.declaration.resource import BodyKind, Key, Optional, Required, Resource
+from apps.base.declaration.schema import EntitySet, bind_resource
+from apps.base.drafts import Draft, Issue, ValidationFailed, attach_references
+from apps.base.errors import NotFound
 from apps.funding.choices import ApprovalAction
 from apps.funding.models import StatusMove
 from apps.funding.services.provider_invoices import act_on_provider_invoices
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
-from apps.odata.declaration.resource import BodyKind, Key, Optional, Required, Resource
-from apps.odata.declaration.schema import EntitySet, bind_resource
-from apps.odata.errors import NotFound
 from apps.odata.metadata.json_schema import GUID, URI, Json, reference
 from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs, security
 from apps.odata.write import dispatch
 from apps.odata.write.bodies import read_record
-from apps.odata.write.drafts import Draft, Issue, ValidationFailed, attach_references
 
 
 class ActionBody(Resource):

@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from apps.odata.declaration.resource import Numbered
+from apps.base.declaration.resource import Numbered
 
 #: What whoever is assigned a claim or an invoice needs.
 ADMINISTER_PERMISSION = "funding.administer_funding_invoices"

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from django.db import models
 
+from apps.base.drafts import Draft
 from apps.documents.models import Document
 from apps.engagements.coverage import Coverage, CoveringBudget
 from apps.funding.models import ZERO, Claim, Invoice, LineItem, ProviderInvoice
 from apps.funding.models.prices import EffectivePrice
-from apps.odata.write.drafts import Draft
 
 # --- drafts ---------------------------------------------------------------------------------------------
 

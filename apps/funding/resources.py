@@ -1,5 +1,21 @@
 """The resources of funding, declared in the words of interface.md 2.3 to 2.5, and decisions.md 7."""
 
+from apps.base.declaration.resource import (
+    DELETE,
+    GET,
+    PATCH,
+    POST,
+    PUT,
+    Contains,
+    Key,
+    NestedType,
+    Optional,
+    Property,
+    ReadOnly,
+    RefersTo,
+    Required,
+    UnrestrictedResource,
+)
 from apps.core.resources import RECORD_DATES, LookupResource
 from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft, ProviderInvoiceDraft
 from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
@@ -21,22 +37,6 @@ from apps.funding.services.provider_invoices import (
     update_provider_invoices,
 )
 from apps.funding.services.update import archive_claims, archive_invoices, update_claims, update_invoices
-from apps.odata.declaration.resource import (
-    DELETE,
-    GET,
-    PATCH,
-    POST,
-    PUT,
-    Contains,
-    Key,
-    NestedType,
-    Optional,
-    Property,
-    ReadOnly,
-    RefersTo,
-    Required,
-    UnrestrictedResource,
-)
 
 #: The columns that defaults, rules and warnings read of the records that bills refer to.
 CONTACT_COLUMNS = ("first_name", "last_name", "scheme_price_guide_region", "state")

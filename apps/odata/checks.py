@@ -8,8 +8,8 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import models
 
-from apps.odata.declaration.resource import V2_1, Behaviour, Nesting, Numbered, Property, Resource
-from apps.odata.declaration.schema import (
+from apps.base.declaration.resource import V2_1, Behaviour, Nesting, Numbered, Property, Resource
+from apps.base.declaration.schema import (
     IDENTIFIER,
     DeclarationError,
     EntitySet,
@@ -17,7 +17,7 @@ from apps.odata.declaration.schema import (
     bind_resource,
     fields_on_path,
 )
-from apps.odata.declaration.service import Service, get_service
+from apps.base.declaration.service import Service, get_service
 from apps.odata.metadata.csdl import CONTAINER
 from apps.odata.query.options import OPTION_PARSERS, SERVICE_PARAMETERS
 

@@ -11,6 +11,8 @@ from django.contrib.auth.models import Permission
 from django.utils.text import slugify
 from stdnum.au import abn
 
+from apps.base import clock
+from apps.base.drafts import Draft
 from apps.core.demo import (
     Context,
     DemoSet,
@@ -24,8 +26,6 @@ from apps.core.demo import (
 )
 from apps.core.models import Consent, Subscriber
 from apps.core.services import save_settings
-from apps.odata import clock
-from apps.odata.write.drafts import Draft
 from apps.people.choices import AppliesTo, Gender
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
 from apps.people.services import (

@@ -13,9 +13,9 @@ from typing import Any
 from django.db.models import CharField, F, Func, Q, Value
 from django.db.models.functions import Lower, Right
 
+from apps.base.batched_queries import AnyOf
+from apps.base.drafts import Draft, Issue
 from apps.core.models import normalised
-from apps.odata.batched_queries import AnyOf
-from apps.odata.write.drafts import Draft, Issue
 from apps.people.models import FULL_NAME, Contact
 
 PHONES = ("phone1", "phone2", "home_phone")

@@ -11,10 +11,10 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils.text import capfirst
 
+from apps.base.drafts import Issue, ValidationFailed
 from apps.core import archive, history
 from apps.core.models import Notice, TimestampedModel
 from apps.core.notices import write_notices
-from apps.odata.write.drafts import Issue, ValidationFailed
 from apps.people.merging import move_references
 from apps.people.models import Staff, Team
 from apps.people.services import (

@@ -8,12 +8,12 @@ from typing import Any
 
 from django.contrib.auth.models import Permission
 
+from apps.base.batched_queries import AnyOf
+from apps.base.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
+from apps.base.declaration.values import WireValueError
+from apps.base.drafts import Draft, Issue
 from apps.core.importing.definition import ImportDefinition, RelatedColumn
 from apps.core.models import normalised
-from apps.odata.batched_queries import AnyOf
-from apps.odata.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
-from apps.odata.declaration.values import WireValueError
-from apps.odata.write.drafts import Draft, Issue
 from apps.people.duplicates import duplicate_warnings
 from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country
 from apps.people.models import Client, Contact, CustomField, Staff

@@ -11,12 +11,12 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import Q, QuerySet
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
+from apps.base.drafts import Issue, ValidationFailed
 from apps.core import history
 from apps.core.bulk_insert import in_batches
 from apps.core.models import Change, TimestampedModel
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
-from apps.odata.write.drafts import Issue, ValidationFailed
 from apps.people.models import Client, Contact
 
 #: So long a merge can be undone.

@@ -12,6 +12,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models.functions import Concat, Lower
 
+from apps.base import clock
 from apps.core.models import (
     Consent,
     Lookup,
@@ -23,7 +24,6 @@ from apps.core.models import (
     optional_reference,
     optional_text,
 )
-from apps.odata import clock
 from apps.people.choices import AnswerKind, AppliesTo, Gender, PersonalTitle, PriceGuideRegion
 
 

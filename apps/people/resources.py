@@ -1,7 +1,6 @@
 """The resources of people, declared in the words of interface.md 2.1, 2.2, 4.1 and 4.2."""
 
-from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
-from apps.odata.declaration.resource import (
+from apps.base.declaration.resource import (
     GET,
     PATCH,
     POST,
@@ -16,6 +15,7 @@ from apps.odata.declaration.resource import (
     Required,
     UnrestrictedResource,
 )
+from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
 from apps.people.imports import ClientImport, ContactImport, RoleImport, StaffImport
 from apps.people.models import (
     Client,

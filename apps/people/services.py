@@ -24,13 +24,13 @@ from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
+from apps.base.drafts import Draft, ValidationFailed, apply_rules, raise_if_invalid
 from apps.core import archive, history, saving
 from apps.core.models import Change, Notice, Subscriber, normalised
 from apps.core.notices import write_notices
 from apps.core.services import Checks, create_records
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
-from apps.odata.write.drafts import Draft, ValidationFailed, apply_rules, raise_if_invalid
 from apps.people.models import (
     Client,
     Contact,

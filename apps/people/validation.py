@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from stdnum.au import abn
 
-from apps.odata import clock
-from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.base import clock
+from apps.base.drafts import Draft, Issue, Rule
 from apps.people.choices import STATES, PersonalTitle
 
 #: Nobody is older in years; a day before is what an empty field became elsewhere: 1 January 1900.

@@ -6,6 +6,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+from apps.base.drafts import Draft
 from apps.core.demo import (
     Context,
     DemoSet,
@@ -17,7 +18,6 @@ from apps.core.demo import (
     read_data,
     sometimes,
 )
-from apps.odata.write.drafts import Draft
 from apps.people.models import Contact, Staff
 from apps.sales.models import (
     Opportunity,

@@ -1,7 +1,7 @@
 """Imports of opportunities and templates: usual headers, match fields and services."""
 
+from apps.base.declaration.resource import Optional
 from apps.core.importing.definition import ImportDefinition
-from apps.odata.declaration.resource import Optional
 
 PROSPECT_HEADERS = {
     "Source": ("Lead source",),

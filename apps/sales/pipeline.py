@@ -14,8 +14,8 @@ from typing import Any
 from django.db.models import Case, Count, DecimalField, F, Q, QuerySet, Value, When, Window
 from django.db.models.functions import Coalesce, RowNumber
 
+from apps.base import clock
 from apps.core.computed import MoneySum
-from apps.odata import clock
 from apps.people.models import Staff
 from apps.sales.choices import Outcome, Source
 from apps.sales.models import Opportunity, OpportunityStage

@@ -1,7 +1,6 @@
 """The resources of sales, declared in the words of interface.md 2.7, 2.8 and 4.7, and decisions.md 7."""
 
-from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
-from apps.odata.declaration.resource import (
+from apps.base.declaration.resource import (
     GET,
     PATCH,
     POST,
@@ -13,6 +12,7 @@ from apps.odata.declaration.resource import (
     Required,
     UnrestrictedResource,
 )
+from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
 from apps.people.resources import ContactSummary, StaffSummary, TeamSummary
 from apps.sales.imports import OpportunityImport, TemplateImport
 from apps.sales.models import (

@@ -13,10 +13,10 @@ from django.db import transaction
 from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
+from apps.base import clock
+from apps.base.drafts import Draft, InvalidValue
 from apps.core import saving
 from apps.core.services import Checks, create_records, load_references, update_records
-from apps.odata import clock
-from apps.odata.write.drafts import Draft, InvalidValue
 from apps.people.models import Staff
 from apps.sales.choices import DECIDED, Outcome
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
+from apps.base import clock
+from apps.base.drafts import Draft, InvalidValue, Issue, Rule
 from apps.core.models import Subscriber
-from apps.odata import clock
-from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule
 from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Source
 
 REFERRER = ("referrer_email", "referrer_first_name", "referrer_last_name", "referrer_organisation")

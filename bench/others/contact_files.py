@@ -14,8 +14,8 @@ from import_export.resources import modelresource_factory
 from import_export.widgets import CharWidget, DateWidget
 from tablib import Dataset
 
+from apps.base import clock
 from apps.core.models import new_guid, normalised
-from apps.odata import clock
 from apps.people.models import Contact
 from bench.import_contacts import HEADER
 

@@ -8,8 +8,8 @@ from waitress.adjustments import Adjustments
 from waitress.parser import HTTPRequestParser, ParsingError
 
 from apps.access.authentication import CHALLENGES
+from apps.base import errors
 from apps.documents.parsers import MAX_FIELD_BYTES
-from apps.odata import errors
 
 #: Seconds that a client has for its headers; in each further span of them it sends or reads so many bytes a
 #: second of a body.

@@ -4,8 +4,8 @@ from django.conf import settings
 from django.http import HttpResponse
 from waitress.task import ErrorTask
 
-from apps.odata import errors
-from apps.odata.errors import ODataError
+from apps.base import errors
+from apps.base.errors import ODataError
 from records_site import metrics
 from records_site.failures import error_of_address
 

@@ -15,9 +15,9 @@ from apps.access.authentication import find_application_by_secret
 from apps.access.idempotency import respond_once
 from apps.access.services import issue_token, register_application
 from apps.access.throttling import RateLimiter
+from apps.base import clock
+from apps.base.declaration import service
 from apps.core import history
-from apps.odata import clock
-from apps.odata.declaration import service
 from apps.people.models import Staff
 
 MINUTE = 29_000_000  # some minute since 1970, long ago

@@ -10,8 +10,8 @@ from apps.access.authentication import CHALLENGES, find_application_by_secret
 from apps.access.callers import Limits
 from apps.access.models import ApiApplication
 from apps.access.services import issue_token, renew_secret, revoke_applications
+from apps.base import clock
 from apps.core import archive
-from apps.odata import clock
 from apps.people.models import Role, Staff
 from tests.access.conftest import basic
 

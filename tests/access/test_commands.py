@@ -11,9 +11,9 @@ from apps.access.authentication import find_application_by_secret
 from apps.access.callers import hash_secret
 from apps.access.models import AccessToken, ApiApplication
 from apps.access.services import revoke_applications
+from apps.base import clock
 from apps.core.history_display import changes_of
 from apps.core.models import Change
-from apps.odata import clock
 from apps.people.models import Role, Staff
 
 pytestmark = pytest.mark.django_db

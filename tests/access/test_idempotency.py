@@ -10,8 +10,8 @@ from django.http import HttpResponse
 from apps.access.idempotency import respond_once
 from apps.access.models import IdempotencyKey
 from apps.access.services import purge_expired
+from apps.base.errors import Conflict, InvalidRecords
 from apps.core import history
-from apps.odata.errors import Conflict, InvalidRecords
 from apps.people.models import Team
 from tests.access.conftest import ClientView
 

@@ -23,10 +23,10 @@ from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, is_allowed
 from apps.access.services import purge_expired, revoke_applications
 from apps.access.webhooks import PAUSES, create_webhooks, send_changes
+from apps.base import clock
+from apps.base.drafts import ValidationFailed
 from apps.core import archive
 from apps.core.models import Change, PersonalDataRead
-from apps.odata import clock
-from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Client
 from tests.api.caller import an_application
 from tests.people.builders import a_client, a_contact

@@ -9,7 +9,7 @@ from django.test import Client
 
 from apps.access.callers import EVERYTHING, hash_secret, join_scopes, new_secret
 from apps.access.models import AccessToken, ApiApplication
-from apps.odata import clock
+from apps.base import clock
 
 #: Seconds after which a request counts as hanging. No measurement: a slow machine that does other work too
 #: has taken eight, and twenty in a run of many races at its side.

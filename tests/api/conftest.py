@@ -10,10 +10,10 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.access.throttling import RateLimiter
+from apps.base import clock
+from apps.base.declaration.service import get_service
 from apps.core.models import Subscriber
 from apps.core.resources import LookupResource
-from apps.odata import clock
-from apps.odata.declaration.service import get_service
 from apps.people.models import CustomField, CustomFieldAnswer, CustomFieldResponse
 from tests.api.caller import Caller, an_application, ok
 from tests.documents.records import documents_records

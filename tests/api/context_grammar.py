@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.service import get_service
 
 _NAME = re.compile(r"[^\W\d]\w*")
 

@@ -5,9 +5,9 @@ from contextlib import suppress
 from django.db import transaction
 
 from apps.access.models import ApiApplication
+from apps.base.drafts import Draft, ValidationFailed
 from apps.core import archive
 from apps.engagements.services import delete_budget
-from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.people.merging import merge
 from apps.people.services import update_staff
 from tests.api.caller import Caller, an_application, refused

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.service import get_service
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.funding.builders import a_claim, a_price_book, a_product, an_entry, an_invoice

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.service import get_service
 from tests.api.caller import ok
 from tests.api.context_grammar import assert_agrees, derived
 

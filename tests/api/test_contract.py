@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.service import get_service
 from tests.api.caller import faults, ok, refused
 from tests.api.conftest import a_whole_client_body, a_whole_staff_body
 from tests.people.builders import a_client_body, a_staff_body

@@ -5,8 +5,8 @@ from urllib.parse import quote
 
 import pytest
 
-from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.resource import Nesting
+from apps.base.declaration.service import get_service
 from tests.api.caller import JSON_ANSWER, Caller, an_application, ok, refused
 
 ENTITY_SETS = get_service().entity_sets

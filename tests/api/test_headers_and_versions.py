@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.service import get_service
 from tests.api.caller import Caller, ok, refused
 from tests.people.builders import a_client, a_client_body
 

@@ -8,7 +8,7 @@ from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 from django.test import RequestFactory
 
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.service import get_service
 from records_site.wsgi import application
 from tests.api.batches import post, send_json
 from tests.api.test_every_route import addresses, signed_in

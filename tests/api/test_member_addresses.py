@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.service import get_service
 from tests.api.caller import Caller, an_application, ok, refused
 
 SETS = get_service().entity_sets

@@ -4,10 +4,10 @@ import datetime as dt
 
 import pytest
 
+from apps.base import clock
 from apps.core.bulk_insert import FEW
 from apps.core.models import Change, Subscriber
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Product, ProviderInvoice
-from apps.odata import clock
 from apps.people.models import Client, Contact
 from tests.api.caller import faults, ok, refused
 from tests.engagements.builders import a_booking, a_plan

@@ -4,11 +4,11 @@ import datetime as dt
 
 import pytest
 
+from apps.base import clock
 from apps.core.bulk_insert import FEW
 from apps.core.models import Change, Subscriber
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import AcknowledgedWarning, Invoice, InvoiceLine
-from apps.odata import clock
 from tests.api.caller import faults, ok, refused
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (

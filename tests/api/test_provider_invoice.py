@@ -7,9 +7,9 @@ import uuid
 import pytest
 from django.db import connection
 
+from apps.base import clock
 from apps.core.models import Change
 from apps.funding.models import ProviderInvoice, StatusMove
-from apps.odata import clock
 from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.documents.builders import a_document
 from tests.funding.builders import a_claim, a_provider_invoice

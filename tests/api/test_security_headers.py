@@ -12,7 +12,7 @@ from django.test.utils import override_settings
 from django.utils.dateparse import parse_datetime
 from django.utils.timezone import now
 
-from apps.odata.errors import TooLarge
+from apps.base.errors import TooLarge
 from apps.people.resources import ClientResource
 from records_site.server.refusals import BUSY, refusal
 from tests.api.caller import Caller, an_application

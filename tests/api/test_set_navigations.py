@@ -7,9 +7,9 @@ import json
 import pytest
 from django.test import Client as Session
 
+from apps.base.declaration.service import get_service
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Claim, ClaimLine
-from apps.odata.declaration.service import get_service
 from apps.odata.read import reader
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application, ok, refused

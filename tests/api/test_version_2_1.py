@@ -5,12 +5,12 @@ import json
 import pytest
 
 from apps.access.models import IdempotencyKey
+from apps.base import clock
+from apps.base.declaration.resource import V2_1, BodyKind
+from apps.base.declaration.service import get_service
 from apps.core.models import Change
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Claim, ClaimLine, PriceBook
-from apps.odata import clock
-from apps.odata.declaration.resource import V2_1, BodyKind
-from apps.odata.declaration.service import get_service
 from apps.odata.write.bodies import record_reader
 from tests.api.batches import Request, get, send_json
 from tests.api.caller import Caller, an_application, faults, ok, refused

@@ -23,9 +23,9 @@ COLOURS = 128
 
 def pages():
     """(name, address, width, whether in the dark) of each picture, of records that have something to show."""
+    from apps.base import clock
     from apps.engagements.models import ClientEngagement
     from apps.funding.models import Claim, ProviderInvoice
-    from apps.odata import clock
     from apps.people.models import Role
 
     def newest(model, **filters):

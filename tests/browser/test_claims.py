@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base import clock
 from apps.funding.models import Claim, Invoice, ProviderInvoice
-from apps.odata import clock
 from tests.browser.journeys import look_up
 from tests.documents.builders import PDF
 from tests.engagements.builders import a_booking, a_plan

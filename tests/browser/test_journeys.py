@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base import clock
 from apps.documents.demo import pdf
 from apps.funding.choices import ClaimStatus, WarningCode
 from apps.funding.models import AcknowledgedWarning, Claim
-from apps.odata import clock
 from apps.people.demo import load_roles
 from apps.people.models import Contact, Staff
 from apps.sales.models import Opportunity

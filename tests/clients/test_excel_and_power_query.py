@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from apps.access.services import register_application
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.service import get_service
 from tests.api.batches import as_multipart, get, read_multipart
 from tests.api.caller import Caller, ok, refused
 from tests.funding.builders import a_claim

@@ -9,10 +9,10 @@ from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.db import connection
 
+from apps.base import clock
 from apps.core import archive, history, history_display
 from apps.core.history import Author
 from apps.core.models import Change, Subscriber
-from apps.odata import clock
 from apps.people.models import Client, Team
 from tests.people.records import (
     a_client,

@@ -9,9 +9,9 @@ import pytest
 from django.db import IntegrityError, connection, models, transaction
 from django.test.utils import CaptureQueriesContext, isolate_apps
 
+from apps.base import clock
 from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert
 from apps.core.models import Change, Consent
-from apps.odata import clock
 from apps.people.models import Client, Role
 
 AT = dt.datetime(2026, 7, 1, 9, 30, 0, 250000, dt.timezone(dt.timedelta(hours=10)))

@@ -2,10 +2,10 @@
 
 import pytest
 
+from apps.base import clock
 from apps.core import history
 from apps.core.history import Author
 from apps.core.models import Change
-from apps.odata import clock
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.models import CustomField, Role
 from tests.core.conflict_forms import page_of, sent_again, sides

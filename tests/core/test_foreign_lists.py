@@ -8,10 +8,10 @@ from unicodedata import normalize
 import pytest
 from django.core.management import call_command
 
+from apps.base.declaration import service
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.runs import ImportDisplay, import_file
 from apps.funding.models import Claim, ProviderInvoice
-from apps.odata.declaration import service
 from apps.people.models import Client, Contact
 from tests.foreign_lists import write_lists
 from tests.funding.bodies import a_funder

@@ -5,13 +5,13 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base import clock
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.home import HOME_PANELS
 from apps.engagements.models import Budget, ClientEngagement
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.funding.public_holidays import business_days_before
-from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.records import a_role, a_staff_member, get_unrendered

@@ -8,6 +8,9 @@ from django.db import models
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.base.cell_texts import formula_restored, formula_safe
+from apps.base.declaration import service
+from apps.base.declaration.values import WireValueError
 from apps.core.importing.cells import (
     boolean_cell,
     cell_reader,
@@ -15,9 +18,6 @@ from apps.core.importing.cells import (
     decimal_number,
     whole_number,
 )
-from apps.odata.declaration import service
-from apps.odata.declaration.values import WireValueError
-from apps.odata.read.cell_texts import formula_restored, formula_safe
 
 
 def test_yes_and_no_are_read_in_many_words():

@@ -2,13 +2,13 @@
 
 import pytest
 
+from apps.base.declaration import service
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import IMPORT_REFERENCE, recognise_columns
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import file_entity_set
 from apps.core.importing.runs import definition_for
 from apps.core.table_files.tables import ImportFileError
-from apps.odata.declaration import service
 
 
 class Header:

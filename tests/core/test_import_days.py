@@ -8,10 +8,10 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.base.declaration import service
+from apps.base.declaration.values import WireValueError
 from apps.core.importing.cells import cell_reader, cleaned_and_restored
 from apps.core.importing.days import DayColumn, share_order
-from apps.odata.declaration import service
-from apps.odata.declaration.values import WireValueError
 
 TODAY = dt.datetime(2026, 11, 23, 12, tzinfo=dt.UTC)
 

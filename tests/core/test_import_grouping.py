@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from apps.base.declaration import service
 from apps.core.importing.batches import BatchImporter
 from apps.core.importing.columns import item_list_of, recognise_columns
 from apps.core.importing.definition import ImportOptions
@@ -12,7 +13,6 @@ from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import definition_for
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError, Row
-from apps.odata.declaration import service
 from apps.odata.read.flattening import columns, rows
 from apps.odata.read.record_json import select_all
 

@@ -8,10 +8,10 @@ from django.contrib import admin
 from openpyxl import load_workbook
 
 from apps.access.services import purge_expired
+from apps.base.declaration.service import get_service
 from apps.core.admin_base import RecordAdmin, exports
 from apps.core.models import FileExport, FileExportPart, Notice, PersonalDataRead
 from apps.core.read_log import READ_LOG
-from apps.odata.declaration.service import get_service
 from tests.funding.builders import a_claim
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, get_unrendered
 from tests.tasks import run_tasks

@@ -9,12 +9,12 @@ from django.urls import clear_script_prefix, set_script_prefix
 from django.utils.module_loading import import_string
 
 from apps.access.services import purge_expired
+from apps.base import clock
+from apps.base.drafts import Draft
 from apps.core import history
 from apps.core.models import FileImport, Notice, NoticePreference
 from apps.core.notices import write_due_notices, write_notices
 from apps.engagements.services import create_bookings
-from apps.odata import clock
-from apps.odata.write.drafts import Draft
 from apps.people.handover import TEAMS, hand_over
 from apps.people.models import Team
 from apps.people.services import update_contacts, update_staff

@@ -6,10 +6,10 @@ import pytest
 from django.contrib import admin
 from django.core.files.uploadedfile import SimpleUploadedFile
 
+from apps.base import clock
 from apps.core.admin_base.panels import PANELS
 from apps.documents.models import Document
 from apps.engagements.models import ClientEngagement, ServiceBooking
-from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
 from tests.documents.builders import PDF, a_document
 from tests.documents.builders import a_category as a_document_category

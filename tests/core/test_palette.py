@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.odata import clock
+from apps.base import clock
 from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator

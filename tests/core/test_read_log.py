@@ -8,11 +8,11 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import DatabaseError
 
+from apps.base import clock
+from apps.base.declaration.service import get_service
 from apps.core import history, read_log, read_log_chain
 from apps.core.models import PersonalDataRead, TimestampedModel
 from apps.core.read_log import READ_LOG, without_values
-from apps.odata import clock
-from apps.odata.declaration.service import get_service
 from apps.odata.query.options import parameters
 from apps.operations.personal_records import ownerships
 from apps.people.models import Contact, Staff

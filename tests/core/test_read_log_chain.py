@@ -9,11 +9,11 @@ import socket
 import pytest
 from django.core.management import call_command
 
+from apps.base import clock
 from apps.core import history, read_log_chain, read_log_shipping
 from apps.core.models import PersonalDataRead
 from apps.core.read_log import READ_LOG, key_bytes
 from apps.core.read_log_chain import find_break
-from apps.odata import clock
 from apps.people.models import Contact, Staff
 from tests.people.records import a_contact, a_staff_member, an_administrator
 from tests.races import call_at_once

@@ -4,6 +4,8 @@ import datetime as dt
 
 import pytest
 
+from apps.base import clock
+from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent
 from apps.core.bulk_insert import WriteBatch
 from apps.core.models import Change
 from apps.core.saving import (
@@ -16,8 +18,6 @@ from apps.core.saving import (
     try_out,
     validate,
 )
-from apps.odata import clock
-from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent
 from apps.people.models import Client, Team
 
 pytestmark = pytest.mark.django_db

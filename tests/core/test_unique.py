@@ -5,12 +5,12 @@ from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.base import clock
+from apps.base.batched_queries import fetch_all
+from apps.base.drafts import Draft
 from apps.core.models import NormalisedField
 from apps.core.saving import find_conflicts, owner_query, uniques_of
 from apps.funding.models import Claim, ProviderInvoice
-from apps.odata import clock
-from apps.odata.batched_queries import fetch_all
-from apps.odata.write.drafts import Draft
 from apps.people.models import Client, CustomField
 
 pytestmark = pytest.mark.django_db

@@ -6,10 +6,10 @@ import struct
 import zipfile
 import zlib
 
+from apps.base.drafts import Draft
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import attach_file, create_documents
 from apps.documents.storage import FileBatch
-from apps.odata.write.drafts import Draft
 from tests.people.builders import a_lookup, a_staff_member
 
 PDF = b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n"

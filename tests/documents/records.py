@@ -1,6 +1,6 @@
 """A whole and a bare record of every kind of documents, for the tests over all resources."""
 
-from apps.odata import clock
+from apps.base import clock
 from tests.documents.builders import a_category, a_document
 from tests.people.builders import a_client
 

@@ -17,11 +17,11 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError, connections, transaction
 
+from apps.base.drafts import Draft
 from apps.documents import services, storage, uploads
 from apps.documents.models import Document
 from apps.documents.services import sweep
 from apps.documents.storage import DocumentFolder, FileBatch
-from apps.odata.write.drafts import Draft
 from tests.api.caller import an_application, refused
 from tests.documents.builders import PDF, a_category, a_document, a_file, fields, files, form
 from tests.documents.conftest import stored

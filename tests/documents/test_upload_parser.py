@@ -6,9 +6,9 @@ import pytest
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.http.multipartparser import MultiPartParser
 
+from apps.base.errors import BadBody
 from apps.documents.parsers import parse_upload
 from apps.documents.storage import FileBatch
-from apps.odata.errors import BadBody
 from tests.documents.builders import PDF, a_file, form
 
 

@@ -6,9 +6,9 @@ import uuid
 
 import pytest
 
+from apps.base import clock
 from apps.core.models import Change
 from apps.documents.models import Document
-from apps.odata import clock
 from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.documents.builders import (
     PDF,

@@ -3,10 +3,10 @@
 import datetime as dt
 from decimal import Decimal
 
+from apps.base.drafts import apply_rules
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_support_categories
 from apps.engagements.validation import BudgetDraft, EngagementDraft
-from apps.odata.write.drafts import apply_rules
 from tests.people.records import a_contact
 
 START, END = dt.date(2026, 7, 1), dt.date(2027, 6, 30)

@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
+from apps.base import clock
 from apps.core.models import Subscriber
-from apps.odata import clock
 
 
 @pytest.fixture(autouse=True)

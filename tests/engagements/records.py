@@ -3,8 +3,8 @@
 import datetime as dt
 from decimal import Decimal
 
+from apps.base import clock
 from apps.engagements.models import SupportCategory
-from apps.odata import clock
 from tests.engagements.builders import END, START, a_booking, a_category, a_plan
 from tests.people.records import a_client, a_contact, a_staff_member
 

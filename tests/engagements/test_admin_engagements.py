@@ -9,9 +9,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.base import clock
 from apps.core.models import Change
 from apps.engagements.models import ClientEngagement, ServiceBooking
-from apps.odata import clock
 from tests.engagements.builders import (
     START,
     a_booking,

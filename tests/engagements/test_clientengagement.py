@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base import clock
 from apps.engagements.models import SupportCategory
-from apps.odata import clock
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.engagements.builders import (
     END,

@@ -5,11 +5,11 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base import clock
+from apps.base.batched_queries import fetch_all
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import Coverage, Support, load_coverages, plan_query
 from apps.engagements.models import CategoryBudget
-from apps.odata import clock
-from apps.odata.batched_queries import fetch_all
 from tests.engagements.builders import (
     END,
     START,

@@ -4,10 +4,10 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base import clock
 from apps.engagements.services import load_engagement_context
 from apps.engagements.validation import ENGAGEMENT_RULES as RULES
 from apps.engagements.validation import ENGAGEMENT_WARNINGS as WARNINGS
-from apps.odata import clock
 from apps.people.models import Contact
 from tests.engagements.builders import END, START, a_booking, a_plan, a_plan_draft, day, found
 from tests.people.records import a_contact

@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 from django.db import IntegrityError, transaction
 
+from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.core.models import Change
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.models import (
@@ -24,7 +25,6 @@ from apps.engagements.services import (
     update_bookings,
     update_engagements,
 )
-from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 from tests.engagements.builders import END, START, a_booking, a_category, a_pace_plan, a_plan, day
 from tests.people.records import a_contact
 

@@ -4,7 +4,7 @@ import pytest
 from django.db import OperationalError, connection
 from django.test import RequestFactory
 
-from apps.odata.clock import time_limit
+from apps.base.clock import time_limit
 from apps.odata.http.exceptions import error_response
 
 ENDLESS = (

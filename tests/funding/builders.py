@@ -4,6 +4,7 @@ import datetime as dt
 import itertools
 from decimal import ROUND_HALF_UP, Decimal
 
+from apps.base.drafts import Draft
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
@@ -18,7 +19,6 @@ from apps.funding.models import (
     ProviderInvoice,
 )
 from apps.funding.services.provider_invoices import act_on_provider_invoices
-from apps.odata.write.drafts import Draft
 from tests.people.builders import a_lookup
 from tests.people.records import a_client, a_contact, a_staff_member
 

@@ -3,8 +3,8 @@
 import datetime as dt
 from decimal import Decimal
 
+from apps.base import clock
 from apps.documents.models import Document
-from apps.odata import clock
 from tests.funding.builders import (
     END_OF_JUNE,
     JULY,

@@ -6,9 +6,9 @@ from decimal import Decimal
 import pytest
 from django.utils.html import escape
 
+from apps.base import clock
 from apps.core.models import Subscriber
 from apps.funding.models import Claim
-from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget, a_plan
 from tests.funding.admin_forms import CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice

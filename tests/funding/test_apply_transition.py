@@ -8,13 +8,13 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.utils import timezone
 
+from apps.base import clock
 from apps.core import history
 from apps.core.models import Change, Subscriber
 from apps.engagements.services import Amounts
 from apps.funding.models import Claim, Invoice, StatusMove
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition, list_transitions
-from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.builders import a_role, a_staff_member

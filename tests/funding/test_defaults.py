@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base.drafts import Draft, InvalidValue
 from apps.funding.services.context import load_records
 from apps.funding.services.create import apply_defaults
 from apps.funding.validation.bills import CLAIMS, INVOICES
-from apps.odata.write.drafts import Draft, InvalidValue
 from tests.funding.bodies import a_full_provider_invoice, a_priced_entry
 from tests.funding.builders import a_price
 from tests.people.builders import a_contact

@@ -4,8 +4,8 @@ import datetime as dt
 
 import pytest
 
+from apps.base.errors import ODataError
 from apps.funding.models import Claim, ProviderInvoice
-from apps.odata.errors import ODataError
 from tests.funding.admin_forms import CLAIMS, INVOICES, PROVIDER_INVOICES, bill_form_data, errors_of, line
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_funder, a_priced_entry, submitted
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice

@@ -9,10 +9,10 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
 
+from apps.base.declaration import service
 from apps.core.models import Change
 from apps.engagements.models import SupportCategory
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
-from apps.odata.declaration import service
 from apps.people.models import Client, CustomFieldResponse, Location, Staff
 from apps.sales.models import Opportunity
 from tests.people.import_files import imported

@@ -6,10 +6,10 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.base import clock
 from apps.funding.models import Claim, ClaimLine, Invoice, StatusMove
 from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.transitions import apply_transition
-from apps.odata import clock
 from tests.funding.builders import a_claim, an_invoice
 
 pytestmark = pytest.mark.django_db

@@ -7,9 +7,9 @@ import pytest
 from django.contrib.auth.models import Permission
 from django.db import IntegrityError, connection, transaction
 
+from apps.base import clock
 from apps.funding.models import Claim, NumberSequence, ProviderInvoice, StatusMove
 from apps.funding.services.context import PERMISSIONS
-from apps.odata import clock
 from tests.funding.builders import JULY, a_claim, a_provider_invoice, an_invoice
 from tests.people.builders import a_client
 

@@ -21,6 +21,10 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from apps.base.declaration.resource import V2_1, BodyKind
+from apps.base.declaration.service import get_service
+from apps.base.drafts import Draft, ValidationFailed
+from apps.base.errors import Conflict, InvalidRecords
 from apps.core import archive
 from apps.core.models import Subscriber
 from apps.engagements.models import ClientEngagement, ServiceBooking
@@ -31,11 +35,7 @@ from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.provider_invoices import archive_provider_invoices, update_provider_invoices
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.statuses import PaymentExtent, TransitionName
-from apps.odata.declaration.resource import V2_1, BodyKind
-from apps.odata.declaration.service import get_service
-from apps.odata.errors import Conflict, InvalidRecords
 from apps.odata.write.dispatch import Target, update
-from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.people.merging import merge, undo_merge
 from apps.people.models import Contact
 from tests.engagements.builders import a_booking, a_plan

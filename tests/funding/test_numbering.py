@@ -4,10 +4,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.base.drafts import Draft
 from apps.core.models import Subscriber
 from apps.funding.models import Claim, Invoice, NumberSequence
 from apps.funding.services.create import assign_numbers
-from apps.odata.write.drafts import Draft
 from tests.funding.builders import a_claim, an_invoice
 
 pytestmark = pytest.mark.django_db

@@ -5,13 +5,13 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base.drafts import Draft, ValidationFailed
 from apps.core.models import Subscriber
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimLine, Invoice
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition
 from apps.funding.services.update import update_claims, update_invoices
-from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (

@@ -7,9 +7,9 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
+from apps.base.drafts import Draft, apply_rules
 from apps.funding.models import Price, Product
 from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS, is_support_item
-from apps.odata.write.drafts import Draft, apply_rules
 from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, a_product, an_entry
 
 

@@ -8,6 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.base import clock
+from apps.base.drafts import Draft, ValidationFailed
 from apps.core.history import Author, as_author
 from apps.core.models import Change
 from apps.documents.models import Document
@@ -21,8 +23,6 @@ from apps.funding.services.provider_invoices import (
 )
 from apps.funding.services.transitions import apply_transition
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
-from apps.odata import clock
-from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.documents.builders import a_document
 from tests.funding.builders import a_claim, a_provider_invoice, act
 from tests.people.builders import a_client, a_contact, a_role, a_staff_member

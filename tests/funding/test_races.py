@@ -11,11 +11,11 @@ from decimal import Decimal
 import pytest
 from django.db import connection, transaction
 
+from apps.base.drafts import Draft
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimLine, Invoice, NumberSequence, ProviderInvoice
 from apps.funding.services.context import load_records
 from apps.funding.validation.bills import CLAIMS
-from apps.odata.write.drafts import Draft
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
@@ -41,7 +41,7 @@ IGNORED = {"ignoreWarnings": "true"}
 @pytest.fixture
 def tried_once(monkeypatch):
     """Nobody tries again who was in another's way: the order of locks alone keeps them apart."""
-    monkeypatch.setattr("apps.odata.write.dispatch.ATTEMPTS", 1)
+    monkeypatch.setattr("apps.base.retries.ATTEMPTS", 1)
 
 
 @pytest.fixture

@@ -5,10 +5,10 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base.declaration.values import WireValueError
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.services.price_guide_file import InvalidGuide, parse_price, read_guide
-from apps.odata.declaration.values import WireValueError
 from tests.funding.guide_files import (
     BY_STATE,
     BY_ZONE,

@@ -10,6 +10,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.base import clock
 from apps.core.bulk_insert import FEW
 from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
@@ -23,7 +24,6 @@ from apps.funding.services.recurring import (
     FailedInvoice,
     create_recurring_invoices,
 )
-from apps.odata import clock
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.admin_forms import INVOICES
 from tests.funding.builders import a_cost_centre, a_price, a_product, an_entry, an_invoice

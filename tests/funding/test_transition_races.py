@@ -6,12 +6,12 @@ import time
 import pytest
 from django.db import transaction
 
+from apps.base.drafts import Draft, ValidationFailed
 from apps.engagements.services import Amounts
 from apps.funding.models import Claim, StatusMove
 from apps.funding.services import transitions, update
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition
-from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.engagements.builders import a_booking
 from tests.funding.bodies import a_claim_body, submitted
 from tests.funding.builders import JULY, a_claim, an_invoice

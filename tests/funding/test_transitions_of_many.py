@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.base import clock
 from apps.core.models import Subscriber
 from apps.funding.models import Claim
 from apps.funding.services.transitions import apply_transition
-from apps.odata import clock
 from tests.engagements.builders import a_booking
 from tests.funding.builders import a_claim, an_entry
 

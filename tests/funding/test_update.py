@@ -6,12 +6,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.core.models import Change
 from apps.core.saving import try_out
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
 from apps.funding.services.update import update_claims, update_invoices
-from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
     a_claim_body,

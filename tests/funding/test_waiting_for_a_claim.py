@@ -15,6 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from apps.base.drafts import Draft, ValidationFailed
+from apps.base.errors import ODataError
 from apps.core import archive
 from apps.core.models import Change
 from apps.funding.admin.queues import waiting_invoices
@@ -25,8 +27,6 @@ from apps.funding.services.provider_invoices import update_provider_invoices
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.services.update import update_claims
 from apps.funding.statuses import TransitionName
-from apps.odata.errors import ODataError
-from apps.odata.write.drafts import Draft, ValidationFailed
 from tests.funding.admin_forms import PROVIDER_INVOICES
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_funder, a_priced_entry, submitted
 from tests.funding.builders import a_claim, act

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from apps.base import clock
 from apps.funding.choices import ClaimType
-from apps.odata import clock
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
 from tests.funding.builders import a_price, a_provider_invoice, an_entry
 from tests.funding.warned import (

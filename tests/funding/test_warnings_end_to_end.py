@@ -8,13 +8,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.base.drafts import WarningsPresent
 from apps.core.saving import try_out
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
 from apps.funding.services.create import create_claims
 from apps.funding.services.effects import lines_on_budget, recount_budgets
 from apps.funding.services.transitions import apply_transition
 from apps.funding.services.update import update_claims
-from apps.odata.write.drafts import WarningsPresent
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan
 from tests.funding.bodies import a_funder

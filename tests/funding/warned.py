@@ -3,11 +3,11 @@
 import datetime as dt
 from decimal import Decimal
 
+from apps.base.drafts import Draft, apply_rules
 from apps.funding.choices import WarningCode
 from apps.funding.services.context import load_bill_contexts, load_records
 from apps.funding.services.create import apply_defaults
 from apps.funding.validation.bills import CLAIMS, INVOICES
-from apps.odata.write.drafts import Draft, apply_rules
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_price, a_product, a_provider_invoice, an_entry, an_invoice
 from tests.people.records import a_client, a_contact

@@ -8,7 +8,7 @@ from decimal import Decimal
 from django.apps.registry import Apps
 from django.db import models
 
-from apps.odata.declaration.resource import (
+from apps.base.declaration.resource import (
     Contains,
     Embedded,
     Key,
@@ -20,7 +20,7 @@ from apps.odata.declaration.resource import (
     RefersTo,
     UnrestrictedResource,
 )
-from apps.odata.declaration.schema import bind_resource
+from apps.base.declaration.schema import bind_resource
 
 #: A registry apart, so that no migration is wanted for these models.
 registry = Apps(["apps.odata"])

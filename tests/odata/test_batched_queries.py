@@ -7,8 +7,8 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from apps.odata import batched_queries, clock
-from apps.odata.batched_queries import (
+from apps.base import batched_queries, clock
+from apps.base.batched_queries import (
     AnyOf,
     AnyRowOf,
     Statement,

@@ -14,7 +14,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.odata.declaration.resource import (
+from apps.base.declaration.resource import (
     BodyKind,
     Contains,
     Embedded,
@@ -26,11 +26,11 @@ from apps.odata.declaration.resource import (
     RefersTo,
     Resource,
 )
-from apps.odata.declaration.resource import Required as Must
-from apps.odata.declaration.schema import bind_resource
-from apps.odata.errors import BadBody, TooLarge
+from apps.base.declaration.resource import Required as Must
+from apps.base.declaration.schema import bind_resource
+from apps.base.drafts import Draft, InvalidValue
+from apps.base.errors import BadBody, TooLarge
 from apps.odata.write.bodies import read_record, read_records, record_reader
-from apps.odata.write.drafts import Draft, InvalidValue
 
 registry = Apps(["apps.odata"])  # apart, so that no migration is wanted
 GUID = uuid.UUID("0190163d-8694-739b-aea5-966c26f8ad91")

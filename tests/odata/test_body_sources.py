@@ -6,11 +6,11 @@ import json
 import pytest
 from django.utils import timezone
 
-from apps.odata.declaration.resource import Key, Optional, RefersTo, UnrestrictedResource
-from apps.odata.declaration.schema import bind_resource
+from apps.base.declaration.resource import Key, Optional, RefersTo, UnrestrictedResource
+from apps.base.declaration.schema import bind_resource
+from apps.base.drafts import wire_target
 from apps.odata.metadata.json_schema import body_schema
 from apps.odata.write.bodies import read_records
-from apps.odata.write.drafts import wire_target
 from tests.odata.sample import Job, OwnerType
 
 

@@ -5,8 +5,7 @@ from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 from django.db import models
 
-from apps.odata import checks
-from apps.odata.declaration.resource import (
+from apps.base.declaration.resource import (
     DELETE,
     GET,
     POST,
@@ -25,7 +24,8 @@ from apps.odata.declaration.resource import (
     Resource,
     UnrestrictedResource,
 )
-from apps.odata.declaration.service import Service, get_service
+from apps.base.declaration.service import Service, get_service
+from apps.odata import checks
 from tests.odata import sample
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.service import get_service
 from apps.odata.management.commands import write_interface
 from apps.odata.metadata.compatibility import find_breaking_changes
 from apps.odata.metadata.csdl import csdl_json

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from apps.odata.declaration.resource import (
+from apps.base.declaration.resource import (
     POST,
     V2_1,
     Contains,
@@ -18,7 +18,7 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
-from apps.odata.declaration.service import Service, get_service
+from apps.base.declaration.service import Service, get_service
 from apps.odata.metadata import csdl
 from apps.odata.query.parser import FUNCTIONS
 from tests.odata import sample

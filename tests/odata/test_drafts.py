@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from apps.odata.write.drafts import Draft, InvalidValue, Issue, ValidationFailed, WarningsPresent
+from apps.base.drafts import Draft, InvalidValue, Issue, ValidationFailed, WarningsPresent
 
 
 class OrderDraft(Draft):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.odata.errors import BadQuery, NotSupported, ODataError
+from apps.base.errors import BadQuery, NotSupported, ODataError
 from apps.odata.query.ast import (
     Alias,
     Binary,

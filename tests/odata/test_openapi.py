@@ -12,8 +12,8 @@ from drf_spectacular.generators import SchemaGenerator
 from openapi_spec_validator import validate
 
 from apps.access.callers import offered_scopes
-from apps.odata.clock import set_database_zone
-from apps.odata.declaration.resource import (
+from apps.base.clock import set_database_zone
+from apps.base.declaration.resource import (
     POST,
     PUT,
     Contains,
@@ -24,8 +24,8 @@ from apps.odata.declaration.resource import (
     Required,
     Resource,
 )
-from apps.odata.declaration.schema import bind_resource as bind
-from apps.odata.declaration.service import Service, get_service
+from apps.base.declaration.schema import bind_resource as bind
+from apps.base.declaration.service import Service, get_service
 from apps.odata.http import docs_urls
 from apps.odata.metadata import csdl, json_schema, openapi
 from apps.odata.query.options import OPTION_PARSERS as OPTIONS

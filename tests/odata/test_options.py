@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.odata.errors import BadQuery, NotAcceptable, ODataError
+from apps.base.errors import BadQuery, NotAcceptable, ODataError
 from apps.odata.query.ast import Binary, SortTerm, ValueKind
 from apps.odata.query.media_types import MediaType
 from apps.odata.query.options import ExpandItem, NestedOptions, QueryOptions, parse_options

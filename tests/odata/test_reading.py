@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.odata.declaration.schema import bind_resource
-from apps.odata.errors import NotFound
+from apps.base.declaration.schema import bind_resource
+from apps.base.errors import NotFound
 from apps.odata.query.options import parse_options
 from apps.odata.read.reader import JsonReader, is_whole_table
 from tests.odata.sample import JOBS, Job, JobResource

@@ -6,10 +6,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.odata import clock
-from apps.odata.batched_queries import Statement, fetch_all
+from apps.base import clock
+from apps.base.batched_queries import Statement, fetch_all
+from apps.base.drafts import Draft, References, attach_references, wire_target
 from apps.odata.write.bodies import read_records
-from apps.odata.write.drafts import Draft, References, attach_references, wire_target
 from apps.people.models import Contact
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice
 from tests.odata.sample import JOBS

@@ -10,7 +10,7 @@ from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.odata.declaration import values
+from apps.base.declaration import values
 
 GUID = UUID("0190163d-8694-739b-aea5-966c26f8ad91")
 

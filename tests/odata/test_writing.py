@@ -6,11 +6,11 @@ import threading
 import pytest
 from django.db import IntegrityError, OperationalError, connection
 
+from apps.base.drafts import Issue, ValidationFailed, WarningsPresent
+from apps.base.errors import Conflict, InvalidRecords, UnconfirmedWarnings
 from apps.core import saving
 from apps.core.saving import find_conflicts
-from apps.odata.errors import Conflict, InvalidRecords, UnconfirmedWarnings
 from apps.odata.write import dispatch
-from apps.odata.write.drafts import Issue, ValidationFailed, WarningsPresent
 from apps.people.models import Client, Contact
 from tests.people.builders import a_client_body, as_body, entity_set
 

@@ -13,10 +13,10 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connection, connections
 
+from apps.base import clock
 from apps.core.database.configuration import read_database_url
 from apps.core.models import Subscriber
 from apps.engagements.models import SupportCategory
-from apps.odata import clock
 
 _number = itertools.count(1)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.base import clock
 from apps.core.models import Change
-from apps.odata import clock
 from apps.operations.backup_files import complete_backups
 from tests.operations.databases import default_database
 

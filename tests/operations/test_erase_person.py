@@ -9,6 +9,8 @@ from django.core.management import CommandError, call_command
 from django.db.models import Sum
 from django.urls import reverse
 
+from apps.base import clock
+from apps.base.declaration.service import get_service
 from apps.core.models import Change, Notice
 from apps.core.notices import write_notices
 from apps.documents.models import Document
@@ -16,8 +18,6 @@ from apps.documents.storage import document_storage
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Claim, ClaimLine, ProviderInvoice
 from apps.funding.services.effects import recount_budgets
-from apps.odata import clock
-from apps.odata.declaration.service import get_service
 from apps.operations.services import erasure
 from apps.operations.services.erasure_plans import RETAINED_COLUMNS, years_after
 from apps.people.models import Contact

@@ -6,8 +6,8 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.base import clock
 from apps.core.models import Change
-from apps.odata import clock
 from tests.operations.conftest import document_settings
 from tests.operations.databases import default_database, enter_support_categories
 from tests.operations.persons import NAME, a_participant

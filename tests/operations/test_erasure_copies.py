@@ -17,10 +17,10 @@ from openpyxl import Workbook
 from apps.access.callers import SecretDraft
 from apps.access.models import ApiApplication, IdempotencyKey, WebhookMessage
 from apps.access.webhooks import create_webhooks, send_changes
+from apps.base import clock
 from apps.core.file_exports import start_file_export
 from apps.core.models import FileExport, FileImport, Notice, SavedFilter
 from apps.core.read_log import READ_LOG
-from apps.odata import clock
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.operations.persons import NAME

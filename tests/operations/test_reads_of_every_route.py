@@ -12,12 +12,12 @@ from django.urls import get_resolver
 from django.urls.resolvers import URLResolver
 
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
+from apps.base import clock
+from apps.base.declaration.service import get_service
 from apps.core import history
 from apps.core.models import Change, FileExport, FileExportPart, FileImport, Notice, PersonalDataRead
 from apps.core.notices import write_notices
 from apps.core.read_log import READ_LOG, is_logged, key_bytes, log_page
-from apps.odata import clock
-from apps.odata.declaration.service import get_service
 from apps.people.models import Contact, Staff
 from apps.sales.models import Opportunity
 from tests.api.caller import Caller, an_application

@@ -3,8 +3,8 @@
 import itertools
 import json
 
-from apps.odata.declaration.resource import BodyKind
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.resource import BodyKind
+from apps.base.declaration.service import get_service
 from apps.odata.write.dispatch import Target, create, update
 from apps.people.models import Client, Contact, Location, Position, Role, Staff, Team
 

@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
+from apps.base.errors import InvalidRecords
 from apps.core.models import Subscriber
-from apps.odata.errors import InvalidRecords
 from tests.people.builders import posted
 
 

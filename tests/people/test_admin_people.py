@@ -7,10 +7,10 @@ from django.contrib.admin import site
 from django.db import IntegrityError
 from django.urls import reverse
 
+from apps.base import clock
+from apps.base.drafts import ValidationFailed
 from apps.core import saving
 from apps.core.models import Change
-from apps.odata import clock
-from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.people import ClientAdmin
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.models import Client, Contact, CustomField, Role, Staff

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.odata.write.drafts import apply_rules
+from apps.base.drafts import apply_rules
 from apps.people.models import Client
 from apps.people.validation import CLIENT_WARNINGS
 from tests.people.builders import a_client, a_client_body

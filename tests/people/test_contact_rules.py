@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.odata.write.drafts import Draft, apply_rules
+from apps.base.drafts import Draft, apply_rules
 from apps.people.validation import account_manager_is_somebody_else, representative_is_somebody_else
 from tests.people.builders import a_contact, a_contact_body
 

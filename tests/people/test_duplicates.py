@@ -4,8 +4,8 @@ import datetime as dt
 
 import pytest
 
-from apps.odata import clock
-from apps.odata.write.drafts import Draft
+from apps.base import clock
+from apps.base.drafts import Draft
 from apps.people.duplicates import duplicate_warnings, find_duplicates
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application

@@ -5,7 +5,7 @@ import datetime as dt
 import pytest
 import time_machine
 
-from apps.odata.declaration.values import WireValueError
+from apps.base.declaration.values import WireValueError
 from apps.people.entered_texts import CLEANERS
 from apps.people.models import Client, Contact
 from apps.people.validation import PERSON_WARNINGS

@@ -6,11 +6,11 @@ from allauth.usersessions.models import UserSession
 from django.apps import apps
 from django.contrib.sessions.models import Session
 
+from apps.base import clock
+from apps.base.drafts import ValidationFailed
 from apps.core import history_display
 from apps.core.models import TimestampedModel
 from apps.funding.models import Claim
-from apps.odata import clock
-from apps.odata.write.drafts import ValidationFailed
 from apps.people.handover import TEAMS, find_assignments, hand_over, leave, restore_staff
 from apps.people.models import Contact, Staff, Team
 from apps.sales.choices import Outcome

@@ -2,10 +2,10 @@
 
 import pytest
 
+from apps.base.declaration import service
 from apps.core.importing import runs
 from apps.core.importing.definition import ImportOptions
 from apps.core.models import Change
-from apps.odata.declaration import service
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application
 from tests.people.builders import a_contact_body

@@ -5,10 +5,10 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.base import clock
+from apps.base.drafts import Draft, ValidationFailed
+from apps.base.errors import InvalidRecords
 from apps.core import history
-from apps.odata import clock
-from apps.odata.errors import InvalidRecords
-from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.people.models import Role, Staff
 from apps.people.services import (
     administrators,

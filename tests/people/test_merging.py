@@ -4,9 +4,9 @@ import pytest
 from django.apps import apps
 from django.db import models
 
+from apps.base.drafts import ValidationFailed
 from apps.core.models import Change, TimestampedModel
 from apps.funding.models import Claim
-from apps.odata.write.drafts import ValidationFailed
 from apps.people.merging import merge, referring_columns, undo_merge
 from apps.people.models import Client, Contact, CustomFieldAnswer
 from tests.documents.builders import a_document

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.odata.write.drafts import apply_rules
+from apps.base.drafts import apply_rules
 from apps.people.validation import PERSON_WARNINGS
 from tests.people.builders import a_contact, a_contact_body, a_staff_body, a_staff_member
 

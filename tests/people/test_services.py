@@ -8,12 +8,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from apps.base import clock
+from apps.base.drafts import Draft, ValidationFailed
+from apps.base.errors import InvalidRecords, NotFound, PreconditionFailed
 from apps.core import history
 from apps.core.bulk_insert import FEW
 from apps.core.models import Change
-from apps.odata import clock
-from apps.odata.errors import InvalidRecords, NotFound, PreconditionFailed
-from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import create_clients, update_contacts, update_staff
 from tests.people.builders import (

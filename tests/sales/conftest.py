@@ -3,9 +3,9 @@
 import pytest
 from django.utils import timezone
 
+from apps.base import clock
+from apps.base.errors import InvalidRecords
 from apps.core.models import Subscriber
-from apps.odata import clock
-from apps.odata.errors import InvalidRecords
 from tests.people.builders import posted
 
 

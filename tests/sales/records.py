@@ -1,6 +1,6 @@
 """A whole and a bare record of every kind of sales, for the tests over all resources."""
 
-from apps.odata import clock
+from apps.base import clock
 from apps.sales.choices import Outcome
 from tests.people.builders import a_contact, a_staff_member, a_team, posted
 from tests.sales.builders import (

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from apps.odata import clock
+from apps.base import clock
 from apps.sales.choices import Outcome
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
 from tests.people.builders import a_staff_member, a_team

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base import clock
 from apps.core.models import Subscriber
-from apps.odata import clock
 from apps.sales import pipeline
 from apps.sales.models import Opportunity
 from tests.people import records

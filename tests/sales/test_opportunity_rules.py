@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from apps.odata import clock
+from apps.base import clock
 from apps.sales.choices import Outcome
 from apps.sales.models import Opportunity
 from tests.people.builders import a_staff_member, a_team

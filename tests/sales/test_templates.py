@@ -5,7 +5,7 @@ import uuid
 
 import pytest
 
-from apps.odata import clock
+from apps.base import clock
 from apps.sales.models import Opportunity
 from tests.people.builders import a_staff_member, a_team
 from tests.sales.builders import (

@@ -4,9 +4,9 @@ import datetime as dt
 
 import pytest
 
+from apps.base import clock
+from apps.base.drafts import Draft, ValidationFailed
 from apps.core.models import Change
-from apps.odata import clock
-from apps.odata.write.drafts import Draft, ValidationFailed
 from apps.sales.models import Opportunity
 from apps.sales.services import change_stage, complete_follow_up, update_opportunities
 from tests.people.builders import a_staff_member, a_team

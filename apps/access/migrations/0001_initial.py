@@ -2,7 +2,7 @@
 
 import apps.access.callers
 import apps.core.models
-import apps.odata.clock
+import apps.base.clock
 import django.db.models.deletion
 from django.db import migrations, models
 
@@ -18,8 +18,8 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='ApiApplication',
             fields=[
-                ('creation_date', models.DateTimeField(default=apps.odata.clock.now, editable=False, verbose_name='created')),
-                ('modify_date', models.DateTimeField(default=apps.odata.clock.now, editable=False, verbose_name='modified')),
+                ('creation_date', models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name='created')),
+                ('modify_date', models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name='modified')),
                 ('archive_date', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='archived')),
                 ('guid', models.UUIDField(default=apps.core.models.new_guid, editable=False, primary_key=True, serialize=False, verbose_name='identifier')),
                 ('name', models.CharField(max_length=90)),
@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('hash', models.CharField(editable=False, max_length=64, primary_key=True, serialize=False)),
                 ('scope', models.TextField(blank=True, verbose_name='scopes')),
-                ('creation_date', models.DateTimeField(default=apps.odata.clock.now, verbose_name='issued')),
+                ('creation_date', models.DateTimeField(default=apps.base.clock.now, verbose_name='issued')),
                 ('expires_at', models.DateTimeField(db_index=True, verbose_name='expires')),
                 ('application', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tokens', to='access.apiapplication')),
             ],
@@ -60,7 +60,7 @@ class Migration(migrations.Migration):
                 ('caller', models.CharField(max_length=80)),
                 ('key', models.CharField(max_length=255)),
                 ('fingerprint', models.CharField(max_length=64)),
-                ('creation_date', models.DateTimeField(db_index=True, default=apps.odata.clock.now)),
+                ('creation_date', models.DateTimeField(db_index=True, default=apps.base.clock.now)),
                 ('status', models.PositiveSmallIntegerField(null=True)),
                 ('headers', models.JSONField(default=dict)),
                 ('body', models.BinaryField(default=b'')),

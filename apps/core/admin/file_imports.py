@@ -13,6 +13,7 @@ from django.utils.text import capfirst
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
+from apps.base.errors import ODataError
 from apps.core.admin_base import DateTimeRangeFilter, Page
 from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
@@ -36,7 +37,6 @@ from apps.core.models import FileImport, ImportMapping
 from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.formats import FORMATS
 from apps.core.table_files.tables import ImportFileError, column_letters
-from apps.odata.errors import ODataError
 
 LIST_COLUMNS = ("file", "kind_title", "status_label", "result", "staff", "created_at")
 COLOURS = {

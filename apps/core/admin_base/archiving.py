@@ -10,12 +10,12 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.decorators import action, display
 
+from apps.base.drafts import Issue, ValidationFailed
 from apps.core import archive
 from apps.core.admin_base.display import list_url
 from apps.core.admin_base.pages import Page, PageAdmin, RecordLink
 from apps.core.models import TimestampedModel
 from apps.core.services import Service, service_of
-from apps.odata.write.drafts import Issue, ValidationFailed
 
 #: The page that asks before a record is archived or restored.
 ARCHIVING = Page("archiving", permission="change")

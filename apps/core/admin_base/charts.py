@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from apps.odata.errors import plural
+from apps.base.errors import plural
 
 WIDTH, HEIGHT = 720, 150
 LEFT, TOP, BOTTOM = 88, 26, 26

@@ -14,9 +14,9 @@ from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
 from django.utils.http import urlencode
 
+from apps.base import clock
+from apps.base.errors import plural
 from apps.core.admin_base.filters import COUNT_LIMIT
-from apps.odata import clock
-from apps.odata.errors import plural
 
 # --- amounts --------------------------------------------------------------------------------------------
 

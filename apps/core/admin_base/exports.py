@@ -10,14 +10,14 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from apps.base.declaration.service import get_service
+from apps.base.replica import database_for_lists
 from apps.core import exporting
 from apps.core.admin_base.list_views import ListViewAdmin, filters_of
 from apps.core.admin_base.pages import Page
 from apps.core.file_exports import start_file_export
 from apps.core.file_import_kinds import FILE_KINDS, permitted_kinds
 from apps.core.table_files.tables import ImportFileError
-from apps.odata.declaration.service import get_service
-from apps.odata.read.replica import database_for_lists
 
 #: As many records are exported while the person waits.
 SMALL_EXPORT = 2_000

@@ -18,7 +18,7 @@ from unfold.contrib.filters.admin import RadioFilter, RangeDateFilter
 from unfold.contrib.filters.forms import RangeDateForm
 from unfold.utils import parse_date_str, parse_datetime_str
 
-from apps.odata import clock
+from apps.base import clock
 
 #: Nobody looks through more records than so many one by one; beyond it a queue says "10,000+".
 COUNT_LIMIT = 10_000

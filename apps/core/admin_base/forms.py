@@ -15,6 +15,8 @@ from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
+from apps.base.declaration.values import WireValueError, parse_datetime
+from apps.base.drafts import Draft, Issue
 from apps.core import history_display
 from apps.core.admin_base.conflicts import (
     KEEP,
@@ -29,8 +31,6 @@ from apps.core.importing.cells import cleaned
 from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import Cleaner
 from apps.core.models import composed
-from apps.odata.declaration.values import WireValueError, parse_datetime
-from apps.odata.write.drafts import Draft, Issue
 
 EMPTY: tuple[Any, ...] = (None, "", [])
 #: The fields with the warnings that were shown, and the button that confirms them.

@@ -14,11 +14,11 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 
+from apps.base.declaration.resource import Nesting
+from apps.base.declaration.schema import StructuredType
+from apps.base.declaration.service import get_service
 from apps.core.admin_base.pages import Page, PageAdmin
 from apps.core.models import ChosenColumns, SavedFilter
-from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import StructuredType
-from apps.odata.declaration.service import get_service
 
 LIST_VIEW = Page("list-view")
 CHOOSE_COLUMNS = Page("columns", method="POST")

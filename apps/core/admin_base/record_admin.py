@@ -15,6 +15,8 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 
+from apps.base.declaration.service import get_service
+from apps.base.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.display import record_link, short_day
@@ -33,8 +35,6 @@ from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
 from apps.core.read_log import log_search
 from apps.core.services import Service, service_of
-from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
 
 HISTORY_PAGE_SIZE = 50
 

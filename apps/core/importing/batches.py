@@ -5,6 +5,15 @@ from typing import Any
 
 from django.db import connection
 
+from apps.base.declaration.schema import EntitySet
+from apps.base.drafts import (
+    Issue,
+    ValidationFailed,
+    WarningsPresent,
+    apply_rules,
+    attach_references,
+    wire_target,
+)
 from apps.core.archive import set_archive_dates
 from apps.core.importing.columns import ImportColumn, item_list_of, members_of
 from apps.core.importing.days import DayColumn
@@ -15,15 +24,6 @@ from apps.core.importing.reading import ARCHIVE_DATE, ColumnReader, RowReader, r
 from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.services import Service, service_of
-from apps.odata.declaration.schema import EntitySet
-from apps.odata.write.drafts import (
-    Issue,
-    ValidationFailed,
-    WarningsPresent,
-    apply_rules,
-    attach_references,
-    wire_target,
-)
 
 #: Marks the draft of a rejected row as invalid where no member of it is.
 REJECTED = "rejected"

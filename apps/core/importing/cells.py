@@ -6,10 +6,10 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
+from apps.base.cell_texts import formula_restored
+from apps.base.declaration.schema import StructuralProperty
+from apps.base.declaration.values import WireValueError, reader_of
 from apps.core.table_files.tables import UNCALCULATED
-from apps.odata.declaration.schema import StructuralProperty
-from apps.odata.declaration.values import WireValueError, reader_of
-from apps.odata.read.cell_texts import formula_restored
 
 CellReader = Callable[[str], Any]
 

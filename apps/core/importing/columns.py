@@ -5,12 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from apps.base.declaration.resource import Behaviour, Nesting
+from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.core.importing.cells import cleaned, letters_of
 from apps.core.importing.definition import ImportDefinition, ImportOptions, KeptMapping, RelatedColumn
 from apps.core.importing.file_declaration import NameProperty, RecordName
 from apps.core.table_files.tables import ImportFileError, Table, column_letters
-from apps.odata.declaration.resource import Behaviour, Nesting
-from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 
 #: A column of the file of rejected rows; it is not read when they are imported again.
 REASON = "Reason"

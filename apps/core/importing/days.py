@@ -6,9 +6,9 @@ from calendar import isleap
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from apps.base import clock
+from apps.base.declaration.values import WireValueError
 from apps.core.importing.definition import CleanedText
-from apps.odata import clock
-from apps.odata.declaration.values import WireValueError
 
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _PARTS = re.compile(r"(\d{1,2})[/.\- ](\d{1,2})[/.\- ](\d{4}|\d\d)", re.ASCII)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from apps.odata.declaration.resource import Navigation, Property
-from apps.odata.write.drafts import Draft, Issue, Rule
+from apps.base.declaration.resource import Navigation, Property
+from apps.base.drafts import Draft, Issue, Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ from typing import Any
 
 from django.db import models
 
+from apps.base.batched_queries import AnyOf
+from apps.base.declaration.schema import NavigationProperty
+from apps.base.drafts import Draft
 from apps.core.importing.cells import is_same
 from apps.core.importing.columns import ImportColumn, Member
 from apps.core.importing.definition import ImportDefinition
@@ -15,9 +18,6 @@ from apps.core.importing.reading import RowReader
 from apps.core.importing.records import ExistingRecord, ReadRecord
 from apps.core.importing.references import compared_field, number_issue
 from apps.core.models import normalised
-from apps.odata.batched_queries import AnyOf
-from apps.odata.declaration.schema import NavigationProperty
-from apps.odata.write.drafts import Draft
 
 NEW_KEY_ADVICE = "leave it empty for a new one; --by-name reads a file of another database."
 

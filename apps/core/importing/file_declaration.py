@@ -14,12 +14,12 @@ from typing import Any
 from django.contrib.auth.models import Permission
 from django.db import models
 
+from apps.base.declaration import service
+from apps.base.declaration.resource import Behaviour, Navigation, Nesting, Optional, Property, Required
+from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
+from apps.base.declaration.schema import bind_resource as bind
 from apps.core.importing.definition import ImportDefinition
 from apps.core.models import Lookup, NormalisedField, normalised
-from apps.odata.declaration import service
-from apps.odata.declaration.resource import Behaviour, Navigation, Nesting, Optional, Property, Required
-from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
-from apps.odata.declaration.schema import bind_resource as bind
 
 Properties = Mapping[str, StructuralProperty]
 

@@ -3,8 +3,8 @@
 import csv
 from pathlib import Path
 
+from apps.base.cell_texts import formula_safe
 from apps.core.table_files.tables import ImportFileError
-from apps.odata.read.cell_texts import formula_safe
 
 HEADER = ("Severity", "Row", "Column", "Value", "Code", "Sentence")
 

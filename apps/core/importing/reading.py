@@ -8,6 +8,11 @@ from typing import Any
 
 from django.conf import settings
 
+from apps.base.cell_texts import LIST_SEPARATOR
+from apps.base.declaration.schema import StructuredType
+from apps.base.declaration.values import WireValueError
+from apps.base.drafts import Draft
+from apps.base.new_records import defaults_of, required_members
 from apps.core.importing.cells import (
     CellReader,
     cell_reader,
@@ -24,11 +29,6 @@ from apps.core.importing.references import NamedReference
 from apps.core.importing.report import RowIssue, quoted
 from apps.core.models import Subscriber, normalised
 from apps.core.table_files.tables import Row, Table
-from apps.odata.declaration.schema import StructuredType
-from apps.odata.declaration.values import WireValueError
-from apps.odata.read.cell_texts import LIST_SEPARATOR
-from apps.odata.write.bodies import record_reader
-from apps.odata.write.drafts import Draft
 
 #: Set after the service has saved a record; rules read it of existing ones.
 ARCHIVE_DATE = "archive_date"
@@ -141,11 +141,9 @@ class RowReader:
     ) -> None:
         #: Attributes that count as not given, so that no rule about days to come rejects them.
         self.past_dates = frozenset(past_dates)
-        self.members = record_reader(type_)
+        self.defaults = defaults_of(type_)
         self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
-        self.required = [
-            (member.attribute, member.name) for member in self.members.members if member.required
-        ]
+        self.required = required_members(type_)
         self.readers = [ColumnReader(column, table, definition, day_first) for column in columns]
         self.by_attribute: Mapping[str, ImportColumn] = {
             column.member.attribute: column for column in reversed(columns)
@@ -205,7 +203,7 @@ class RowReader:
 
         ``only_columns`` checks those that have a column.
         """
-        for attribute, name in self.required:
+        for attribute, name in self.required.items():
             if record.values.get(attribute) is not None or attribute in (given, *record.invalid):
                 continue
             column = self.by_attribute.get(attribute)
@@ -217,7 +215,7 @@ class RowReader:
         """The draft of a new record."""
         given = {name: value for name, value in record.values.items() if value is not None}
         given.pop(ARCHIVE_DATE, None)
-        values = {**self.members.defaults(), **given}
+        values = {**self.defaults.values(), **given}
         for name in record.invalid:
             values.pop(name, None)
         return self.draft_class(values, given.keys() - self.past_dates, record.invalid)

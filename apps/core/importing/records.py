@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from apps.base.drafts import Draft
 from apps.core.importing.columns import ImportColumn
 from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import Row
-from apps.odata.write.drafts import Draft
 
 
 @dataclass(eq=False, slots=True)

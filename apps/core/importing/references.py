@@ -7,10 +7,10 @@ from typing import Any
 from django.db import models
 from django.db.models import F, Value
 
+from apps.base.batched_queries import AnyOf
 from apps.core.importing.columns import ImportColumn
 from apps.core.importing.file_declaration import RecordName, normalised_column
 from apps.core.importing.records import CellIssue, ReadRecord
-from apps.odata.batched_queries import AnyOf
 
 #: The records of a text: (key, value of the scope) each.
 Named = Sequence[tuple[Any, Any]]

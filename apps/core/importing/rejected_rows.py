@@ -10,10 +10,10 @@ from openpyxl import Workbook
 from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
+from apps.base.cell_texts import formula_safe
 from apps.core.importing.columns import REASON
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.tables import ImportFileError, Row, Table
-from apps.odata.read.cell_texts import formula_safe
 
 #: The rows of a record, each with its reason.
 Rejected = Sequence[tuple[Row, str]]

@@ -11,6 +11,10 @@ from pathlib import Path
 from django.db import connection, transaction
 from django.utils import timezone
 
+from apps.base import clock
+from apps.base.declaration.schema import EntitySet
+from apps.base.errors import Conflict
+from apps.base.retries import retry_on_conflict
 from apps.core import history
 from apps.core.importing.batches import BatchImporter
 from apps.core.importing.columns import (
@@ -29,10 +33,6 @@ from apps.core.models import Subscriber
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError, Table
-from apps.odata import clock
-from apps.odata.declaration.schema import EntitySet
-from apps.odata.errors import Conflict
-from apps.odata.write.dispatch import retry_on_conflict
 
 #: Rows that are read together and saved in one transaction.
 BATCH = 5_000

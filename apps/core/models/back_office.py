@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import models
 
+from apps.base import clock
 from apps.core.models.records import new_guid
-from apps.odata import clock
 
 
 class ListChoice(models.Model):

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 
 from django.db import models, transaction
 
+from apps.base import clock
 from apps.core import history
-from apps.odata import clock
 
 
 def optional_text(label: str | None = None, length: int = 90, **options: Any) -> models.CharField:

@@ -6,10 +6,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, TextIO
 
+from apps.base.cell_texts import LIST_SEPARATOR
+from apps.base.cell_texts import text_of as text_of_json
 from apps.core.table_files.delimited import TextLines
 from apps.core.table_files.tables import MAX_ROW, ImportFileError, Row, Table, check_width
-from apps.odata.read.cell_texts import LIST_SEPARATOR
-from apps.odata.read.cell_texts import text_of as text_of_json
 
 BLOCK = 1 << 16
 

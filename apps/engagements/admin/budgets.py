@@ -13,6 +13,7 @@ from unfold.admin import ModelAdmin
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
+from apps.base import clock
 from apps.core.admin_base import (
     ArchivedFilter,
     ConditionFilter,
@@ -33,7 +34,6 @@ from apps.engagements.services import (
 )
 from apps.engagements.spending import Spending
 from apps.engagements.validation import BudgetDraft
-from apps.odata import clock
 
 #: From this share on, a budget is nearly spent.
 NEARLY_SPENT = Decimal("0.9")

@@ -13,6 +13,8 @@ from django.utils.text import capfirst
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
+from apps.base import clock
+from apps.base.errors import plural
 from apps.core.admin_base import (
     ArchivedFilter,
     ConditionFilter,
@@ -37,8 +39,6 @@ from apps.core.admin_base.panels import overview_context
 from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.models import ZERO, Budget, ClientEngagement
-from apps.odata import clock
-from apps.odata.errors import plural
 from apps.people.models import Client, Contact
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.base.declaration.service import get_service
+from apps.base.declaration.values import WireValueError
 from apps.core.importing.cells import CellReader, cell_reader, cleaned, letters_of
 from apps.core.importing.days import DayColumn
 from apps.core.importing.report import RowIssue
@@ -12,8 +14,6 @@ from apps.core.models import normalised
 from apps.core.table_files.tables import ImportFileError, Row, Table
 from apps.engagements.choices import ManagementType
 from apps.engagements.models import ClientEngagement, ServiceBooking
-from apps.odata.declaration.service import get_service
-from apps.odata.declaration.values import WireValueError
 from apps.people.entered_texts import clean_scheme_number
 from apps.people.models import Contact
 

@@ -21,6 +21,12 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
+from apps.base.declaration.service import get_service
+from apps.base.declaration.values import WireValueError
+from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
+from apps.base.new_records import defaults_of
 from apps.core import history
 from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import ImportOptions
@@ -42,12 +48,6 @@ from apps.engagements.imports.service_booking_rows import (
 from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
 from apps.engagements.validation import BudgetDraft, EngagementDraft
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
-from apps.odata.declaration.service import get_service
-from apps.odata.declaration.values import WireValueError
-from apps.odata.write.bodies import record_reader
-from apps.odata.write.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.people.models import Client, Contact
 from apps.people.services import create_contacts
 
@@ -363,8 +363,8 @@ def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]
 
 def new_contact(values: Mapping[str, Any]) -> Draft:
     """The draft of a contact, with the defaults of a request's."""
-    record = record_reader(get_service().by_model[Contact].type)
-    return Draft({**record.defaults(), **values}, values)
+    defaults = defaults_of(get_service().by_model[Contact].type)
+    return Draft({**defaults.values(), **values}, values)
 
 
 def new_plan(lines: Sequence[BookingLine], manager: Client | None) -> Draft:

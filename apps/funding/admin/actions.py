@@ -15,6 +15,8 @@ from django.shortcuts import redirect
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from apps.base.batched_queries import AnyOf
+from apps.base.drafts import ValidationFailed
 from apps.core.admin_base import COUNT_LIMIT, Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
 from apps.core.admin_base.lists import RecordChangeList
@@ -25,8 +27,6 @@ from apps.funding.admin.reviews import CONFIRM, ActionReview, ConfirmedReview, R
 from apps.funding.choices import ADMINISTER_PERMISSION
 from apps.funding.models import ZERO
 from apps.funding.services.transitions import RefusedTransition
-from apps.odata.batched_queries import AnyOf
-from apps.odata.write.drafts import ValidationFailed
 
 MENU = "Funding"
 

@@ -12,11 +12,11 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 from django.db.models.functions import Replace
 from django.http import HttpRequest, JsonResponse
 
+from apps.base import clock
 from apps.core.admin_base.display import plain_amount
 from apps.core.models import normalised
 from apps.funding.models import PriceBookEntry, Product
 from apps.funding.models.prices import EffectivePrice, load_price_table
-from apps.odata import clock
 from apps.people.models import Contact
 
 #: As many as fit below a cell without scrolling the page.

@@ -18,6 +18,7 @@ from unfold.contrib.filters.admin import (
 )
 from unfold.decorators import display
 
+from apps.base import clock
 from apps.core.admin_base import (
     ArchivedFilter,
     ConditionFilter,
@@ -53,7 +54,6 @@ from apps.funding.models import (
 from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
 from apps.funding.statuses import RESUBMITTABLE, STATUSES, Phase
-from apps.odata import clock
 from apps.people.models import Client, Contact
 
 BUDGET = "draws_on"

@@ -12,6 +12,8 @@ from django.shortcuts import redirect
 from django.utils.html import format_html
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
 from apps.core.admin_base import DayField, Page
 from apps.core.admin_base.display import format_amount, link, plain_quantity, record_link, short_day
 from apps.funding.admin import autocomplete
@@ -29,8 +31,6 @@ from apps.funding.services.transitions import (
 )
 from apps.funding.statuses import STATUSES, TRANSITIONS, PaymentExtent, Transition, TransitionName
 from apps.funding.validation.transitions import lower_first, missing_permission, transitions_of
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
 #: Where a person's session keeps the price book of the line they entered last.

@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.utils.text import capfirst
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
+from apps.base.errors import plural
 from apps.core.admin_base import Page, fieldset
 from apps.core.admin_base.display import list_url, record_link, short_day, short_period
 from apps.documents.admin import form_file_context
@@ -40,7 +41,6 @@ from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.services.claim_entry import create_claims_with_invoices
 from apps.funding.services.entry_lists import load_entry, note_place
 from apps.funding.statuses import SETTLED
-from apps.odata.errors import plural
 
 
 @admin.register(Claim)

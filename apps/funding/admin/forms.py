@@ -16,6 +16,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from apps.base.declaration.service import get_service
+from apps.base.drafts import Draft, Issue, wire_target
 from apps.core.admin_base import DayField, RecordForm
 from apps.core.admin_base.conflicts import MINE, THEIRS, Conflict
 from apps.core.admin_base.display import plain_amount, plain_quantity, short_day
@@ -28,8 +30,6 @@ from apps.funding.admin.autocomplete import records_by_text
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice, WarningCode
 from apps.funding.drafts import InvoiceEntry
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
-from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft, Issue, wire_target
 
 #: The prefix of the forms of lines in what a browser sends, and the member of drafts.
 PREFIX = "lines"

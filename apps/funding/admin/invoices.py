@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from unfold.decorators import display
 
+from apps.base import clock
 from apps.core.admin_base import Page, fieldset
 from apps.core.admin_base.display import record_link, short_day, short_period
 from apps.core.read_log import log_export
@@ -17,7 +18,6 @@ from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.forms import InvoiceLineForm
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
 from apps.funding.services.recurring import next_invoice_day
-from apps.odata import clock
 
 #: Invoices of one PDF.
 PDF_LIMIT = 200

@@ -10,12 +10,12 @@ from typing import Any
 
 from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
 
+from apps.base import clock
 from apps.core.admin_base.display import list_url
 from apps.core.computed import MoneySum
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import ZERO, Claim, resubmission_exists
 from apps.funding.statuses import RESUBMITTABLE, SETTLED, STATUSES
-from apps.odata import clock
 
 #: How many months month end shows.
 MONTHS = 12

@@ -16,6 +16,8 @@ from unfold.decorators import display
 from unfold.utils import parse_date_str
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from apps.base import clock
+from apps.base.drafts import Draft, apply_rules
 from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
 from apps.core.admin_base.display import format_amount, link, list_url
 from apps.core.admin_base.forms import with_local_days
@@ -26,8 +28,6 @@ from apps.funding.choices import Zone
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide import save_entry_prices
 from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS
-from apps.odata import clock
-from apps.odata.write.drafts import Draft, apply_rules
 
 # --- cost centres and price books ---------------------------------------------------------------------
 

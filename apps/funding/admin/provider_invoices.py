@@ -11,6 +11,8 @@ from django.utils.html import format_html, format_html_join
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
+from apps.base.batched_queries import AnyOf
+from apps.base.drafts import Draft
 from apps.core.admin_base import (
     ArchivedFilter,
     ConditionFilter,
@@ -60,8 +62,6 @@ from apps.funding.services.provider_invoices import (
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
 from apps.funding.validation.transitions import lower_first
-from apps.odata.batched_queries import AnyOf
-from apps.odata.write.drafts import Draft
 
 COLOURS = {
     ApprovalStatus.UNACTIONED.value: "warning",

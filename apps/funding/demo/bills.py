@@ -8,6 +8,7 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+from apps.base.drafts import Draft
 from apps.core.demo import Context, draft_of, existing, sometimes
 from apps.documents.demo import INVOICE_TOTAL
 from apps.documents.models import Document
@@ -33,7 +34,6 @@ from apps.funding.models import (
     ProviderInvoice,
     to_cents,
 )
-from apps.odata.write.drafts import Draft
 from apps.people.models import Client, Contact, Staff
 
 DAY = dt.timedelta(days=1)

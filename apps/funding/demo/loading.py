@@ -10,6 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from uuid import UUID
 
+from apps.base.drafts import Draft
 from apps.core.demo import YEARS, Context, DemoSet, Size, existing, read_data
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, InvoiceClaimType
@@ -22,7 +23,6 @@ from apps.funding.services.provider_invoices import act_on_provider_invoices, cr
 from apps.funding.services.recurring import create_recurring_invoices
 from apps.funding.services.transitions import TransitionResult, apply_transition
 from apps.funding.statuses import TransitionName
-from apps.odata.write.drafts import Draft
 from apps.people.models import Staff
 
 Bill = Claim | Invoice

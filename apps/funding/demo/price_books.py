@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from apps.base.batched_queries import fetch_all
 from apps.core.demo import Context, load_lookups
 from apps.core.models import normalised
 from apps.core.table_files.formats import read_table
@@ -18,7 +19,6 @@ from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.price_guide import import_guide
 from apps.funding.services.price_guide_file import Guide, read_guide
 from apps.funding.validation.warnings import named_day_types
-from apps.odata.batched_queries import fetch_all
 
 PRICE_GUIDE, PRIVATE_RATES = "Price guide", "Private rates"
 COST_CENTRES = ("Plan management", "Support coordination", "Therapy", "Community access", "Administration")

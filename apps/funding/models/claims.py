@@ -9,6 +9,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
+from apps.base import clock
 from apps.core.models import NormalisedField, Record, Responsibility, optional_reference
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import (
@@ -27,7 +28,6 @@ from apps.funding.choices import (
 from apps.funding.models.prices import ZERO, CostCentre, PriceBook, Product
 from apps.funding.models.provider_invoices import ProviderInvoice
 from apps.funding.statuses import SETTLED, STATUSES, Status
-from apps.odata import clock
 from apps.people.models import Client, Contact, Staff
 
 

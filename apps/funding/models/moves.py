@@ -4,10 +4,10 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from apps.base import clock
 from apps.funding.choices import WarningCode
 from apps.funding.models.claims import Claim, Invoice
 from apps.funding.models.provider_invoices import ProviderInvoice
-from apps.odata import clock
 
 
 def exactly_one_of(*names: str) -> Q:

@@ -12,11 +12,11 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q, QuerySet
 
+from apps.base.batched_queries import AnyOf, fetch_all, prepared_query
 from apps.core.computed import ComputedDecimal
 from apps.core.models import Lookup, NormalisedField, Record, optional_text
 from apps.engagements.models import support_item
 from apps.funding.choices import Flag, ItemType, Unit, Zone
-from apps.odata.batched_queries import AnyOf, fetch_all, prepared_query
 
 ZERO, CENT = Decimal("0.00"), Decimal("0.01")
 

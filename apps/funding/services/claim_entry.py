@@ -6,6 +6,14 @@ from typing import Any
 
 from django.db import transaction
 
+from apps.base.drafts import (
+    Draft,
+    Issue,
+    ValidationFailed,
+    WarningsPresent,
+    apply_rules,
+    raise_if_invalid,
+)
 from apps.core import history
 from apps.documents.models import Document
 from apps.documents.services import create_documents, update_documents
@@ -14,14 +22,6 @@ from apps.funding.models import ProviderInvoice
 from apps.funding.services.create import SHARED_MEMBERS, create_claims
 from apps.funding.services.provider_invoices import create_provider_invoices, update_provider_invoices
 from apps.funding.validation.bills import NEW_INVOICE_REQUIREMENTS
-from apps.odata.write.drafts import (
-    Draft,
-    Issue,
-    ValidationFailed,
-    WarningsPresent,
-    apply_rules,
-    raise_if_invalid,
-)
 from apps.people.models import Staff
 
 #: Members of a claim and of its provider invoice that say the same, as {the claim's: the provider invoice's}.

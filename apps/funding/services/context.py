@@ -16,6 +16,18 @@ from uuid import UUID
 from django.db import models
 from django.db.models import Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 
+from apps.base import clock
+from apps.base.batched_queries import (
+    AnyOf,
+    AnyRowOf,
+    PreparedQuery,
+    Rows,
+    Statement,
+    fetch_all,
+    prepared_query,
+)
+from apps.base.declaration.service import get_service
+from apps.base.drafts import Draft, Issue, References, keys_of, label_of
 from apps.core.models import normalised
 from apps.core.saving import Conflicts
 from apps.engagements.choices import ManagementType
@@ -33,18 +45,6 @@ from apps.funding.services.duplicates import (
 )
 from apps.funding.statuses import ENDED
 from apps.funding.validation.bills import CLAIMS, CREDIT_PERMISSION, INVOICES, BillType
-from apps.odata import clock
-from apps.odata.batched_queries import (
-    AnyOf,
-    AnyRowOf,
-    PreparedQuery,
-    Rows,
-    Statement,
-    fetch_all,
-    prepared_query,
-)
-from apps.odata.declaration.service import get_service
-from apps.odata.write.drafts import Draft, Issue, References, keys_of, label_of
 from apps.people.models import Client, Contact, Role, Staff
 
 # --- records --------------------------------------------------------------------------------------------

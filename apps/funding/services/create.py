@@ -12,6 +12,17 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
+from apps.base.batched_queries import AnyOf, PreparedQuery, Statement, fetch_all, prepared_query
+from apps.base.declaration import service
+from apps.base.drafts import (
+    Draft,
+    Issue,
+    Rule,
+    WarningsPresent,
+    apply_rules,
+    raise_if_invalid,
+    wire_target,
+)
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.models import Subscriber, normalised
@@ -30,17 +41,6 @@ from apps.funding.services.context import Records, load_bill_contexts, load_reco
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.funding.validation.warnings import business_number_of
-from apps.odata.batched_queries import AnyOf, PreparedQuery, Statement, fetch_all, prepared_query
-from apps.odata.declaration import service
-from apps.odata.write.drafts import (
-    Draft,
-    Issue,
-    Rule,
-    WarningsPresent,
-    apply_rules,
-    raise_if_invalid,
-    wire_target,
-)
 
 #: (key of the bill, code, wire name of the member, message) of an acknowledged warning.
 Acknowledged = tuple[Any, str, str | None, str]

@@ -7,11 +7,7 @@ from uuid import UUID
 from django.db.models import Min, QuerySet, Value
 from django.db.models.functions import Coalesce
 
-from apps.funding.drafts import DraftBill, DraftLine
-from apps.funding.models import Claim, ClaimLine
-from apps.funding.statuses import ENDED
-from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
-from apps.odata.batched_queries import (
+from apps.base.batched_queries import (
     AnyOf,
     AnyRowOf,
     PreparedQuery,
@@ -19,7 +15,11 @@ from apps.odata.batched_queries import (
     prepared_query,
     query_by_values,
 )
-from apps.odata.write.drafts import label_of
+from apps.base.drafts import label_of
+from apps.funding.drafts import DraftBill, DraftLine
+from apps.funding.models import Claim, ClaimLine
+from apps.funding.statuses import ENDED
+from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 
 
 def label_bill(bill_type: BillType, bill: DraftBill) -> str:

@@ -26,6 +26,9 @@ from django.db.models import (
     When,
 )
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
+from apps.base.drafts import Draft
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.computed import MoneySum
@@ -36,9 +39,6 @@ from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, LineItem, ProviderInvoice
 from apps.funding.statuses import ENDED, STATUSES, OpenAmount, Resubmission
 from apps.funding.validation.provider_invoices import ON_HOLD
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
-from apps.odata.write.drafts import Draft
 
 # --- budgets --------------------------------------------------------------------------------------------
 

@@ -10,9 +10,9 @@ from uuid import UUID
 
 from django.db.models import Prefetch, QuerySet
 
+from apps.base.batched_queries import AnyOf
 from apps.documents.models import Document
 from apps.funding.models import Claim, EntryList, ProviderInvoice
-from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
 #: A list that is worked through one by one has no more documents.

@@ -12,11 +12,11 @@ from uuid import UUID
 
 from django.db import transaction
 
+from apps.base.batched_queries import AnyOf
 from apps.core.bulk_insert import in_batches
 from apps.funding.models import ZERO, Bill, StatusMove, is_within
 from apps.funding.services.payments import LINE_MODELS, LineAmounts, load_lines
 from apps.funding.statuses import RESUBMITTABLE, TRANSITIONS, TransitionName
-from apps.odata.batched_queries import AnyOf
 
 PAYING_VERBS = frozenset(row.name.value for row in TRANSITIONS if row.pays)
 

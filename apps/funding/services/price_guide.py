@@ -12,6 +12,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Model
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
+from apps.base.drafts import Draft, apply_rules, raise_if_invalid
 from apps.core import history
 from apps.core.importing.runs import import_author
 from apps.core.models import normalised
@@ -21,9 +24,6 @@ from apps.funding.choices import Zone
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide_file import Guide, GuideRow
 from apps.funding.validation.prices import PRICE_RULES
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
-from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 
 DAY = dt.timedelta(days=1)
 

@@ -9,6 +9,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import cached_property
 from typing import Any
 
+from apps.base.declaration.values import WireValueError
+from apps.base.errors import plural
 from apps.core.importing import cells
 from apps.core.importing.cells import letters_of
 from apps.core.importing.days import DayColumn
@@ -19,8 +21,6 @@ from apps.core.table_files.tables import ImportFileError, Row, Table, column_let
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 from apps.funding.models import Product
 from apps.funding.validation.prices import is_support_item, overlapping
-from apps.odata.declaration.values import WireValueError
-from apps.odata.errors import plural
 from apps.people.choices import STATES
 
 #: How the guide writes that a price holds until further.

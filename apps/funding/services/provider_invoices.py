@@ -8,6 +8,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
+from apps.base.drafts import Draft, apply_rules, raise_if_invalid
 from apps.core import archive, history, saving
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
 from apps.funding.drafts import ProviderInvoiceDraft
@@ -29,9 +32,6 @@ from apps.funding.validation.provider_invoices import (
     PROVIDER_INVOICE_RULES,
     possible_actions,
 )
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
-from apps.odata.write.drafts import Draft, apply_rules, raise_if_invalid
 from apps.people.models import Staff
 
 # --- create and update ----------------------------------------------------------------------------------

@@ -12,6 +12,10 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
+from apps.base.drafts import Draft, Issue, ValidationFailed
+from apps.base.retries import retry_on_conflict
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ClientEngagement
 from apps.funding.drafts import InvoiceDraft, LineDraft
@@ -20,10 +24,6 @@ from apps.funding.models.prices import PriceTable, load_price_table
 from apps.funding.services.create import create_invoices
 from apps.funding.services.recurrence_calendar import Recurrence
 from apps.funding.statuses import statuses_where
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
-from apps.odata.write.dispatch import retry_on_conflict
-from apps.odata.write.drafts import Draft, Issue, ValidationFailed
 
 logger = logging.getLogger(__name__)
 

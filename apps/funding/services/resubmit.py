@@ -6,6 +6,8 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
 from apps.core import history, saving
 from apps.core.models import new_guid
 from apps.funding.choices import InvoiceStatus
@@ -14,8 +16,6 @@ from apps.funding.services.create import next_numbers
 from apps.funding.services.effects import BudgetPosting, record_posting
 from apps.funding.services.payments import LINE_MODELS
 from apps.funding.statuses import Resubmission
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
 #: Quantities and prices have four decimals.

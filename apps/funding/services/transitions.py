@@ -17,6 +17,8 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import formats
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
 from apps.core import history, saving
 from apps.core.bulk_insert import bulk_insert
 from apps.funding.choices import InvoiceStatus
@@ -49,8 +51,6 @@ from apps.funding.validation.transitions import (
     refusal_reason,
     transitions_from,
 )
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
 REASON_LENGTH = 400

@@ -9,6 +9,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from apps.base.batched_queries import AnyOf
+from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, raise_if_invalid
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.funding.choices import CancellationReason
@@ -28,8 +30,6 @@ from apps.funding.services.transitions import apply_transition
 from apps.funding.statuses import TransitionName
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.funding.validation.paid import PAID_RULES
-from apps.odata.batched_queries import AnyOf
-from apps.odata.write.drafts import Draft, Issue, ValidationFailed, WarningsPresent, raise_if_invalid
 
 
 def update_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from apps.base.drafts import Draft, InvalidValue, Issue, Rule
 from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalStatus, CancellationReason, ClaimType
 from apps.funding.drafts import BillContext
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
 from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
-from apps.odata.write.drafts import Draft, InvalidValue, Issue, Rule
 
 CREDIT_PERMISSION = "funding.administer_credit_invoices"
 

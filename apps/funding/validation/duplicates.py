@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from apps.base.drafts import Draft, Issue
 from apps.funding.drafts import BillContext, LineContext
 from apps.funding.validation.formats import format_money, format_period
-from apps.odata.write.drafts import Draft, Issue
 
 
 def line_is_no_duplicate(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:

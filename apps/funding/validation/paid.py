@@ -6,10 +6,10 @@ Such a bill can be changed where it resubmits another one: what was paid came al
 from collections.abc import Iterator
 from typing import Any
 
+from apps.base.drafts import Draft, Issue, Rule
 from apps.funding.drafts import BillContext
 from apps.funding.models import is_within
 from apps.funding.validation.bills import for_each_line
-from apps.odata.write.drafts import Draft, Issue, Rule
 
 
 def paid_amount(line: Draft) -> Any:

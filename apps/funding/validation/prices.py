@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from apps.odata.write.drafts import Draft, Issue
+from apps.base.drafts import Draft, Issue
 
 # --- prices ---------------------------------------------------------------------------------------------
 

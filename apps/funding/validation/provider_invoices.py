@@ -3,9 +3,9 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from apps.base.drafts import Draft, Issue
 from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalAction, ApprovalStatus
 from apps.funding.validation.bills import LACKS_PERMISSION
-from apps.odata.write.drafts import Draft, Issue
 
 # --- provider invoices ------------------------------------------------------------------------------------
 

@@ -6,11 +6,11 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from apps.base.batched_queries import AnyOf
 from apps.core.models import Subscriber
 from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalStatus, InvoiceClaimType
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.funding.statuses import RESUBMITTABLE, STATUSES, TRANSITIONS, Transition, TransitionName
-from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 
 AnyBill = Claim | Invoice

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from stdnum.au import abn
 
+from apps.base.drafts import Draft, Issue, Rule
 from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget
@@ -21,7 +22,6 @@ from apps.funding.models.prices import EffectivePrice
 from apps.funding.public_holidays import DayType, day_types, holiday_name
 from apps.funding.validation.duplicates import claim_is_no_duplicate, line_is_no_duplicate
 from apps.funding.validation.formats import format_day, format_days, format_money
-from apps.odata.write.drafts import Draft, Issue, Rule
 from apps.people.choices import state_code
 from apps.people.models import Client
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import NoReturn
 
-from apps.odata.declaration.schema import StructuredType
+from apps.base.declaration.schema import StructuredType
 from apps.odata.query import ast
 from apps.odata.query.ast import Expression
 from apps.odata.query.binding import Binder

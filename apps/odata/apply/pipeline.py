@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 from django.core.exceptions import EmptyResultSet
 from django.db.models import Exists, F, OuterRef
 
+from apps.base.declaration.schema import EntitySet, NavigationProperty
+from apps.base.errors import BadQuery
 from apps.odata.apply.joins import JoinedItems, RecordBinder, lists_in
 from apps.odata.apply.limits import Limiter
 from apps.odata.apply.results import (
@@ -27,8 +29,6 @@ from apps.odata.apply.results import (
     Steps,
     Values,
 )
-from apps.odata.declaration.schema import EntitySet, NavigationProperty
-from apps.odata.errors import BadQuery
 from apps.odata.query import ast
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Expression, ValueKind

@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 from django.db.models import QuerySet
 from django.db.models.expressions import Expression
 
+from apps.base.declaration.schema import StructuralProperty, StructuredType
 from apps.odata.apply.joins import JoinedItems
-from apps.odata.declaration.schema import StructuralProperty, StructuredType
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Expression as Tree
 from apps.odata.query.ast import Path, SortTerm, ValueKind

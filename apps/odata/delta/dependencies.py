@@ -7,19 +7,20 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import (
+from apps.base.declaration.resource import Nesting
+from apps.base.declaration.schema import (
     EntitySet,
     NavigationProperty,
     SetNavigation,
     StructuredType,
     fields_on_path,
 )
+from apps.base.placeholders import TODAY
 from apps.odata.delta.change_log import LogEntry
 from apps.odata.query.ast import Call, Count, Expression, Lambda, Path, walk
 from apps.odata.query.options import NestedOptions, QueryOptions
 from apps.odata.read.projection import Projection
-from apps.odata.read.record_json import TODAY, Selection
+from apps.odata.read.record_json import Selection
 
 #: Stands for every column of a model.
 ALL_COLUMNS = "*"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from apps.odata.batched_queries import AnyOf
+from apps.base.batched_queries import AnyOf
 from apps.odata.delta.change_log import LogEntry, get_change_log
 from apps.odata.delta.dependencies import Dependency
 from apps.odata.delta.tokens import DeltaToken

@@ -10,7 +10,7 @@ from django.views.decorators.http import require_safe
 from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from apps.odata.declaration.resource import V2_0, VERSIONS
+from apps.base.declaration.resource import V2_0, VERSIONS
 from apps.odata.http.headers import requested_version
 from apps.odata.metadata.openapi import VersionSchemaGenerator
 

@@ -11,8 +11,8 @@ from rest_framework import exceptions
 from rest_framework.permissions import SAFE_METHODS
 from rest_framework.views import set_rollback
 
-from apps.odata import errors
-from apps.odata.errors import ODataError
+from apps.base import errors
+from apps.base.errors import ODataError
 from apps.odata.http.formats import ODataJSONRenderer
 from apps.odata.http.headers import add_protocol_headers
 

@@ -10,8 +10,8 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase, ResponseHeaders
 
-from apps.odata.declaration.resource import V2_0, V2_1, VERSIONS
-from apps.odata.errors import BadQuery
+from apps.base.declaration.resource import V2_0, V2_1, VERSIONS
+from apps.base.errors import BadQuery
 from apps.odata.query.options import QueryOptions, parameters
 
 Response = TypeVar("Response", bound=HttpResponseBase)

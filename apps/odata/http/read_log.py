@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from django.conf import settings
 from django.utils.module_loading import import_string
 
-from apps.odata.declaration.schema import EntitySet
+from apps.base.declaration.schema import EntitySet
 
 Query = Sequence[tuple[str, str]]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from apps.odata.declaration.schema import (
+from apps.base.declaration.schema import (
     NavigationProperty,
     SetNavigation,
     StructuralProperty,

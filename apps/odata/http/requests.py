@@ -6,7 +6,7 @@ from typing import Any
 from django.core.exceptions import SuspiciousOperation
 from django.core.handlers.wsgi import WSGIRequest
 
-from apps.odata.errors import BadQuery, ODataError, UnsupportedMediaType
+from apps.base.errors import BadQuery, ODataError, UnsupportedMediaType
 
 #: The charsets of Content-Type that are read; a parser may refuse more of them.
 TEXT_ENCODINGS = frozenset({"utf-8", "ascii", "iso8859-1", "cp1252"})

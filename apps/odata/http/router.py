@@ -8,7 +8,7 @@ from django.urls import Resolver404, ResolverMatch, URLPattern, URLResolver
 from django.urls.resolvers import RegexPattern
 from rest_framework.routers import DynamicRoute, Route, SimpleRouter
 
-from apps.odata.declaration.resource import Resource
+from apps.base.declaration.resource import Resource
 from apps.odata.http.batch.views import BatchView
 from apps.odata.http.entity_view import EntityView
 from apps.odata.http.formats import FormQueryParser, PlainTextRenderer, QueryParser

@@ -8,8 +8,8 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from apps.odata.declaration.service import get_service
-from apps.odata.errors import NotFound
+from apps.base.declaration.service import get_service
+from apps.base.errors import NotFound
 from apps.odata.http.formats import CSDLJSONRenderer, CSDLXMLRenderer, MetadataNegotiation
 from apps.odata.http.headers import matches_etag
 from apps.odata.http.views import ODataView

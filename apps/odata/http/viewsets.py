@@ -19,12 +19,11 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
-from apps.odata.apply.reader import TransformedReader
-from apps.odata.declaration.resource import V2_1, BodyKind, Caller, Resource
-from apps.odata.declaration.schema import EntitySet
-from apps.odata.declaration.service import get_service
-from apps.odata.declaration.values import WireValueError, parse_value
-from apps.odata.errors import (
+from apps.base.declaration.resource import V2_1, BodyKind, Caller, Resource
+from apps.base.declaration.schema import EntitySet
+from apps.base.declaration.service import get_service
+from apps.base.declaration.values import WireValueError, parse_value
+from apps.base.errors import (
     RECORD_CHANGED,
     BadQuery,
     MethodNotAllowed,
@@ -33,6 +32,8 @@ from apps.odata.errors import (
     PreconditionFailed,
     PreconditionRequired,
 )
+from apps.base.replica import database_for_lists
+from apps.odata.apply.reader import TransformedReader
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
     CSVRenderer,
@@ -50,7 +51,6 @@ from apps.odata.query.stored_values import make_etag
 from apps.odata.read.addresses import MemberAddress, follow, read_member
 from apps.odata.read.projection import bind_projection
 from apps.odata.read.reader import JsonReader, filter_rows
-from apps.odata.read.replica import database_for_lists
 from apps.odata.write import dispatch
 from apps.odata.write.dispatch import Created
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.service import get_service
 from apps.odata.metadata.json_schema import Json
 from apps.odata.metadata.openapi import OPERATIONS
 from apps.odata.metadata.openapi_components import ERROR_RESPONSES, JSON

@@ -17,15 +17,15 @@ from xml.etree import ElementTree
 from django.core import validators
 from django.utils.encoding import force_str
 
-from apps.odata.declaration.resource import DELETE, PATCH, PUT, V2_1, Behaviour
-from apps.odata.declaration.schema import (
+from apps.base.declaration.resource import DELETE, PATCH, PUT, V2_1, Behaviour
+from apps.base.declaration.schema import (
     EntitySet,
     NavigationProperty,
     SetNavigation,
     StructuralProperty,
     StructuredType,
 )
-from apps.odata.declaration.service import Service, get_service
+from apps.base.declaration.service import Service, get_service
 from apps.odata.query.parser import FUNCTIONS
 from apps.odata.query.transformations import TRANSFORMATIONS
 

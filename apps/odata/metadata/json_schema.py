@@ -10,10 +10,10 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
-from apps.odata.declaration.edm import INTEGER_RANGES
-from apps.odata.declaration.resource import V2_1, Behaviour, BodyKind, Nesting
-from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
-from apps.odata.declaration.service import Service
+from apps.base.declaration.edm import INTEGER_RANGES
+from apps.base.declaration.resource import V2_1, Behaviour, BodyKind, Nesting
+from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
+from apps.base.declaration.service import Service
 from apps.odata.metadata.csdl import document, is_enumeration, limits, primitive_type
 
 Json = dict[str, Any]

@@ -13,9 +13,9 @@ from typing import Any
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
-from apps.odata.declaration.resource import DELETE, GET, PATCH, POST, PUT, V2_0, V2_1, BodyKind
-from apps.odata.declaration.schema import EntitySet, StructuralProperty
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.resource import DELETE, GET, PATCH, POST, PUT, V2_0, V2_1, BodyKind
+from apps.base.declaration.schema import EntitySet, StructuralProperty
+from apps.base.declaration.service import get_service
 from apps.odata.metadata.json_schema import (
     CHANGE_SCHEMAS,
     COUNT,

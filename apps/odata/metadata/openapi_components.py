@@ -2,8 +2,8 @@
 
 from django.conf import settings
 
-from apps.odata.declaration.resource import V2_0, V2_1
-from apps.odata.declaration.service import Service
+from apps.base.declaration.resource import V2_0, V2_1
+from apps.base.declaration.service import Service
 from apps.odata.metadata.json_schema import (
     COUNT,
     TEXT,

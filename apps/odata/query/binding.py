@@ -14,8 +14,8 @@ from typing import Any
 
 from django.db.models import Exists, Subquery
 
-from apps.odata import clock
-from apps.odata.declaration.schema import StructuredType
+from apps.base import clock
+from apps.base.declaration.schema import StructuredType
 from apps.odata.query import ast
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Expression, ValueKind

@@ -19,7 +19,7 @@ from uuid import UUID
 from django.db import models
 from django.db.models.expressions import Expression, Func
 
-from apps.odata.batched_queries import array_of_guids, array_of_texts
+from apps.base.batched_queries import array_of_guids, array_of_texts
 from apps.odata.query.ast import NUMBERS, ValueKind
 from apps.odata.query.sqlite_functions import MAX_TEXT_LENGTH, to_sqlite_number
 from apps.odata.query.stored_values import QUOTIENT_DIGITS

@@ -5,8 +5,8 @@ from typing import Any, NoReturn
 
 from django.db.models import F, OuterRef, QuerySet, Value
 
-from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import NavigationProperty, SetNavigation, StructuredType
+from apps.base.declaration.resource import Nesting
+from apps.base.declaration.schema import NavigationProperty, SetNavigation, StructuredType
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Path, ValueKind
 from apps.odata.query.operands import KIND_OF_EDM, LiteralBinder, Operand, RequestContext

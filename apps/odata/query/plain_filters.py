@@ -18,10 +18,10 @@ from django import forms
 from django.db.models import QuerySet
 from django_filters import Filter, FilterSet
 
-from apps.odata.declaration.edm import INTEGER_RANGES
-from apps.odata.declaration.schema import EntitySet, StructuralProperty, StructuredType
-from apps.odata.declaration.values import WireValueError, parse_boolean, parse_value
-from apps.odata.errors import BadQuery
+from apps.base.declaration.edm import INTEGER_RANGES
+from apps.base.declaration.schema import EntitySet, StructuralProperty, StructuredType
+from apps.base.declaration.values import WireValueError, parse_boolean, parse_value
+from apps.base.errors import BadQuery
 from apps.odata.query.ast import NO_POSITION, Binary, Call, Expression, In, Literal, Path, ValueKind
 from apps.odata.query.binding import bind_filter
 from apps.odata.query.lexer import IN_ADDRESS

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from django.db.models import F, Value
 
-from apps.odata.declaration.schema import EntitySet
-from apps.odata.errors import BadQuery
+from apps.base.declaration.schema import EntitySet
+from apps.base.errors import BadQuery
 from apps.odata.query import functions as sql
 
 MAX_WORDS = 12

@@ -14,15 +14,15 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from apps.odata.declaration.resource import Caller, Nesting, Resource
-from apps.odata.declaration.schema import (
+from apps.base.declaration.resource import Caller, Nesting, Resource
+from apps.base.declaration.schema import (
     EntitySet,
     NavigationProperty,
     SetNavigation,
     StructuralProperty,
     StructuredType,
 )
-from apps.odata.errors import BadQuery, NotFound
+from apps.base.errors import BadQuery, NotFound
 from apps.odata.read.record_json import RecordJson, Selection
 
 _SEGMENT = re.compile(r"([^()]+)(?:\(([^()]*)\))?")

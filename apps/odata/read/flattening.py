@@ -7,9 +7,9 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Any
 
-from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
-from apps.odata.read.cell_texts import LIST_SEPARATOR, text_of
+from apps.base.cell_texts import LIST_SEPARATOR, text_of
+from apps.base.declaration.resource import Nesting
+from apps.base.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
 from apps.odata.read.record_json import Selection
 
 

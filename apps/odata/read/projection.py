@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import EntitySet, NavigationProperty, SetNavigation, StructuredType
-from apps.odata.errors import BadQuery
+from apps.base.declaration.resource import Nesting
+from apps.base.declaration.schema import EntitySet, NavigationProperty, SetNavigation, StructuredType
+from apps.base.errors import BadQuery
 from apps.odata.query.binding import Binder
 from apps.odata.query.operands import NO_CONTEXT, Operand, RequestContext
 from apps.odata.query.options import ExpandItem, NestedOptions

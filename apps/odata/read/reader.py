@@ -11,11 +11,11 @@ from urllib.parse import quote
 from django.db import connections, models
 from django.db.models import Func, OuterRef, QuerySet
 
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf, PreparedQuery, fetch_all, prepared_query
-from apps.odata.declaration.resource import Caller
-from apps.odata.declaration.schema import EntitySet, SetNavigation, StructuredType
-from apps.odata.errors import BadQuery, NotFound
+from apps.base import clock
+from apps.base.batched_queries import AnyOf, PreparedQuery, fetch_all, prepared_query
+from apps.base.declaration.resource import Caller
+from apps.base.declaration.schema import EntitySet, SetNavigation, StructuredType
+from apps.base.errors import BadQuery, NotFound
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import bind_filter
 from apps.odata.query.operands import RequestContext

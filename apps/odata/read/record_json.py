@@ -18,14 +18,14 @@ from django.core.exceptions import EmptyResultSet
 from django.db import models
 from django.db.models.expressions import Expression, Func, Subquery
 
-from apps.odata import clock
-from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import (
+from apps.base.declaration.resource import Nesting
+from apps.base.declaration.schema import (
     NavigationProperty,
     StructuralProperty,
     StructuredType,
     fields_on_path,
 )
+from apps.base.placeholders import placeholder, with_today
 from apps.odata.query.ast import NUMBERS, ValueKind
 from apps.odata.query.stored_values import MAX_INTEGER, MAX_NUMBER, QUOTIENT_DIGITS
 
@@ -211,20 +211,6 @@ def without_absent_links(record: str) -> str:
     Inside a text a quotation mark has a backslash before it, so nothing but such a member matches.
     """
     return _ABSENT_LINK.sub("", record)
-
-
-def placeholder(name: str) -> str:
-    """The placeholder in cached SQL for SQL that differs between requests; NUL is in no other SQL."""
-    return f"\x00{name}\x00"
-
-
-#: The placeholder for the date of the request.
-TODAY = placeholder("today")
-
-
-def with_today(text: str) -> str:
-    """The SQL with the date of the request in the subscriber's zone."""
-    return text.replace(TODAY, f"'{clock.today().isoformat()}'") if TODAY in text else text
 
 
 # --- SQL text -----------------------------------------------------------------------------------------

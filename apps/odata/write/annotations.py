@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db import models
 
-from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import StructuredType
-from apps.odata.declaration.service import get_service
-from apps.odata.declaration.values import WireValueError, parse_value
+from apps.base.declaration.resource import Nesting
+from apps.base.declaration.schema import StructuredType
+from apps.base.declaration.service import get_service
+from apps.base.declaration.values import WireValueError, parse_value
 
 #: Reports a fault: the attribute in drafts, the code, the target and the sentence.
 Refuse = Callable[[str, str, str, str], None]

@@ -9,11 +9,13 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.odata.declaration.resource import Behaviour, BodyKind, Nesting
-from apps.odata.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
-from apps.odata.declaration.service import get_service
-from apps.odata.declaration.values import WireValueError, reader_of
-from apps.odata.errors import BadBody, ErrorDetail, TooLarge
+from apps.base.declaration.resource import Behaviour, BodyKind, Nesting
+from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
+from apps.base.declaration.service import get_service
+from apps.base.declaration.values import WireValueError, reader_of
+from apps.base.drafts import Draft, join_targets, record_target
+from apps.base.errors import BadBody, ErrorDetail, TooLarge
+from apps.base.new_records import defaults_of
 from apps.odata.write.annotations import (
     address_in,
     key_in,
@@ -22,7 +24,6 @@ from apps.odata.write.annotations import (
     read_annotations,
     refuse_other_type,
 )
-from apps.odata.write.drafts import Draft, join_targets, record_target
 from apps.odata.write.json_parser import RepeatedNames, check_depth, parse_body, too_many_records
 
 #: Of one body, after which no further record is read: nobody reads so many, and 250,000 cost 6 s and 28 MB.
@@ -157,15 +158,12 @@ def refuse_repeated_within(value: Any, target: str, contents: RecordContents) ->
 class Member:
     """A member of an object: ``attribute`` is its name in drafts, ``spellings`` are its names in bodies.
 
-    ``constants`` are the values of its attributes when it is left out, ``default_makers`` make those that are
-    not the same for every record. ``most_objects`` is how many JSON objects it may be made of.
+    ``most_objects`` is how many JSON objects it may be made of.
     """
 
     #: Reads the JSON value of a single value; other members have ``read``.
     convert: Callable[[Any], Any] | None = None
     required: bool
-    constants: Mapping[str, Any] = {}
-    default_makers: Mapping[str, Callable[[], Any]] = {}
     most_objects = 1
 
     def __init__(self, attribute: str, *spellings: str) -> None:
@@ -186,16 +184,11 @@ class ValueMember(Member):
 
     def __init__(self, prop: StructuralProperty, kind: BodyKind) -> None:
         super().__init__(prop.attribute, *prop.body_names)
-        source = prop.source_field
         self.required = prop.behaviour is Behaviour.REQUIRED
         self.convert = reader_of(prop)
         # Null is a value of columns that may be null; for others it means: as if left out of a new record.
         self.holds_null = prop.nullable and not self.required
         self.null_is_default = kind is BodyKind.PARTIAL and not self.required
-        if source.has_default() and callable(source.default):
-            self.default_makers = {self.attribute: source.get_default}
-        else:
-            self.constants = {self.attribute: source.get_default() if source.has_default() else None}
 
     def read(self, value: None, target: str, contents: RecordContents) -> None:
         self.refuse_missing(target, contents)
@@ -212,10 +205,6 @@ class NestedMember(Member):
         super().__init__(navigation.attribute, navigation.name)
         self.required = navigation.declaration.required
         self.null_is_default = kind is BodyKind.PARTIAL and not self.required
-        if navigation.many:
-            self.default_makers = {self.attribute: list}
-        else:
-            self.constants = {self.attribute: None}
 
     def is_list(self, value: Any, target: str, contents: RecordContents) -> bool:
         """Whether it is a list with items; reports what else it must not be."""
@@ -236,7 +225,6 @@ class EmbeddedMember(NestedMember):
     def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
         super().__init__(navigation, kind)
         self.reader = record_reader(navigation.type, kind)
-        self.constants, self.default_makers = self.reader.constants, self.reader.default_makers
         self.most_objects = self.reader.most_objects
 
     def read(self, value: Any, target: str, contents: RecordContents) -> None:
@@ -247,7 +235,7 @@ class EmbeddedMember(NestedMember):
         elif self.required:
             contents.refuse(self.name, "Required", target, f"{self.name} is required.")
         elif self.null_is_default:
-            for attribute, default in self.reader.defaults().items():
+            for attribute, default in self.reader.defaults.values().items():
                 contents.give(attribute, default)
         if self.name in contents.invalid:
             contents.mark_invalid(self.reader.attributes)
@@ -384,23 +372,15 @@ class RecordReader:
         self.links = links_of(type_)
         self.most_objects: int = 1 + sum(member.most_objects for member in nested)
 
-        # Of embedded objects as well.
-        self.constants = {name: value for member in self.members for name, value in member.constants.items()}
-        self.default_makers = {
-            name: make for member in self.members for name, make in member.default_makers.items()
-        }
-        self.attributes = (*self.constants, *self.default_makers)
-
-    def defaults(self) -> dict[str, Any]:
-        """The values of a record that gives nothing."""
-        values = self.constants.copy()
-        for name, make in self.default_makers.items():
-            values[name] = make()
-        return values
+        self.defaults = defaults_of(type_)
+        for prop in of_new:
+            self.defaults = self.defaults.without(prop.attribute)
+        #: Of embedded objects as well.
+        self.attributes = (*self.defaults.constants, *self.defaults.makers)
 
     def read(self, value: Any, target: str) -> tuple[Draft, RecordContents]:
         """Read a JSON value that should be a record."""
-        contents = RecordContents(self.defaults())
+        contents = RecordContents(self.defaults.values())
         if isinstance(value, dict):
             self.read_members(value, target, contents)
         else:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.odata.errors import BadBody, TooLarge
+from apps.base.errors import BadBody, TooLarge
 
 
 class RepeatedNames(dict[str, Any]):

@@ -18,13 +18,13 @@ from django.conf import settings
 from django.db import connection, models, transaction
 from django.db.models import ProtectedError
 
+from apps.base import clock
 from apps.core import history
 from apps.core.bulk_insert import in_batches
 from apps.core.models import Change, TimestampedModel, normalised
 from apps.core.notices import delete_notices
 from apps.documents.storage import delete_files, document_storage
 from apps.funding.models import ProviderInvoice
-from apps.odata import clock
 from apps.operations.services.erasure_archives import erase_from_archives
 from apps.operations.services.erasure_copies import ERASED
 from apps.operations.services.erasure_plans import (

@@ -22,6 +22,7 @@ from django.db import models
 from django_tasks_db.models import DBTaskResult
 
 from apps.access.models import IdempotencyKey, Webhook, WebhookMessage
+from apps.base import clock
 from apps.core.models import (
     Change,
     FileExport,
@@ -31,7 +32,6 @@ from apps.core.models import (
     Notice,
     SavedFilter,
 )
-from apps.odata import clock
 from apps.operations.backup_files import complete_backups
 from apps.operations.personal_records import RecordKeys
 from apps.people.duplicates import EMAILS, PHONES

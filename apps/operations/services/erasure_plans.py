@@ -10,14 +10,14 @@ from django.db import models
 from django.db.models import Max
 from django.utils.text import capfirst
 
+from apps.base import clock
+from apps.base.errors import plural
 from apps.core.bulk_insert import in_batches
 from apps.core.models import Change
 from apps.documents.models import Document
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
 from apps.funding.statuses import ENDED, SETTLED
-from apps.odata import clock
-from apps.odata.errors import plural
 from apps.operations.personal_records import RecordKeys, find_history, find_records, load_keys
 from apps.operations.services.erasure_copies import (
     Copies,

@@ -8,9 +8,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Min
 
+from apps.base import clock
 from apps.core.database.migrations import applied_migrations
 from apps.core.models import Change, Subscriber
-from apps.odata import clock
 from apps.operations.backup_files import Manifest, new_backup
 from apps.operations.services.backups import lock_tables, write_table
 from apps.operations.services.erasure_plans import years_after

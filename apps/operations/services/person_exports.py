@@ -20,12 +20,12 @@ from django.db import models, transaction
 from django.template.loader import render_to_string
 from django.utils.text import capfirst, get_valid_filename
 
+from apps.base import clock
 from apps.core import history
 from apps.core.history_display import HistoryLine, Names, history_lines, names_of, value_text
 from apps.core.models import Change, Subscriber
 from apps.documents.models import Document
 from apps.documents.storage import read_file
-from apps.odata import clock
 from apps.operations.personal_records import (
     RecordKeys,
     find_history,

@@ -18,6 +18,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from apps.base.drafts import Draft
 from apps.core.admin_base import (
     ArchivedFilter,
     DayField,
@@ -26,7 +27,6 @@ from apps.core.admin_base import (
     RecordForm,
     fieldset,
 )
-from apps.odata.write.drafts import Draft
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country
 from apps.people.models import CustomField

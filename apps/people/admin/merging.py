@@ -10,10 +10,10 @@ from django.shortcuts import redirect
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
+from apps.base.drafts import ValidationFailed
+from apps.base.errors import plural
 from apps.core.admin_base import Page
 from apps.core.admin_base.display import record_link
-from apps.odata.errors import plural
-from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.custom_fields import CustomFieldsAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
 

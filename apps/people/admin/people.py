@@ -8,11 +8,11 @@ from django.utils.html import format_html
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
+from apps.base.drafts import Draft, Issue
 from apps.core.admin_base import OVERVIEW, ArchivedFilter, RecordLink, fieldset, record_panel, register_panels
 from apps.core.admin_base.display import admin_url, link, list_url
 from apps.core.models import PersonalDataRead, Subscriber
 from apps.core.read_log import log_shown
-from apps.odata.write.drafts import Draft, Issue
 from apps.people.admin.custom_fields import CustomFieldsAdmin, CustomFieldsForm
 from apps.people.admin.merging import MergingAdmin
 from apps.people.choices import AppliesTo

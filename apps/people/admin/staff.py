@@ -13,13 +13,13 @@ from django.shortcuts import redirect
 from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.decorators import action, display
 
+from apps.base import clock
+from apps.base.drafts import ValidationFailed
+from apps.base.errors import plural
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, RecordLink, fieldset
 from apps.core.admin_base.archiving import call_where_allowed
 from apps.core.admin_base.display import list_url
 from apps.core.models import Change, PersonalDataRead
-from apps.odata import clock
-from apps.odata.errors import plural
-from apps.odata.write.drafts import ValidationFailed
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
 from apps.people.admin.roles import CoveredAdmin
 from apps.people.authentication.forms import PasswordForm, PasswordLinkForm, password_link

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 
 from django.db.models import Q
 
+from apps.base.drafts import Draft
 from apps.core.admin_base import RecordForm
-from apps.odata.write.drafts import Draft
 from apps.sales.models import OpportunityStage
 from apps.sales.services import unavailable_members
 from apps.sales.validation import AVAILABILITY, AVAILABILITY_BY_SOURCE, Availability

@@ -5,11 +5,11 @@ import datetime as dt
 from django.db.models import Count, Min, Q
 from django.http import HttpRequest
 
+from apps.base import clock
 from apps.core.admin_base import HOME_PANELS, Figure, HomeContent, HomePanel, Work
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.display import admin_url, list_url
 from apps.core.computed import MoneySum
-from apps.odata import clock
 from apps.sales import pipeline
 from apps.sales.models import Opportunity
 

@@ -12,9 +12,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.text import capfirst
 from unfold.widgets import UnfoldAdminDateWidget
 
+from apps.base import clock
+from apps.base.drafts import ValidationFailed
 from apps.core.admin_base import DayField, Page, RecordAdmin
-from apps.odata import clock
-from apps.odata.write.drafts import ValidationFailed
 from apps.people.models import Staff, Team
 from apps.sales import pipeline
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityType

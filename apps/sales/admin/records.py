@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
+from apps.base.drafts import Draft
 from apps.core.admin_base import (
     ArchivedFilter,
     DateRangeFilter,
@@ -21,7 +22,6 @@ from apps.core.admin_base import (
 )
 from apps.core.admin_base.display import admin_url
 from apps.core.models import Subscriber
-from apps.odata.write.drafts import Draft
 from apps.people.models import Contact, Staff
 from apps.sales.admin.forms import OpportunityForm, TemplateForm
 from apps.sales.admin.pages import PipelineAdmin

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.backends.sqlite3 import base
 
-from apps.odata import clock
+from apps.base import clock
 
 #: Steps of SQLite's machine between two looks at the clock: a fraction of a millisecond.
 STEPS = 20_000

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from apps.base.errors import plural
 from apps.core.exporting import export_file
 from apps.core.management.arguments import INVALID_INPUT
 from apps.core.management.commands.import_records import entity_set_of
 from apps.core.table_files.tables import ImportFileError
-from apps.odata.errors import plural
 
 
 class Command(BaseCommand):

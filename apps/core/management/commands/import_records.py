@@ -12,6 +12,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
+from apps.base.declaration import service
+from apps.base.declaration.schema import EntitySet
+from apps.base.errors import plural
 from apps.core.importing.cells import letters_of
 from apps.core.importing.definition import ImportOptions, KeptMapping
 from apps.core.importing.mappings import find_mapping, keep_mapping, mapping_names
@@ -19,9 +22,6 @@ from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.importing.runs import ImportDisplay, import_file
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
 from apps.core.table_files.tables import ImportFileError
-from apps.odata.declaration import service
-from apps.odata.declaration.schema import EntitySet
-from apps.odata.errors import plural
 
 #: So many issues are shown; all errors are in the file of rejected rows.
 SHOWN = 200

@@ -16,10 +16,10 @@ from django.utils import timezone
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from apps.base.drafts import ValidationFailed
 from apps.core.demo import Context, DemoSet, complete_sizes, demo_sets
 from apps.core.management.arguments import read_day
 from apps.core.models import Subscriber, repeatable_guids
-from apps.odata.write.drafts import ValidationFailed
 
 #: For fewer rows, PostgreSQL plans well without statistics.
 FEW_ROWS = 2_000

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from apps.base.errors import plural
 from apps.documents.services import sweep
-from apps.odata.errors import plural
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 

@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import IntegrityError
 from django.utils import timezone
 
+from apps.base.errors import plural
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
 from apps.core.models import Subscriber
 from apps.core.table_files.formats import format_of
@@ -14,7 +15,6 @@ from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.services.price_guide import GuideReport, import_guide
 from apps.funding.services.price_guide_file import Guide, InvalidGuide, read_guide
-from apps.odata.errors import plural
 
 PRICE_BOOK = "Price guide"
 FORMATS = ("csv", "xlsx")

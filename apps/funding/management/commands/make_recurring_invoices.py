@@ -6,11 +6,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from apps.base import clock
+from apps.base.errors import plural
 from apps.core.management.arguments import SOME_REFUSED, read_day
 from apps.core.models import Subscriber
 from apps.funding.services.recurring import FailedInvoice, create_recurring_invoices
-from apps.odata import clock
-from apps.odata.errors import plural
 
 
 class Command(BaseCommand):

@@ -13,14 +13,14 @@ from uuid import UUID
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+from apps.base import clock
+from apps.base.batched_queries import AnyOf
 from apps.core import history
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, read_day
 from apps.core.models import Subscriber, normalised
 from apps.funding.models import Claim
 from apps.funding.services.transitions import TransitionResult, apply_transition
 from apps.funding.validation.transitions import AnyBill, transitions_of
-from apps.odata import clock
-from apps.odata.batched_queries import AnyOf
 from apps.people.models import Staff
 from apps.people.services import find_staff
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from rest_framework.renderers import BaseRenderer
 
-from apps.odata.errors import BadBody
+from apps.base.errors import BadBody
 from apps.odata.http.batch.messages import (
     AtomicityGroup,
     BatchItem,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from django.conf import settings
 
-from apps.odata.errors import BadBody, TooLarge
+from apps.base.errors import BadBody, TooLarge
 
 #: Identifiers are of characters that a URL shows unescaped (the rule ``request-id`` of OData's grammar).
 _IDENTIFIER = re.compile(r"[A-Za-z0-9._~-]{1,128}")

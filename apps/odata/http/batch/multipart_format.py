@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.http import parse_header_parameters
 from rest_framework.renderers import BaseRenderer
 
-from apps.odata.errors import BadBody
+from apps.base.errors import BadBody
 from apps.odata.http.batch.messages import (
     AtomicityGroup,
     BatchItem,

@@ -13,8 +13,8 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
-from apps.odata import clock
-from apps.odata.errors import (
+from apps.base import clock
+from apps.base.errors import (
     BadQuery,
     Conflict,
     FailedDependency,
@@ -24,6 +24,7 @@ from apps.odata.errors import (
     TooCostly,
     TooLarge,
 )
+from apps.base.retries import is_lost_race
 from apps.odata.http.batch.batched_request import BatchedRequest, batched_environ
 from apps.odata.http.batch.messages import (
     AtomicityGroup,
@@ -36,7 +37,6 @@ from apps.odata.http.batch.messages import (
 from apps.odata.http.batch.references import resolve_query, resolve_reference, resolve_references
 from apps.odata.http.exceptions import error_response
 from apps.odata.http.middleware import call_view
-from apps.odata.write.dispatch import is_lost_race
 
 #: Headers that the response to the batch has for all of them.
 _HEADERS_OF_BATCH = frozenset({"cache-control", "content-security-policy", "vary", "api-supported-versions"})

@@ -8,7 +8,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from apps.odata.errors import BadBody
+from apps.base.errors import BadBody
 from apps.odata.http.batch.batched_request import BatchedRequest
 from apps.odata.http.batch.json_format import JSONBatchParser, JSONBatchRenderer
 from apps.odata.http.batch.messages import requests_of

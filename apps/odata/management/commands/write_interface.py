@@ -7,8 +7,8 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.odata.declaration.resource import V2_0, V2_1
-from apps.odata.declaration.service import get_service
+from apps.base.declaration.resource import V2_0, V2_1
+from apps.base.declaration.service import get_service
 from apps.odata.metadata.api_calls import calls_markdown
 from apps.odata.metadata.compatibility import find_breaking_changes
 from apps.odata.metadata.csdl import csdl_json, csdl_xml

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import CommandParser
 
-from apps.odata.errors import plural
+from apps.base.errors import plural
 from apps.operations.management.base import OperatorCommand
 from apps.operations.services.history_archives import archive_history
 

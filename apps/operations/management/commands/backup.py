@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from apps.odata.errors import plural
+from apps.base.errors import plural
 from apps.operations.management.base import OperatorCommand
 from apps.operations.services.backups import create_backup
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from apps.base.errors import plural
 from apps.core.history import Author, as_author
-from apps.odata.errors import plural
 from apps.operations.management.base import OperatorCommand, add_person_arguments, staff_member
 from apps.operations.personal_records import find_own_client, find_person
 from apps.operations.services.erasure import erase_person

@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from apps.odata.errors import plural
+from apps.base.errors import plural
 from apps.operations.management.base import OperatorCommand
 from apps.operations.services.moves import move_database
 

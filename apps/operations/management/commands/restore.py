@@ -5,7 +5,7 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from apps.odata.errors import plural
+from apps.base.errors import plural
 from apps.operations.management.base import OperatorCommand
 from apps.operations.services.restores import restore_backup
 

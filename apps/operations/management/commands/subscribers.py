@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from apps.odata.errors import plural
+from apps.base.errors import plural
 from apps.operations.management.base import OperatorCommand
 from apps.operations.services.subscribers import (
     SubscriberFile,

@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from apps.base.errors import plural
 from apps.core import read_log_chain
-from apps.odata.errors import plural
 from apps.operations.management.base import OperatorCommand
 from apps.operations.services.verification import (
     count_files_without_document,

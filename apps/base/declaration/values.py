@@ -15,8 +15,8 @@ from django.core.validators import EmailValidator, MaxValueValidator, MinValueVa
 from django.db import models
 from django.utils import timezone
 
-from apps.odata.declaration.edm import INTEGER_RANGES, edm_type
-from apps.odata.declaration.schema import StructuralProperty
+from apps.base.declaration.edm import INTEGER_RANGES, edm_type
+from apps.base.declaration.schema import StructuralProperty
 
 #: The most digits, and the greatest exponent, of a number; no column holds more.
 MAX_DIGITS = 60

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.db import models
 
-from apps.odata.batched_queries import AnyOf, PreparedQuery, Rows, Statement, fetch_all, prepared_query
-from apps.odata.declaration.resource import Nesting
-from apps.odata.declaration.schema import NavigationProperty, StructuredType
+from apps.base.batched_queries import AnyOf, PreparedQuery, Rows, Statement, fetch_all, prepared_query
+from apps.base.declaration.resource import Nesting
+from apps.base.declaration.schema import NavigationProperty, StructuredType
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The classes and functions that declare a resource once, as interface.md lists it.
 
-A declaration never touches the database. ``apps.odata.declaration.schema`` binds it to the models, and
+A declaration never touches the database. ``apps.base.declaration.schema`` binds it to the models, and
 everything the API does is derived from the bound types.
 """
 
@@ -167,7 +167,7 @@ class NestedType:
 
     Embedded types (an address) have no ``model``: they take the model of the record. ``type_name`` is the
     name of the type in $metadata, by default the name of the class without ``Type``.
-    ``draft_class`` is the class of its drafts: a subclass of ``apps.odata.write.drafts.Draft`` that declares
+    ``draft_class`` is the class of its drafts: a subclass of ``apps.base.drafts.Draft`` that declares
     the values that services compute.
     """
 

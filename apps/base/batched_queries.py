@@ -27,7 +27,7 @@ from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.models.expressions import F, Func
 from psycopg.adapt import Transformer
 
-from apps.odata.declaration.schema import final_field
+from apps.base.declaration.schema import final_field
 
 Rows = list[tuple[Any, ...]]
 

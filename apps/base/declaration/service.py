@@ -7,9 +7,9 @@ from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
-from apps.odata.declaration.resource import V2_0, Resource
-from apps.odata.declaration.schema import EntitySet, bind_resource
-from apps.odata.declaration.set_navigations import add_set_navigations
+from apps.base.declaration.resource import V2_0, Resource
+from apps.base.declaration.schema import EntitySet, bind_resource
+from apps.base.declaration.set_navigations import add_set_navigations
 
 
 class Service:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.odata.declaration.resource import Navigation, Nesting
-from apps.odata.declaration.schema import (
+from apps.base.declaration.resource import Navigation, Nesting
+from apps.base.declaration.schema import (
     DeclarationError,
     EntitySet,
     SetNavigation,

@@ -15,8 +15,8 @@ from django.core.exceptions import FieldDoesNotExist
 from django.db import models
 from django.db.models.enums import ChoicesType
 
-from apps.odata.declaration.edm import EdmType, edm_type
-from apps.odata.declaration.resource import (
+from apps.base.declaration.edm import EdmType, edm_type
+from apps.base.declaration.resource import (
     V2_0,
     V2_1,
     Behaviour,
@@ -28,7 +28,7 @@ from apps.odata.declaration.resource import (
     Property,
     Resource,
 )
-from apps.odata.errors import Forbidden
+from apps.base.errors import Forbidden
 
 ModelClass = type[models.Model]
 

@@ -1,0 +1,69 @@
+"""What a new record holds where nobody gives a value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from apps.base.declaration.resource import Behaviour, Nesting
+from apps.base.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
+
+Member = StructuralProperty | NavigationProperty
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """The values of attributes that are not given; ``makers`` make those that are not the same for all."""
+
+    constants: dict[str, Any]
+    makers: dict[str, Callable[[], Any]]
+
+    def without(self, attribute: str) -> Defaults:
+        """The same but for an attribute."""
+        constants = {name: value for name, value in self.constants.items() if name != attribute}
+        return Defaults(constants, {name: make for name, make in self.makers.items() if name != attribute})
+
+    def values(self) -> dict[str, Any]:
+        """The values of a record that gives nothing."""
+        values = self.constants.copy()
+        for name, make in self.makers.items():
+            values[name] = make()
+        return values
+
+
+@lru_cache(maxsize=256)
+def defaults_of(type_: StructuredType) -> Defaults:
+    """The defaults of a type's columns, those of embedded objects among them, and empty lists."""
+    constants: dict[str, Any] = {}
+    makers: dict[str, Callable[[], Any]] = {}
+    members: list[Member] = [*type_.writable_properties, *type_.writable_navigations]
+    for member in members:
+        found = default_of(member)
+        constants |= found.constants
+        makers |= found.makers
+    return Defaults(constants, makers)
+
+
+def default_of(member: Member) -> Defaults:
+    if isinstance(member, StructuralProperty):
+        source = member.source_field
+        if source.has_default() and callable(source.default):
+            return Defaults({}, {member.attribute: source.get_default})
+        return Defaults({member.attribute: source.get_default() if source.has_default() else None}, {})
+    if member.nesting is Nesting.EMBEDDED:
+        return defaults_of(member.type)
+    return Defaults({}, {member.attribute: list}) if member.many else Defaults({member.attribute: None}, {})
+
+
+@lru_cache(maxsize=256)
+def required_members(type_: StructuredType) -> dict[str, str]:
+    """The names in request bodies of the members that a new record needs, by attribute."""
+    required = {
+        prop.attribute: prop.body_names[0]
+        for prop in type_.writable_properties
+        if prop.behaviour is Behaviour.REQUIRED
+    }
+    nested = [navigation for navigation in type_.writable_navigations if navigation.declaration.required]
+    return required | {navigation.attribute: navigation.name for navigation in nested}
