@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.views import defaults
 
 from apps.access.views import OAuthError, database_unavailable
-from apps.base.errors import Forbidden, ODataError
+from apps.base.errors import RETRY_AFTER, Forbidden, ServiceError
 from apps.core import views
-from apps.odata.http.exceptions import RETRY_AFTER, error_response, is_unavailable
+from apps.odata.http.exceptions import error_response, is_unavailable
 
 #: The addresses that programs send their secrets and tokens to.
 _WITH_CREDENTIALS = re.compile(r"/(api|connect)(/|$)", re.IGNORECASE)
@@ -48,7 +48,7 @@ class FaultMiddleware:
         return error_of_address(fault, request.path_info.lower()) if fault else self.get_response(request)
 
 
-def error_of_address(error: ODataError, path: str) -> HttpResponse:
+def error_of_address(error: ServiceError, path: str) -> HttpResponse:
     """The response to an error in the shape of its address: OAuth's, the interface's, or a sentence."""
     if path.startswith("/connect/"):
         code = "temporarily_unavailable" if error.status == 503 else "invalid_request"

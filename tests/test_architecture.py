@@ -27,13 +27,12 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 # What imports the protocol besides the viewsets of each domain and the site, each module with its reason.
 SPEAKS_THE_PROTOCOL = {
+    "apps.access.idempotency": "refuses a header of the interface",
     "apps.access.throttling": "counts the requests of a batch",
     "apps.access.webhooks": "sends what a delta link would tell",
     "apps.core.change_log": "is the log of changes that delta links read",
     "apps.core.exporting": "exports what the interface's own queries find",
-    "apps.core.middleware": "sets the headers that a response does not have",
     "apps.core.read_log": "is the log of reads that viewsets tell",
-    "apps.core.views": "answers as the interface does while the database is away",
     "apps.documents.downloads": "compares ETags",
     "apps.documents.openapi": "describes a multipart body",
     "apps.documents.parsers": "is a parser of DRF's",

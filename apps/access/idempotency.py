@@ -19,7 +19,8 @@ from rest_framework.request import Request
 
 from apps.access.models import IdempotencyKey
 from apps.base import clock
-from apps.base.errors import BadQuery, Conflict, Gone, KeyReused
+from apps.base.errors import Conflict, Gone, KeyReused
+from apps.odata.errors import BadQuery
 
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
 

@@ -27,7 +27,7 @@ from rest_framework.throttling import BaseThrottle
 
 from apps.access.callers import ApplicationCaller, Limits, hash_secret
 from apps.access.models import ApiApplication, Usage
-from apps.base.errors import Forbidden, ODataError, TooManyRequests, plural
+from apps.base.errors import Forbidden, ServiceError, TooManyRequests, plural
 from apps.odata.http.batch.batched_request import BatchedRequest
 
 logger = logging.getLogger(__name__)
@@ -110,7 +110,7 @@ def client_address(request: HttpRequest) -> str | None:
     return None
 
 
-def limit_error(caller: Any, reached: LimitReached) -> ODataError:
+def limit_error(caller: Any, reached: LimitReached) -> ServiceError:
     headers = {"Retry-After": str(reached.retry_after)}
     wait = f"Try again in {plural(reached.retry_after, 'second')}."
     if reached.of_day:

@@ -23,7 +23,7 @@ from apps.access.callers import (
     split_scope,
 )
 from apps.access.services import issue_token
-from apps.base.errors import ODataError
+from apps.base.errors import ServiceError
 
 logger = logging.getLogger(__name__)
 
@@ -156,7 +156,7 @@ def throttled() -> Iterator[None]:
     """Within the block, a limit that is reached is an error of this endpoint."""
     try:
         yield
-    except ODataError as error:
+    except ServiceError as error:
         headers = (("Retry-After", error.headers["Retry-After"]),)
         raise OAuthError("temporarily_unavailable", error.message, error.status, headers) from None
 

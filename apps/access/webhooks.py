@@ -28,7 +28,7 @@ from apps.base import clock
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Draft, Issue, Rule
-from apps.base.errors import BadQuery, Gone, ODataError
+from apps.base.errors import Gone, ServiceError
 from apps.core import history, saving
 from apps.core.models import Subscriber
 from apps.core.read_log import READ_LOG, ShownRecords
@@ -37,6 +37,7 @@ from apps.odata.delta.change_log import get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
 from apps.odata.delta.reader import DeltaPage, DeltaReader
 from apps.odata.delta.tokens import DeltaToken, read_token
+from apps.odata.errors import BadQuery
 from apps.odata.query.options import parse_options
 from apps.odata.read.reader import JsonReader, filter_rows
 
@@ -91,7 +92,7 @@ def filter_can_be_followed(draft: Draft) -> Iterator[Issue]:
         return
     try:
         delta_reader(entity_set, draft.filter, caller_of(application), DeltaToken(""))
-    except (ODataError, UntrackableError) as error:
+    except (ServiceError, UntrackableError) as error:
         yield Issue("InvalidFilter", "filter", str(error))
 
 

@@ -1,4 +1,7 @@
-"""The errors of the API: one tree of exceptions, one OData format (decisions.md 5)."""
+"""What is raised when something cannot be done: one tree of exceptions, one format (decisions.md 5).
+
+Those of the protocol alone are in `odata.errors`.
+"""
 
 from __future__ import annotations
 
@@ -31,8 +34,11 @@ class ErrorDetail:
 
 
 @dataclass(eq=False)
-class ODataError(Exception):
-    """A request that cannot be answered; its code is the name of its class, unless that declares another."""
+class ServiceError(Exception):
+    """Something that cannot be done; its code is the name of its class, unless that declares another.
+
+    ``status`` is the HTTP status that says it best.
+    """
 
     message: str
     target: str | None = None
@@ -61,23 +67,11 @@ class ODataError(Exception):
         return {"error": error}
 
 
-class BadQuery(ODataError, status=400, code="InvalidQuery"):
-    """An invalid query option, key or header."""
-
-
-class TooCostly(ODataError, status=400):
-    """A query that takes longer than a request may."""
-
-
-class NotSupported(ODataError, status=501, code="NotImplemented"):
-    """A part of OData that this service does not support."""
-
-
-class BadBody(ODataError, status=400, code="InvalidBody"):
+class BadBody(ServiceError, status=400, code="InvalidBody"):
     """A body that cannot be parsed: invalid JSON, the wrong top level, too many levels."""
 
 
-class InvalidRecords(ODataError, status=400, code="ValidationFailed"):
+class InvalidRecords(ServiceError, status=400, code="ValidationFailed"):
     """A body whose records are invalid; nothing was stored."""
 
     @classmethod
@@ -88,75 +82,59 @@ class InvalidRecords(ODataError, status=400, code="ValidationFailed"):
         return cls(message, details=items)
 
 
-class UnconfirmedWarnings(ODataError, status=400, code="WarningsPresent"):
+class UnconfirmedWarnings(ServiceError, status=400, code="WarningsPresent"):
     """Records without errors but with warnings, and a request without ``ignoreWarnings=true``."""
 
 
-class Unauthenticated(ODataError, status=401):
+class Unauthenticated(ServiceError, status=401):
     """Missing or invalid credentials."""
 
 
-class Forbidden(ODataError, status=403):
+class Forbidden(ServiceError, status=403):
     """An authenticated caller without the permission."""
 
 
-class NotFound(ODataError, status=404):
+class NotFound(ServiceError, status=404):
     """An unknown path or record."""
 
 
-class MethodNotAllowed(ODataError, status=405):
-    """A method that the path does not support."""
-
-
-class NotAcceptable(ODataError, status=406):
-    """A response format that this service does not support."""
-
-
-class Conflict(ODataError, status=409):
+class Conflict(ServiceError, status=409):
     """A write that lost the race with another writer, or that the state of the record forbids."""
 
 
-class Gone(ODataError, status=410):
+class Gone(ServiceError, status=410):
     """A delta link that the changes since cannot be told for."""
 
 
-class PreconditionFailed(ODataError, status=412):
+class PreconditionFailed(ServiceError, status=412):
     """An If-Match header with an ETag that is no longer the record's."""
 
 
 RECORD_CHANGED = "The record was changed since it was read; read it again."
 
 
-class TooLarge(ODataError, status=413):
+class TooLarge(ServiceError, status=413):
     """More bytes, records or items than the limit of a request."""
 
 
-class UnsupportedMediaType(ODataError, status=415):
-    """A request format that this service does not support."""
-
-
-class KeyReused(ODataError, status=422, code="IdempotencyKeyReused"):
+class KeyReused(ServiceError, status=422, code="IdempotencyKeyReused"):
     """An Idempotency-Key of another request."""
 
 
-class FailedDependency(ODataError, status=424):
-    """A request of a batch that was not served, because another one failed."""
-
-
-class PreconditionRequired(ODataError, status=428):
-    """A change of a record without an If-Match header."""
-
-
-class TooManyRequests(ODataError, status=429):
+class TooManyRequests(ServiceError, status=429):
     """A rate of requests above the caller's limit."""
 
 
-class InternalError(ODataError, status=500):
+class InternalError(ServiceError, status=500):
     """A fault of the service; its message has the request's id and nothing of the inside."""
 
 
-class Unavailable(ODataError, status=503):
+class Unavailable(ServiceError, status=503):
     """A database or a storage that cannot be reached now."""
+
+
+#: The header of a 503: by then a database that was restarted answers.
+RETRY_AFTER = {"Retry-After": "5"}
 
 
 def plural(number: int, noun: str) -> str:

@@ -19,7 +19,7 @@ from openpyxl import Workbook
 
 from apps.base.cell_texts import formula_safe
 from apps.base.declaration.schema import EntitySet
-from apps.base.errors import ODataError
+from apps.base.errors import ServiceError
 from apps.core.importing.columns import item_list_of
 from apps.core.importing.file_declaration import file_entity_set
 from apps.core.importing.rejected_rows import text_cell
@@ -57,7 +57,7 @@ def export_file(
                 write(file, wanted, counted)
         unfinished.replace(path)
         READ_LOG.write()
-    except ODataError as error:
+    except ServiceError as error:
         raise ImportFileError(error.message) from None
     except OSError as error:
         raise ImportFileError(f"{path} cannot be written: {error.strerror or error}.") from None

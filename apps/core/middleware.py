@@ -9,14 +9,13 @@ from csp.constants import HEADER
 from csp.middleware import CSPMiddleware
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase, ResponseHeaders
+from django.http.response import HttpResponseBase
 from django.middleware.gzip import GZipMiddleware
 
 from apps.base import clock
 from apps.core import history
 from apps.core.models import Subscriber
 from apps.core.read_log import log_page
-from apps.odata.http.headers import set_absent
 
 GetResponse = Callable[[HttpRequest], HttpResponse]
 
@@ -37,13 +36,14 @@ class BrowserPolicyMiddleware(CSPMiddleware):
 
     def __init__(self, get_response: GetResponse) -> None:
         super().__init__(get_response)
-        self.headers = ResponseHeaders(settings.BROWSER_HEADERS)
-        self.headers_of_tls = ResponseHeaders(settings.BROWSER_HEADERS | settings.TLS_HEADERS)
+        self.headers = settings.BROWSER_HEADERS
+        self.headers_of_tls = settings.BROWSER_HEADERS | settings.TLS_HEADERS
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         # Without django-csp's own way of a request: no page has a script that would need its nonce.
         response: Any = self.get_response(request)
-        set_absent(response, self.headers_of_tls if request.is_secure() else self.headers)
+        for name, value in (self.headers_of_tls if request.is_secure() else self.headers).items():
+            response.headers.setdefault(name, value)
         if request.path_info.startswith("/admin/"):
             response.setdefault("Cache-Control", "no-store, private")
             # The attribute by which django-csp's own decorators change a policy.

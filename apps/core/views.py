@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from apps.base.errors import RETRY_AFTER
 from apps.core.database.migrations import applied_migrations, known_migrations
 from apps.core.virus_scanner import scanner_answers
-from apps.odata.http.exceptions import RETRY_AFTER
 
 #: How long a copy of security.txt is good for; RFC 9116 says less than a year.
 SECURITY_TXT_AGE = dt.timedelta(days=180)

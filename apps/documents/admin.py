@@ -22,7 +22,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from apps.base.batched_queries import AnyOf
 from apps.base.declaration.service import get_service
 from apps.base.drafts import ValidationFailed
-from apps.base.errors import ErrorDetail, ODataError, plural
+from apps.base.errors import ErrorDetail, ServiceError, plural
 from apps.core.admin_base import (
     ArchivedFilter,
     DateTimeRangeFilter,
@@ -138,7 +138,7 @@ class DocumentAdmin(RecordAdmin):
     def download_page(self, request: HttpRequest, record: Document, inline: bool = False) -> HttpResponseBase:
         try:
             return file_response(record, request, inline and preview_kind(record) is not None)
-        except ODataError as error:
+        except ServiceError as error:
             return HttpResponse(error.message, status=error.status, content_type="text/plain; charset=utf-8")
 
     def preview_page(self, request: HttpRequest, record: Document) -> HttpResponseBase:
@@ -173,7 +173,7 @@ class DocumentAdmin(RecordAdmin):
             return JsonResponse(form_file_data(store_form_file(upload)))
         except ValidationFailed as failed:
             return JsonResponse({"message": " ".join(each.message for _, each in failed.issues)}, status=400)
-        except ODataError as error:
+        except ServiceError as error:
             return JsonResponse({"message": error.message}, status=error.status)
 
     # --- uploading
@@ -188,7 +188,7 @@ class DocumentAdmin(RecordAdmin):
         if request.method == "POST" and form.is_valid():
             try:
                 keys = self.upload(request, form)
-            except ODataError as error:
+            except ServiceError as error:
                 if wants_json(request):
                     return JsonResponse(error_json(error), status=error.status)
                 errors = [error.message, *(error_text(detail) for detail in error.details)]
@@ -285,7 +285,7 @@ def wants_json(request: HttpRequest) -> bool:
 COLUMNS: dict[str, str] = {CATEGORIES: "category", CLIENTS: "client", NAMES: "name", FILES: "file"}
 
 
-def error_json(error: ODataError) -> dict[str, Any]:
+def error_json(error: ServiceError) -> dict[str, Any]:
     """An error for the page's script: each detail with its row and column."""
     return {"message": error.message, "issues": [located_detail(detail) for detail in error.details]}
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from apps.base.errors import ODataError
+from apps.base.errors import ServiceError
 from apps.core.read_log import log_download
 from apps.documents.models import Document
 from apps.documents.storage import document_storage, storage_error
@@ -33,7 +33,7 @@ IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image
 PDF = "application/pdf"
 
 
-class RangeNotSatisfiable(ODataError):
+class RangeNotSatisfiable(ServiceError):
     """A range that begins behind the file's end."""
 
     status: ClassVar[int] = 416

@@ -11,7 +11,7 @@ from django.conf import settings
 from apps.base.declaration.resource import Optional, Required
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, Issue, ValidationFailed
-from apps.base.errors import ODataError
+from apps.base.errors import ServiceError
 from apps.core.importing.definition import CleanedText, ImportDefinition
 from apps.core.table_files.tables import ImportFileError
 from apps.documents.models import MAX_PATH_LENGTH, Document
@@ -89,7 +89,7 @@ class DocumentImport(ImportDefinition):
     def stored(self, path: Path) -> StoredFile:
         try:
             return self.files.store(chunks_of(path), path.name)
-        except ODataError as error:
+        except ServiceError as error:
             raise ImportFileError(f"{path.name}: {error.message}") from None
 
     def update(self, drafts: Sequence[Draft], **options: Any) -> Any:

@@ -20,7 +20,7 @@ from django.core.files.storage import FileSystemStorage, Storage, storages
 from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 
-from apps.base.errors import ODataError, TooLarge, Unavailable
+from apps.base.errors import ServiceError, TooLarge, Unavailable
 from apps.core.models import new_guid
 from apps.core.virus_scanner import Scan
 from apps.documents import file_types
@@ -36,14 +36,14 @@ class StorageUnavailable(Unavailable):
     """The storage of documents cannot be written or read now."""
 
 
-class StorageFull(ODataError):
+class StorageFull(ServiceError):
     """The storage of documents has no space left."""
 
     status: ClassVar[int] = 507
     default_code: ClassVar[str] = "StorageFull"
 
 
-def storage_error(action: str, error: Exception) -> ODataError:
+def storage_error(action: str, error: Exception) -> ServiceError:
     """The response to an error of the storage; the reason goes to the log."""
     logger.error("a document could not be %s: %s: %s", action, type(error).__name__, error)
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from apps.base.errors import ODataError
+from apps.base.errors import ServiceError
 from apps.funding.models import Claim, ProviderInvoice
 from tests.funding.admin_forms import CLAIMS, INVOICES, PROVIDER_INVOICES, bill_form_data, errors_of, line
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_funder, a_priced_entry, submitted
@@ -133,7 +133,7 @@ def test_the_interface_names_the_other_without_what_the_caller_may_not_read(scen
     first = a_full_provider_invoice(reference="INV-9", provider=scene.provider)
     second = a_full_provider_invoice(reference=None, provider=scene.provider)
     body = a_claim_body(second, a_funder(), a_priced_entry(), ProviderInvoiceReference="INV-9")
-    with pytest.raises(ODataError) as refused:
+    with pytest.raises(ServiceError) as refused:
         submitted("claim", body)
     (detail,) = refused.value.details
     assert detail.message == f"INV-9 is the reference of provider invoice {first.pk} already."

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from apps.base.drafts import Draft, ValidationFailed
-from apps.base.errors import ODataError
+from apps.base.errors import ServiceError
 from apps.core import archive
 from apps.core.models import Change
 from apps.funding.admin.queues import waiting_invoices
@@ -92,7 +92,7 @@ class Office:
         self.deeds += (self.file_away, self.take_out, self.reuse)
 
     def do(self, deed, which, how):
-        with contextlib.suppress(ValidationFailed, ODataError):
+        with contextlib.suppress(ValidationFailed, ServiceError):
             self.deeds[deed % len(self.deeds)](which, how)
 
     def provider_invoice(self, which):

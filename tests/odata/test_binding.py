@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.base import clock
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import bind_filter
 from apps.odata.query.operands import RequestContext

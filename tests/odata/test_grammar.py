@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.base.errors import BadQuery, NotSupported, ODataError
+from apps.base.errors import ServiceError
+from apps.odata.errors import BadQuery, NotSupported
 from apps.odata.query.ast import (
     Alias,
     Binary,
@@ -268,7 +269,7 @@ def outcome(parse, text):
     """The status a text would be answered with."""
     try:
         parse(text)
-    except ODataError as refused:
+    except ServiceError as refused:
         return refused.status
     return 200
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.base.errors import BadQuery, NotAcceptable, ODataError
+from apps.base.errors import ServiceError
+from apps.odata.errors import BadQuery, NotAcceptable
 from apps.odata.query.ast import Binary, SortTerm, ValueKind
 from apps.odata.query.media_types import MediaType
 from apps.odata.query.options import ExpandItem, NestedOptions, QueryOptions, parse_options
@@ -213,7 +214,7 @@ def outcome(query):
     """The status a query string would be answered with."""
     try:
         parse_options(query)
-    except ODataError as refused:
+    except ServiceError as refused:
         return refused.status
     return 200
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from apps.base.declaration.resource import Embedded, Key
 from apps.base.declaration.schema import bind_resource
 from apps.base.declaration.service import get_service
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.http.filters import PlainFilterBackend
 from apps.odata.query.options import QueryOptions
 from apps.odata.query.plain_filters import filterset_for

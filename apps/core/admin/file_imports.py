@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
-from apps.base.errors import ODataError
+from apps.base.errors import ServiceError
 from apps.core.admin_base import DateTimeRangeFilter, Page
 from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
@@ -155,7 +155,7 @@ class FileImportAdmin(ReadOnlyAdmin):
                 return redirect(self.page_url("file", record.pk))
             except ImportFileError as reason:
                 error = str(reason) if kind is None else kind.plain(str(reason))
-            except ODataError as refusal:
+            except ServiceError as refusal:
                 error, status = refusal.message, refusal.status
         page = self.render_page(
             request,

@@ -35,5 +35,5 @@ def read_database_url(
         **database.get("OPTIONS", {}),
     }
     database["CONN_HEALTH_CHECKS"] = True
-    database["TIME_ZONE"] = "Australia/Sydney"  # until the subscriber's zone is read (odata.clock)
+    database["TIME_ZONE"] = "Australia/Sydney"  # until the subscriber's zone is read (base.clock)
     return database

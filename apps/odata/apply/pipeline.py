@@ -15,7 +15,6 @@ from django.core.exceptions import EmptyResultSet
 from django.db.models import Exists, F, OuterRef
 
 from apps.base.declaration.schema import EntitySet, NavigationProperty
-from apps.base.errors import BadQuery
 from apps.odata.apply.joins import JoinedItems, RecordBinder, lists_in
 from apps.odata.apply.limits import Limiter
 from apps.odata.apply.results import (
@@ -29,6 +28,7 @@ from apps.odata.apply.results import (
     Steps,
     Values,
 )
+from apps.odata.errors import BadQuery
 from apps.odata.query import ast
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Expression, ValueKind

@@ -15,10 +15,10 @@ from django.db.models import QuerySet
 from apps.base.clock import set_database_zone
 from apps.base.declaration.resource import Caller
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuredType
-from apps.base.errors import BadQuery
 from apps.odata.apply.limits import all_records
 from apps.odata.apply.pipeline import RecordRows, ResultRows, Transformer
 from apps.odata.apply.results import Result, ResultColumn, row_members
+from apps.odata.errors import BadQuery
 from apps.odata.query.operands import Operand, RequestContext
 from apps.odata.query.options import QueryOptions
 from apps.odata.query.transformations import Compute, Filter

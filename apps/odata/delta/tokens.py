@@ -6,8 +6,8 @@ from dataclasses import astuple, dataclass
 
 from django.core.signing import BadSignature, Signer
 
-from apps.base.errors import BadQuery
 from apps.odata.delta.change_log import Cursor, Moment
+from apps.odata.errors import BadQuery
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,8 @@ from urllib.parse import quote, urlencode, urlsplit
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
-from apps.base.errors import BadQuery, NotFound
+from apps.base.errors import NotFound
+from apps.odata.errors import BadQuery
 from apps.odata.http.batch.messages import IndividualRequest
 from apps.odata.http.batch.processing import respond_for, split_url
 from apps.odata.http.views import ODataView

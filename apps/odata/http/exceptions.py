@@ -12,7 +12,8 @@ from rest_framework.permissions import SAFE_METHODS
 from rest_framework.views import set_rollback
 
 from apps.base import errors
-from apps.base.errors import ODataError
+from apps.base.errors import ServiceError
+from apps.odata.errors import BadQuery, MethodNotAllowed, NotAcceptable, TooCostly, UnsupportedMediaType
 from apps.odata.http.formats import ODataJSONRenderer
 from apps.odata.http.headers import add_protocol_headers
 
@@ -22,15 +23,12 @@ logger = logging.getLogger("records.api")
 QUERY_CANCELED = "57014"
 #: PostgreSQL's code for a number with more digits than it has room for.
 NUMBER_OUT_OF_RANGE = "22003"
-#: The header of a 503: by then a database that was restarted answers.
-RETRY_AFTER = {"Retry-After": "5"}
-
 #: The errors that DRF raises with exceptions of its own.
-_ERRORS_BY_STATUS: dict[int, type[ODataError]] = {
+_ERRORS_BY_STATUS: dict[int, type[ServiceError]] = {
     error.status: error
     for error in (
-        *(errors.Unauthenticated, errors.Forbidden, errors.NotFound, errors.MethodNotAllowed),
-        *(errors.NotAcceptable, errors.TooLarge, errors.UnsupportedMediaType, errors.TooManyRequests),
+        *(errors.Unauthenticated, errors.Forbidden, errors.NotFound, MethodNotAllowed),
+        *(NotAcceptable, errors.TooLarge, UnsupportedMediaType, errors.TooManyRequests),
     )
 }
 
@@ -43,7 +41,7 @@ def handle_exception(exception: Exception, context: dict[str, Any]) -> HttpRespo
 
 def error_response(exception: Exception, request: HttpRequest) -> HttpResponse:
     """The response to an exception."""
-    error = exception if isinstance(exception, ODataError) else odata_error(exception, request)
+    error = exception if isinstance(exception, ServiceError) else odata_error(exception, request)
     text = json.dumps(error.as_json(), ensure_ascii=False)
     response = HttpResponse(text, status=error.status, content_type=ODataJSONRenderer.media_type)
     for name, value in error.headers.items():
@@ -53,7 +51,7 @@ def error_response(exception: Exception, request: HttpRequest) -> HttpResponse:
     return add_protocol_headers(response)
 
 
-def odata_error(exception: Exception, request: HttpRequest) -> ODataError:
+def odata_error(exception: Exception, request: HttpRequest) -> ServiceError:
     """An exception of Django or DRF as one of ours. Others are logged, and only the request's id is shown."""
     if isinstance(exception, exceptions.APIException):
         return api_exception_error(exception)
@@ -64,14 +62,14 @@ def odata_error(exception: Exception, request: HttpRequest) -> ODataError:
     if isinstance(exception, RequestDataTooBig):
         return errors.TooLarge("The request is too large.")
     if isinstance(exception, SuspiciousOperation):
-        return ODataError("The request cannot be understood.")
+        return ServiceError("The request cannot be understood.")
     request_id = getattr(request, "request_id", "unknown")
     if sqlstate(exception) == NUMBER_OUT_OF_RANGE and is_read(request):
         message = "A computed number has more digits than the database can hold."
-        return errors.BadQuery(message, code="OutOfRange")
+        return BadQuery(message, code="OutOfRange")
     if is_over_time(exception) and is_read(request):
         logger.warning("request %s: its query took too long", request_id)
-        return errors.TooCostly(
+        return TooCostly(
             "The query takes longer than a request may. Narrow $filter or $search, order by fewer members,"
             f" expand less, or ask for smaller pages. Request {request_id}."
         )
@@ -79,7 +77,7 @@ def odata_error(exception: Exception, request: HttpRequest) -> ODataError:
         reason = str(exception).partition("\n")[0]  # what follows may quote a row
         logger.error("request %s: the database cannot be used: %s", request_id, reason)
         message = f"The database cannot be reached now. Request {request_id}."
-        return errors.Unavailable(message, headers=RETRY_AFTER)
+        return errors.Unavailable(message, headers=errors.RETRY_AFTER)
     logger.error("request %s failed", request_id, exc_info=exception)
     return errors.InternalError(f"Something went wrong here. Request {request_id}.")
 
@@ -111,7 +109,7 @@ def is_unavailable(exception: Exception | None) -> bool:
     return not (is_invalid or is_too_complex)
 
 
-def api_exception_error(exception: exceptions.APIException) -> ODataError:
+def api_exception_error(exception: exceptions.APIException) -> ServiceError:
     """An exception of DRF, with its headers."""
     headers: dict[str, str] = {}
     challenge, wait = getattr(exception, "auth_header", None), getattr(exception, "wait", None)
@@ -121,4 +119,4 @@ def api_exception_error(exception: exceptions.APIException) -> ODataError:
         headers["Retry-After"] = str(int(wait) + 1)
     detail = exception.detail
     message = str(detail) if isinstance(detail, str) else "The request cannot be understood."
-    return _ERRORS_BY_STATUS.get(exception.status_code, ODataError)(message, headers=headers)
+    return _ERRORS_BY_STATUS.get(exception.status_code, ServiceError)(message, headers=headers)

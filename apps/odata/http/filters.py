@@ -7,7 +7,7 @@ from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.request import Request
 
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query.plain_filters import PlainFilterSet, filterset_for, unknown_parameter
 from apps.odata.read.reader import filter_rows
 

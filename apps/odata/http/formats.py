@@ -19,8 +19,9 @@ from rest_framework.request import Request
 
 from apps.base.cell_texts import formula_safe
 from apps.base.declaration.schema import NavigationProperty, StructuredType
-from apps.base.errors import BadQuery, NotAcceptable, TooLarge, UnsupportedMediaType
+from apps.base.errors import TooLarge
 from apps.odata.apply.results import ResultColumn
+from apps.odata.errors import BadQuery, NotAcceptable, UnsupportedMediaType
 from apps.odata.http.record_writer import RecordWriter
 from apps.odata.query.media_types import MediaType, preferred_media_type
 from apps.odata.query.operands import Operand

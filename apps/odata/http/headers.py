@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.http.response import HttpResponseBase, ResponseHeaders
+from django.http.response import HttpResponseBase
 
 from apps.base.declaration.resource import V2_0, V2_1, VERSIONS
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query.options import QueryOptions, parameters
 
 Response = TypeVar("Response", bound=HttpResponseBase)
@@ -130,32 +130,21 @@ def matches_etag(header: str, etag: str) -> bool:
     return any(item.strip().removeprefix("W/") == opaque for item in header.split(","))
 
 
-def set_absent(response: HttpResponseBase, headers: ResponseHeaders) -> None:
-    """Set the headers that a response does not have, from others that Django has checked already.
-
-    It has no public way to take them over, and would check ten constant headers for every response.
-    """
-    present = response.headers._store
-    for key, name_and_value in headers._store.items():
-        present.setdefault(key, name_and_value)
-
-
 def add_protocol_headers(response: Response, version: str = V2_0) -> Response:
     """The headers of every response of the interface; those to 2.0 stay as they were before there was 2.1."""
     if version == V2_1:
         response["api-version"], response["api-supported-versions"] = version, ", ".join(VERSIONS)
-    set_absent(response, protocol_headers())
+    for name, value in protocol_headers().items():
+        response.headers.setdefault(name, value)
     return response
 
 
 @cache
-def protocol_headers() -> ResponseHeaders:
-    return ResponseHeaders(
-        {
-            "OData-Version": "4.0",
-            "api-supported-versions": V2_0,
-            "Cache-Control": "no-store",
-            "Content-Security-Policy": settings.DATA_SECURITY_POLICY,
-            "Vary": "Accept, Authorization, Prefer, OData-MaxVersion, Accept-Encoding",
-        }
-    )
+def protocol_headers() -> dict[str, str]:
+    return {
+        "OData-Version": "4.0",
+        "api-supported-versions": V2_0,
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": settings.DATA_SECURITY_POLICY,
+        "Vary": "Accept, Authorization, Prefer, OData-MaxVersion, Accept-Encoding",
+    }

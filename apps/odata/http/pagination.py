@@ -11,12 +11,12 @@ from django.http import HttpResponse
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 
-from apps.base.errors import BadQuery
 from apps.odata.apply.reader import TransformedReader
 from apps.odata.delta.change_log import get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
 from apps.odata.delta.reader import DeltaPage, DeltaReader
 from apps.odata.delta.tokens import DeltaToken, query_digest, read_token
+from apps.odata.errors import BadQuery
 from apps.odata.http.headers import reads_version_401
 from apps.odata.http.views import QUERY_IN_BODY
 from apps.odata.query.options import OPTIONS_OF_A_PAGE, parameters

@@ -12,7 +12,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.http.batch.batched_request import BatchedRequest
 from apps.odata.http.formats import ODataContentNegotiation, ODataJSONRenderer
 from apps.odata.http.headers import (

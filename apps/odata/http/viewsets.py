@@ -23,17 +23,10 @@ from apps.base.declaration.resource import V2_1, BodyKind, Caller, Resource
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.declaration.values import WireValueError, parse_value
-from apps.base.errors import (
-    RECORD_CHANGED,
-    BadQuery,
-    MethodNotAllowed,
-    NotFound,
-    ODataError,
-    PreconditionFailed,
-    PreconditionRequired,
-)
+from apps.base.errors import RECORD_CHANGED, NotFound, PreconditionFailed, ServiceError
 from apps.base.replica import database_for_lists
 from apps.odata.apply.reader import TransformedReader
+from apps.odata.errors import BadQuery, MethodNotAllowed, PreconditionRequired
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
     CSVRenderer,
@@ -385,7 +378,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         return response
 
     def handle_exception(self, exc: Exception) -> HttpResponse:
-        if isinstance(exc, ODataError) and exc.details:
+        if isinstance(exc, ServiceError) and exc.details:
             get_read_log().log_refusal(self.entity_set, [detail.code for detail in exc.details])
         response: HttpResponse = super().handle_exception(exc)
         return response

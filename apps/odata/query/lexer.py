@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple, NoReturn
 from uuid import UUID
 
-from apps.base.errors import BadQuery, NotSupported
+from apps.odata.errors import BadQuery, NotSupported
 from apps.odata.query.ast import EnumLiteral, Literal, ValueKind
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-from apps.base.errors import NotAcceptable
+from apps.odata.errors import NotAcceptable
 
 METADATA_LEVELS = ("none", "minimal", "full")
 

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps.base.declaration.resource import Caller
 from apps.base.declaration.schema import StructuralProperty, StructuredType
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query.ast import NO_POSITION, NUMBERS, EnumLiteral, Literal, ValueKind
 from apps.odata.query.functions import Constant
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NoReturn
 from urllib.parse import unquote_to_bytes
 
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query.ast import Expression, Literal, SortTerm
 from apps.odata.query.lexer import IN_ADDRESS, MAX_LENGTH, Limits
 from apps.odata.query.media_types import MediaType, parse_format

@@ -10,7 +10,7 @@ from django.db.models.expressions import OrderBy
 
 from apps.base.declaration.edm import edm_type
 from apps.base.declaration.schema import StructuredType, fields_on_path, final_field
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import TEXTS, Expression, Path, SortTerm, ValueKind, walk
 from apps.odata.query.binding import Binder

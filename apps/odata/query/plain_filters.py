@@ -21,7 +21,7 @@ from django_filters import Filter, FilterSet
 from apps.base.declaration.edm import INTEGER_RANGES
 from apps.base.declaration.schema import EntitySet, StructuralProperty, StructuredType
 from apps.base.declaration.values import WireValueError, parse_boolean, parse_value
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query.ast import NO_POSITION, Binary, Call, Expression, In, Literal, Path, ValueKind
 from apps.odata.query.binding import bind_filter
 from apps.odata.query.lexer import IN_ADDRESS

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 from django.db.models import F, Value
 
 from apps.base.declaration.schema import EntitySet
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query import functions as sql
 
 MAX_WORDS = 12

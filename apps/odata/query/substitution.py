@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NoReturn
 
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query.ast import (
     Alias,
     Binary,

@@ -10,7 +10,7 @@ from itertools import chain, product
 from math import prod
 from typing import NoReturn, TypeAlias, TypeVar
 
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query import ast
 from apps.odata.query.lexer import IN_ADDRESS, Limits
 from apps.odata.query.parser import MAX_LEVELS, MAX_NODES, Parser

@@ -22,7 +22,8 @@ from apps.base.declaration.schema import (
     StructuralProperty,
     StructuredType,
 )
-from apps.base.errors import BadQuery, NotFound
+from apps.base.errors import NotFound
+from apps.odata.errors import BadQuery
 from apps.odata.read.record_json import RecordJson, Selection
 
 _SEGMENT = re.compile(r"([^()]+)(?:\(([^()]*)\))?")

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.core.signing import BadSignature, Signer
 
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.functions import Constant

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 
 from apps.base.declaration.resource import Nesting
 from apps.base.declaration.schema import EntitySet, NavigationProperty, SetNavigation, StructuredType
-from apps.base.errors import BadQuery
+from apps.odata.errors import BadQuery
 from apps.odata.query.binding import Binder
 from apps.odata.query.operands import NO_CONTEXT, Operand, RequestContext
 from apps.odata.query.options import ExpandItem, NestedOptions

@@ -15,7 +15,8 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf, PreparedQuery, fetch_all, prepared_query
 from apps.base.declaration.resource import Caller
 from apps.base.declaration.schema import EntitySet, SetNavigation, StructuredType
-from apps.base.errors import BadQuery, NotFound
+from apps.base.errors import NotFound
+from apps.odata.errors import BadQuery
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.binding import bind_filter
 from apps.odata.query.operands import RequestContext

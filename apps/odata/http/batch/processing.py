@@ -14,17 +14,9 @@ from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from apps.base import clock
-from apps.base.errors import (
-    BadQuery,
-    Conflict,
-    FailedDependency,
-    NotAcceptable,
-    NotFound,
-    ODataError,
-    TooCostly,
-    TooLarge,
-)
+from apps.base.errors import Conflict, NotFound, ServiceError, TooLarge
 from apps.base.retries import is_lost_race
+from apps.odata.errors import BadQuery, FailedDependency, NotAcceptable, TooCostly
 from apps.odata.http.batch.batched_request import BatchedRequest, batched_environ
 from apps.odata.http.batch.messages import (
     AtomicityGroup,
@@ -104,7 +96,7 @@ class BatchProcessor:
         self.requests += 1
         try:
             response = self.individual_response(request)
-        except ODataError as error:
+        except ServiceError as error:
             response = self.refuse(request, error)
         self.response_bytes += len(response.body)
         self.responses[request.id] = response

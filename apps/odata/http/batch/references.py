@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from apps.base.declaration.service import get_service
-from apps.base.errors import BadQuery, FailedDependency
+from apps.odata.errors import BadQuery, FailedDependency
 from apps.odata.http.batch.messages import IndividualRequest, IndividualResponse
 from apps.odata.query.options import decode
 
