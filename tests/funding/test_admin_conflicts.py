@@ -1,16 +1,21 @@
-"""Two people change one claim, or the prices of one product: the lines, and the prices, are one choice."""
+"""Two people change one claim, or the prices of one product: the lines, and the prices, are one choice.
+
+What somebody typed while another person approved the claim is kept until it can be saved.
+"""
 
 from decimal import Decimal
 
 import pytest
 
-from tests.core.conflict_forms import page_of, sent_again, sides
+from apps.funding.models import Claim
+from apps.funding.services.transitions import apply_transition
+from tests.core.conflict_forms import form_of, page_of, sent_again, sides
 from tests.funding.admin_forms import bill_form_data, line
 from tests.funding.builders import a_price, an_entry
-from tests.funding.test_admin_bills import enter
+from tests.funding.test_admin_bills import enter, post_invoice
 from tests.funding.test_admin_funding import form_with_prices
 from tests.funding.warned import TODAY, Scene
-from tests.people.records import an_administrator, get_unrendered
+from tests.people.records import a_role, a_staff_member, an_administrator, get_unrendered
 
 pytestmark = pytest.mark.django_db
 
@@ -99,3 +104,79 @@ def test_the_prices_of_a_product_are_one_choice(client, at, keep, amount):
     assert price.amount == Decimal(amount)
     history = client.get(page_of(entry).replace("/change/", "/history/"))
     assert "prices" in history.content.decode()
+
+
+# --- approved meanwhile ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["claim", "invoice"])
+def bill(client, scene, request):
+    (enter if request.param == "claim" else post_invoice)(client, scene, line(scene.entry))
+    return getattr(scene.participant, f"{request.param}s").get()
+
+
+def typed_into(client, bill):
+    page = get_unrendered(client, page_of(bill))
+    return bill_form_data(page, {**cells_of(page), "quantity": "9"}, external_invoice_number="X-1")
+
+
+def take(bill, name, **options):
+    cora = an_administrator(first_name="Cora", last_name="Smith")
+    assert apply_transition(type(bill), [bill.pk], name, cora, **options).done == [bill.pk]
+    bill.refresh_from_db()
+
+
+def test_what_was_typed_is_kept_when_the_bill_is_approved_meanwhile(client, bill, at):
+    data = typed_into(client, bill)
+    later(at, 1)
+    take(bill, "approve")
+    later(at, 2)
+    for _ in range(2):  # pressed again, it says the same
+        answer = client.post(page_of(bill), data)
+        assert answer.status_code == 200
+        (message,) = form_of(answer).non_field_errors()
+        assert f"{bill} is approved since 20 Aug 2026, 10:01 a.m. (Cora Smith). Nothing was saved" in message
+        assert "Choose “Withdraw approval” on " in message
+        assert f'href="{page_of(bill)}" target="_blank"' in message
+        assert sides(answer)["External invoice number"][:2] == ("–", "X-1")
+        theirs, mine, _ = sides(answer)["Lines"]
+        assert (" 2 × " in theirs, " 9 × " in mine) == (True, True)
+        assert cells_of(answer)["quantity"] == "9"
+        text = answer.content.decode()
+        assert ("Save what is chosen" in text, 'type="radio"' in text) == (False, False)
+        assert bill.line_items.get().quantity == 2
+    later(at, 3)
+    take(bill, "withdraw")
+    later(at, 4)
+    answer = client.post(page_of(bill), data)
+    assert sides(answer)["Lines"][2] == "mine"
+    assert client.post(page_of(bill), sent_again(data, answer)).status_code == 302
+    bill.refresh_from_db()
+    assert (bill.external_invoice_number, bill.line_items.get().quantity) == ("X-1", 9)
+
+
+@pytest.mark.parametrize(
+    ("transitions", "is_allowed", "way"),
+    [
+        (["approve"], False, "“Withdraw approval” on <a"),
+        (["archive"], True, "Choose “Restore” on <a"),
+        (["approve", "claim"], True, "It cannot be changed any more: see <a"),
+    ],
+)
+def test_what_can_still_be_done_is_said(client, claim, transitions, is_allowed, way):
+    if not is_allowed:
+        permissions = ("view_claim", "change_claim", "administer_funding_invoices")
+        role = a_role(*(f"funding.{name}" for name in permissions))
+        client.force_login(a_staff_member(role=role))
+    data = typed_into(client, claim)
+    for name in transitions:
+        take(claim, name)
+    (message,) = form_of(client.post(page_of(claim), data)).non_field_errors()
+    assert way in message
+
+
+def test_a_claim_without_a_status_history_is_shown_again_too(client, claim):
+    data = typed_into(client, claim)
+    Claim.objects.update(funding_status="Approved")
+    (message,) = form_of(client.post(page_of(claim), data)).non_field_errors()
+    assert f"{claim} is approved. Nothing was saved" in message

@@ -3,13 +3,16 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils import formats, timezone
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.base import clock
@@ -29,8 +32,13 @@ from apps.funding.services.transitions import (
     find_refusals,
     list_transitions,
 )
-from apps.funding.statuses import STATUSES, TRANSITIONS, PaymentExtent, Transition, TransitionName
-from apps.funding.validation.transitions import lower_first, missing_permission, transitions_of
+from apps.funding.statuses import EDITABLE, STATUSES, TRANSITIONS, PaymentExtent, Transition, TransitionName
+from apps.funding.validation.transitions import (
+    lower_first,
+    missing_permission,
+    transitions_from,
+    transitions_of,
+)
 from apps.people.models import Staff
 
 #: Where a person's session keeps the price book of the line they entered last.
@@ -128,8 +136,11 @@ class BillAdmin(BillListAdmin):
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, *args: Any, **options: Any
     ) -> Any:
-        """The form of a bill with its lines, or the page of one that cannot be edited."""
-        record = self.get_object(request, object_id) if object_id else None
+        """The form of a bill with its lines, or the page of one that cannot be edited.
+
+        What somebody sends is always read by the form: typed before the bill was approved, it is shown again.
+        """
+        record = self.get_object(request, object_id) if object_id and request.method != "POST" else None
         if record is not None and self.has_view_permission(request, record):
             is_editable = record.is_editable and self.has_change_permission(request, record)
             if not is_editable:
@@ -139,7 +150,32 @@ class BillAdmin(BillListAdmin):
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
         form = super().get_form(request, obj, change=change, **options)
         form.last_price_book = request.session.get(LAST_BOOK)
+        form.explain_closed = staticmethod(partial(self.explain_closed, request))
         return form
+
+    def explain_closed(self, request: HttpRequest, record: Any) -> SafeString:
+        """Since when a bill cannot be changed, by whom, and what makes it possible again."""
+        status = "archived" if record.is_archived else lower_first(record.get_funding_status_display())
+        move = record.moves.select_related("staff").first()
+        if move is not None:
+            at = formats.date_format(timezone.localtime(move.at), "DATETIME_FORMAT")
+            status = f"{status} since {at} ({move.staff or move.application or 'System'})"
+        page = format_html(
+            '<a class="rs-link" href="{}" target="_blank">its page</a>', self.page_url("change", record.pk)
+        )
+        rows = [
+            row
+            for row in transitions_from(self.model, record.funding_status, record.is_archived)
+            if row.target in EDITABLE or record.is_archived
+        ]
+        allowed = [row for row in rows if missing_permission(row, staff_of(request)) is None]
+        way = format_html("It cannot be changed any more: see {}.", page)
+        if rows:
+            text = "Choose “{}” on {}, then save here." if allowed else "“{}” on {} allows it, for those who may."
+            way = format_html(text, (allowed or rows)[0].label, page)
+        return format_html(
+            "{} is {}. Nothing was saved: what you entered is still below. {}", record, status, way
+        )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """A new bill is assigned to the signed-in person."""
@@ -180,7 +216,7 @@ class BillAdmin(BillListAdmin):
     ) -> HttpResponse:
         form, record = context["adminform"].form, context["original"]
         page = {
-            "is_invalid": form.is_bound and not form.adds_rows and form.has_errors,
+            "is_invalid": form.is_bound and not form.adds_rows and form.has_errors and not form.is_closed,
             "rows": form.lines,
             "limit": form.lines.max_num,
             "warnings": form.warning_rows() if form.is_bound else [],
@@ -195,11 +231,6 @@ class BillAdmin(BillListAdmin):
 
     def bill_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         """A bill that cannot be edited any more, or by somebody who may only view it."""
-        if request.method == "POST":
-            status = record.get_funding_status_display().lower()
-            message = f"{record} is {status}: it is changed only while it awaits approval or is on hold."
-            self.message_user(request, message, messages.ERROR)
-            return redirect(self.page_url("change", record.pk))
         return self.render_page(
             request,
             "funding/bill.html",

@@ -254,10 +254,12 @@ MORE = "_more"
 class BillForm(RecordForm):
     """A claim or an invoice with its ``lines``.
 
-    ``last_price_book``, of the line that the person entered last, is set by ``BillAdmin.get_form``.
+    ``last_price_book``, of the line that the person entered last, and ``explain_closed`` are set by
+    ``BillAdmin.get_form``.
     """
 
     last_price_book: ClassVar[str | None] = None
+    explain_closed: ClassVar[Any]
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -330,6 +332,19 @@ class BillForm(RecordForm):
         return bool(self.errors) or (self.lines.has_errors and not self.keeps_lines)
 
     # --- two people
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the bill cannot be changed now: somebody approved it, say, after it was opened here."""
+        return not self.is_new and not self.instance.is_editable
+
+    def resolve_conflicts(self, opened: str) -> bool:
+        """Of a closed bill what differs is shown; there is a choice once it can be changed again."""
+        if not self.is_closed:
+            return super().resolve_conflicts(opened)
+        self.conflicts = self.find_conflicts({}, {})
+        self.add_error(None, forms.ValidationError(self.explain_closed(self.instance), code="NotAllowed"))
+        return True
 
     def find_conflicts(self, theirs: Mapping[str, str], chosen: Mapping[str, str]) -> list[Conflict]:
         """The lines are one choice: the history names each that was changed (``Line 2``)."""
