@@ -250,7 +250,8 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
 def stored_kind(issues: IssueKind, kind: ImportKind) -> dict[str, Any]:
     """The kind of issues, with its most frequent cells as pairs of a text and how often it is there."""
     values = [(short_sentence(text), count) for text, count in issues.values.most_common(SHOWN_VALUES)]
-    return {**asdict(issues), "message": short_sentence(kind.plain(issues.message)), "values": values}
+    message, example = short_sentence(kind.plain(issues.message)), short_sentence(issues.example)
+    return {**asdict(issues), "message": message, "example": example, "values": values}
 
 
 def undo(file_import: FileImport) -> None:

@@ -10,6 +10,9 @@ from apps.core.file_imports import delete_import_files
 from apps.core.models import FileImport, FileImportPage, ImportMapping
 from apps.people.models import Contact
 from tests.core.test_file_imports import IMPORTS, an_import, chosen, page, press, upload, worker_folder
+from tests.funding.import_claims import GOOD as CLAIMS
+from tests.funding.import_claims import HEADER as CLAIM_HEADER
+from tests.funding.import_claims import an_office
 from tests.tasks import run_tasks
 
 __all__ = ["worker_folder"]  # a fixture
@@ -186,3 +189,39 @@ def test_shown_rows_and_the_file_of_issues_go_with_the_file(client, ada, setting
     record.refresh_from_db()
     assert (record.content, record.all_issues, record.issues, record.issue_kinds) == (None, None, [], [])
     assert not FileImportPage.objects.exists()
+
+
+def test_sentences_that_name_their_own_record_are_one_kind_with_an_example(client, ada):
+    names = ("Acme", "Bell", "Cone", "Dune", "Elm", "Fig", "Gull")
+    rows = [f"Ida,Quill,{name}" for name in (*names[:5], "Acme", *names[5:])]
+    text = "\n".join(["First name,Surname,Company", *rows])
+    record = an_import(client, text=text)
+    (kind,) = page(client, record)["kinds"]
+    assert (kind["count"], kind["is_example"], kind["example"]) == (8, True, "Acme")
+    assert "Acme" in kind["message"]
+    assert dict(kind["values"])["Acme"] == 2
+    shown = client.get(f"{IMPORTS}{record.pk}/file/").content.decode()
+    assert f"For example “Acme”: {kind['message']}" in shown
+
+
+def test_a_sentence_that_all_rows_have_is_no_example(client, ada):
+    context = page(client, an_import(client, text="\n".join([HEADER, *ROWS])))
+    assert [kind["is_example"] for kind in context["kinds"]] == [False, False]
+
+
+def test_the_command_names_the_cell_of_a_sentence_that_is_about_it(tmp_path):
+    header = "First name,Surname,Sex,Email,Mob"
+    rows = [f"Ida,Quill,female,ida{number}@example.org,41234567{number}" for number in range(3)]
+    _, printed, _ = imported(tmp_path, rows=rows, header=header)
+    assert "3 × warning Mob, LeadingZeroRestored: for example “412345670”: It is taken as 0412345670" in printed
+
+
+def test_no_other_value_is_offered_for_what_is_understood(client, ada, at):
+    at("2025-08-20 10:00")
+    an_office()
+    rows = [CLAIMS[0].replace("guide,2", "guide,two"), *CLAIMS[2:]]
+    record = an_import(client, kind="claim", name="claims.csv", text="\n".join([CLAIM_HEADER, *rows]))
+    context = page(client, record)
+    warned = [kind["code"] for kind in context["kinds"] if kind["is_warning"]]
+    assert "NoEngagement" in warned
+    assert [(value["header"], value["text"]) for value in context["values"]] == [("Qty", "two")]

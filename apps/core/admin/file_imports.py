@@ -323,12 +323,12 @@ def kind_cells(issues: dict[str, Any], file_import: FileImport) -> dict[str, Any
 
 
 def value_rows(file_import: FileImport, kind: ImportKind) -> Iterator[dict[str, Any]]:
-    """The values of columns that mean others, and those that have issues, for which others can be given."""
+    """The values that are not understood, for which others can be given, and those for which they are."""
     choices = kind.choices()
     for number, column in enumerate(file_import.columns):
         counts: Counter[str] = Counter()
         for issues in file_import.issue_kinds:
-            if issues["column"] == number and column["member"]:
+            if issues["column"] == number and column["member"] and not issues.get("is_of_record"):
                 counts.update(dict(issues["values"]))
         means, may_mean = column.get("values", {}), choices.get(column["member"], ())
         is_few = may_mean or len(counts) <= FEW_VALUES

@@ -169,7 +169,7 @@ class BatchImporter:
                     self.add_error(records[number], issue, is_warning=True)
                 return False
             for number, issue in found.issues:
-                self.add_warning(records[number], issue)
+                self.add_warning(records[number], issue, is_of_record=True)
             keys = service(drafts, ignore_warnings=True)
         except ValidationFailed as found:
             for number, issue in found.issues:
@@ -194,15 +194,17 @@ class BatchImporter:
 
     def add_error(self, record: ReadRecord, found: Issue, is_warning: bool = False) -> None:
         """Add what keeps the record out: an error, or a warning that nobody confirmed."""
-        record.errors += (self.row_issue(record, found, is_warning),)
+        record.errors += (self.row_issue(record, found, is_warning, is_of_record=is_warning),)
 
-    def add_warning(self, record: ReadRecord, found: Issue) -> None:
+    def add_warning(self, record: ReadRecord, found: Issue, is_of_record: bool = False) -> None:
         """Add a warning of what the file gives; not of what an existing record had before."""
-        issue = self.row_issue(record, found, is_warning=True)
+        issue = self.row_issue(record, found, True, is_of_record)
         if issue.column is not None or self.has_warnings:
             record.warnings += (issue,)
 
-    def row_issue(self, record: ReadRecord, issue: Issue, is_warning: bool) -> RowIssue:
+    def row_issue(
+        self, record: ReadRecord, issue: Issue, is_warning: bool, is_of_record: bool = False
+    ) -> RowIssue:
         """An issue at the cell that gives its field; the message names the member when there is none."""
         attribute, *rest = (issue.field,) if isinstance(issue.field, str) else issue.field
         row, type_, target = record.row, self.entity_set.type, ("", str(attribute))
@@ -214,10 +216,10 @@ class BatchImporter:
             target = (self.items.part.name, str(inner[0]) if inner else "")
         column = self.columns_by_target.get(target)
         if column is not None:
-            return RowIssue(row, column.index, issue.code, issue.message, is_warning)
+            return RowIssue(row, column.index, issue.code, issue.message, is_warning, is_of_record)
         name = wire_target(type_, path, issue.code) if path else ""
         message = f"{name}: {issue.message}" if name else issue.message
-        return RowIssue(row, None, issue.code, message, is_warning)
+        return RowIssue(row, None, issue.code, message, is_warning, is_of_record)
 
     # --- reporting
 

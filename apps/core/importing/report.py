@@ -4,6 +4,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from apps.core.importing.issue_file import IssueFile
@@ -14,7 +15,8 @@ from apps.core.table_files.tables import Row, Table, column_letters
 QUOTED = 60
 #: Different cells of an issue that are counted, and different issues: the rest of them is only in the file.
 COUNTED_VALUES, COUNTED_KINDS = 50, 200
-#: Sentences of one code in one column that are kinds of their own; those that follow count as the first.
+#: Sentences of one code in one column that are kinds of their own; with more, each is about its own record,
+#: and all are one kind.
 SENTENCES_OF_A_CODE = 5
 _DIGITS = re.compile(r"\d+")
 
@@ -24,7 +26,7 @@ class RowIssue:
     """An error of a row, or with ``is_warning`` something unusual.
 
     ``column`` is the index in the file; ``None`` when the issue is the whole row's or of a field that the
-    file has no column for.
+    file has no column for. ``is_of_record``: the cell is understood, and its record is what is unusual.
     """
 
     row: Row
@@ -32,21 +34,32 @@ class RowIssue:
     code: str
     message: str
     is_warning: bool = False
+    is_of_record: bool = False
 
 
 @dataclass(slots=True)
 class IssueKind:
-    """Issues of a column that differ in numbers alone: how many, the first's sentence, how often which cell.
+    """Issues of a column that say the same: how many, the first's sentence, how often which cell.
 
-    ``column`` is the index in the file, ``None`` for whole rows. ``values`` are none of whole rows.
+    ``column`` is the index in the file, ``None`` for whole rows. ``values`` are none of whole rows. Where the
+    sentences differ, in a number at least, ``message`` is that of the cell ``example`` alone.
     """
 
     column: int | None
     code: str
     is_warning: bool
+    is_of_record: bool
     message: str
+    example: str
+    is_example: bool = False
     count: int = 0
     values: Counter[str] = field(default_factory=Counter)
+
+    def absorb(self, other: "IssueKind") -> None:
+        """Take in the issues of another kind."""
+        self.is_example = True
+        self.count += other.count
+        self.values += other.values
 
 
 #: Shows an issue to the user: beside its cell, or as one line of text.
@@ -89,9 +102,8 @@ class ImportReport:
         self.errors = errors
         self.show = show
         self.counts = ImportCounts()
-        #: By column, code and sentence without numbers.
-        self._kinds: dict[tuple[int | None, str, str], IssueKind] = {}
-        self._sentences: defaultdict[tuple[int | None, str], list[str]] = defaultdict(list)
+        #: By column and code, and by sentence without numbers; of too many sentences by none.
+        self._kinds: defaultdict[tuple[int | None, str], dict[str | None, IssueKind]] = defaultdict(dict)
         self._issue_file = IssueFile(issues) if issues is not None else None
         #: Whether several rows may be one record.
         self.has_items = False
@@ -100,13 +112,15 @@ class ImportReport:
     @property
     def kinds(self) -> list[IssueKind]:
         """The kinds of issues: errors first, the most frequent first."""
-        return sorted(self._kinds.values(), key=lambda kind: (kind.is_warning, -kind.count))
+        kinds = chain.from_iterable(of_code.values() for of_code in self._kinds.values())
+        return sorted(kinds, key=lambda kind: (kind.is_warning, -kind.count))
 
     def note(self, issue: RowIssue) -> None:
         """Count an issue, write it to the file of issues, and show it."""
         cell, kind = self.cell(issue), self.kind_of(issue)
         if kind is not None:
             kind.count += 1
+            kind.is_example |= issue.message != kind.message
             if issue.column is not None and (cell in kind.values or len(kind.values) < COUNTED_VALUES):
                 kind.values[cell] += 1
         if self._issue_file is not None:
@@ -117,16 +131,27 @@ class ImportReport:
 
     def kind_of(self, issue: RowIssue) -> IssueKind | None:
         """The kind that the issue counts as; ``None`` when there are too many."""
-        sentence, sentences = _DIGITS.sub("0", issue.message), self._sentences[issue.column, issue.code]
-        if sentence not in sentences and len(sentences) == SENTENCES_OF_A_CODE:
-            sentence = sentences[0]
-        key = (issue.column, issue.code, sentence)
-        if key not in self._kinds:
-            if len(self._kinds) == COUNTED_KINDS:
+        kinds, sentence = self._kinds[issue.column, issue.code], _DIGITS.sub("0", issue.message)
+        if sentence not in kinds and len(kinds) == SENTENCES_OF_A_CODE:
+            first, *others = kinds.values()
+            for each in others:
+                first.absorb(each)
+            kinds.clear()
+            kinds[None] = first
+        if None in kinds:
+            return kinds[None]
+        if sentence not in kinds:
+            if sum(map(len, self._kinds.values())) >= COUNTED_KINDS:
                 return None
-            sentences.append(sentence)
-            self._kinds[key] = IssueKind(issue.column, issue.code, issue.is_warning, issue.message)
-        return self._kinds[key]
+            kinds[sentence] = IssueKind(
+                issue.column,
+                issue.code,
+                issue.is_warning,
+                issue.is_of_record,
+                issue.message,
+                self.cell(issue),
+            )
+        return kinds[sentence]
 
     def warn(self, issues: Sequence[RowIssue]) -> None:
         """Show the warnings of a record that goes in."""
@@ -195,10 +220,16 @@ class ImportReport:
         return "" if issue.column is None else "".join(issue.row.cells[issue.column : issue.column + 1])
 
     def kind_line(self, kind: IssueKind) -> str:
-        """``69 × State, NotAChoice: … “Qld” 40 ×, “N.S.W.” 29 ×``."""
+        """``69 × State, NotAChoice: … “Qld” 40 ×, “N.S.W.” 29 ×``.
+
+        Where sentences differ: ``69 × State, StateAbbreviated: for example “Queensland”: …``.
+        """
         place = "" if kind.column is None else f"{self.table.header[kind.column].strip()}, "
         values = [f"{quoted(value)} {count:,} ×" for value, count in kind.values.most_common(5) if value]
-        text = f"{kind.count:,} × {'warning ' if kind.is_warning else ''}{place}{kind.code}: {kind.message}"
+        message = kind.message
+        if kind.is_example:
+            message = f"for example{f' {quoted(kind.example)}' if kind.example else ''}: {message}"
+        text = f"{kind.count:,} × {'warning ' if kind.is_warning else ''}{place}{kind.code}: {message}"
         return f"{text} {', '.join(values)}" if values else text
 
     def line(self, issue: RowIssue) -> str:
