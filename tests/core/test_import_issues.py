@@ -213,7 +213,9 @@ def test_the_command_names_the_cell_of_a_sentence_that_is_about_it(tmp_path):
     header = "First name,Surname,Sex,Email,Mob"
     rows = [f"Ida,Quill,female,ida{number}@example.org,41234567{number}" for number in range(3)]
     _, printed, _ = imported(tmp_path, rows=rows, header=header)
-    assert "3 × warning Mob, LeadingZeroRestored: for example “412345670”: It is taken as 0412345670" in printed
+    assert (
+        "3 × warning Mob, LeadingZeroRestored: for example “412345670”: It is taken as 0412345670" in printed
+    )
 
 
 def test_no_other_value_is_offered_for_what_is_understood(client, ada, at):

@@ -170,9 +170,10 @@ class BillAdmin(BillListAdmin):
         ]
         allowed = [row for row in rows if missing_permission(row, staff_of(request)) is None]
         way = format_html("It cannot be changed any more: see {}.", page)
-        if rows:
-            text = "Choose “{}” on {}, then save here." if allowed else "“{}” on {} allows it, for those who may."
-            way = format_html(text, (allowed or rows)[0].label, page)
+        if allowed:
+            way = format_html("Choose “{}” on {}, then save here.", allowed[0].label, page)
+        elif rows:
+            way = format_html("“{}” on {} allows it, for those who may.", rows[0].label, page)
         return format_html(
             "{} is {}. Nothing was saved: what you entered is still below. {}", record, status, way
         )
