@@ -166,7 +166,7 @@ class BillAdmin(BillListAdmin):
         rows = [
             row
             for row in transitions_from(self.model, record.funding_status, record.is_archived)
-            if row.target in EDITABLE or record.is_archived
+            if row.target in EDITABLE or record.funding_status in EDITABLE
         ]
         allowed = [row for row in rows if missing_permission(row, staff_of(request)) is None]
         way = format_html("It cannot be changed any more: see {}.", page)
