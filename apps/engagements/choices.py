@@ -4,12 +4,14 @@ import uuid
 
 from django.db import models
 
+from apps.base.declaration.resource import Enumeration
 
-class ParticipantType(models.TextChoices):
+
+class ParticipantType(Enumeration):
     """The agency's portal that a plan was created in."""
 
-    AGENCY = "Agency"
-    PACE = "PACE", "PACE"
+    AGENCY = "Agency", 0
+    PACE = "PACE", 1, "PACE"
 
 
 class SupportPurpose(models.TextChoices):
@@ -21,12 +23,12 @@ class SupportPurpose(models.TextChoices):
     CUSTOM_PURPOSE = "Custom Purpose"
 
 
-class ManagementType(models.TextChoices):
+class ManagementType(Enumeration):
     """Who pays the providers of a booking."""
 
-    AGENCY = "Agency"
-    PLAN = "Plan"
-    SELF = "Self"
+    AGENCY = "Agency", 0
+    PLAN = "Plan", 1
+    SELF = "Self", 2
 
 
 # --- support categories ---------------------------------------------------------------------------------

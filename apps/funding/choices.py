@@ -2,7 +2,7 @@
 
 from django.db import models
 
-from apps.base.declaration.resource import Numbered
+from apps.base.declaration.resource import Enumeration, Numbered
 
 #: What whoever is assigned a claim or an invoice needs.
 ADMINISTER_PERMISSION = "funding.administer_funding_invoices"
@@ -77,39 +77,31 @@ class WarningCode(models.TextChoices):
     FUTURE_SERVICE = "FutureService", "Future service"
 
 
-class SendPaymentTo(Numbered, models.TextChoices):
+class SendPaymentTo(Numbered):
     """Who is paid what a claim brings in."""
 
-    PROVIDER = "Provider"
-    CLIENT = "Client"
-    PLAN_MANAGER = "PlanManager", "Plan manager"
-    SUPPORT_COORDINATOR = "SupportCoordinator", "Support coordinator"
-    CLIENT_REPRESENTATIVE = "ClientRepresentative", "Client's representative"
-
-    __numbers__ = {
-        0: "Provider",
-        1: "Client",
-        2: "PlanManager",
-        3: "SupportCoordinator",
-        4: "ClientRepresentative",
-    }
+    PROVIDER = "Provider", 0
+    CLIENT = "Client", 1
+    PLAN_MANAGER = "PlanManager", 2, "Plan manager"
+    SUPPORT_COORDINATOR = "SupportCoordinator", 3, "Support coordinator"
+    CLIENT_REPRESENTATIVE = "ClientRepresentative", 4, "Client's representative"
 
 
-class MissingAbnReason(models.TextChoices):
+class MissingAbnReason(Enumeration):
     """Why a claim has no business number of its provider."""
 
-    EXCLUDED = "EXCLS", "EXCLS: the provider has none"
-    REIMBURSEMENT = "REIMB", "REIMB: somebody is paid back"
+    EXCLUDED = "EXCLS", 0, "EXCLS: the provider has none"
+    REIMBURSEMENT = "REIMB", 1, "REIMB: somebody is paid back"
 
 
-class ApprovalStatus(models.TextChoices):
+class ApprovalStatus(Enumeration):
     """The approval status of a provider invoice."""
 
-    UNACTIONED = "Unactioned", "To review"
-    APPROVED = "Approved"
-    REJECTED = "Rejected"
-    ON_HOLD_BY_CLIENT = "OnHoldByClient", "On hold by the client"
-    ON_HOLD_BY_PLAN_MANAGER = "OnHoldByPlanManager", "On hold by the plan manager"
+    UNACTIONED = "Unactioned", 0, "To review"
+    APPROVED = "Approved", 1
+    REJECTED = "Rejected", 2
+    ON_HOLD_BY_CLIENT = "OnHoldByClient", 3, "On hold by the client"
+    ON_HOLD_BY_PLAN_MANAGER = "OnHoldByPlanManager", 4, "On hold by the plan manager"
 
 
 class ApprovalAction(models.TextChoices):
@@ -122,108 +114,89 @@ class ApprovalAction(models.TextChoices):
     RELEASE = "Release"
 
 
-class ClaimStatus(models.TextChoices):
+class ClaimStatus(Enumeration):
     """The status of a claim, from its entry to its payment."""
 
     # What each of them means is a row of STATUSES in statuses.py.
-    AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", "Awaiting staff approval"
-    SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", "Submitted to the payment provider"
-    ON_HOLD = "OnHold", "On hold"
-    APPROVED = "Approved"
-    AGENCY_CLAIMED = "AgencyClaimed", "Claimed from the agency"
-    AGENCY_FULLY_PAID = "AgencyFullyPaid", "Fully paid by the agency"
-    AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", "Partially paid by the agency"
-    CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", "Cancellation requested"
-    CANCELLED = "PaymentProviderCancelled", "Cancelled"
-    REJECTED = "PaymentProviderRejected", "Rejected by the payment provider"
+    AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", 0, "Awaiting staff approval"
+    SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", 1, "Submitted to the payment provider"
+    ON_HOLD = "OnHold", 2, "On hold"
+    APPROVED = "Approved", 3
+    AGENCY_CLAIMED = "AgencyClaimed", 4, "Claimed from the agency"
+    AGENCY_FULLY_PAID = "AgencyFullyPaid", 5, "Fully paid by the agency"
+    AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", 6, "Partially paid by the agency"
+    CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", 7, "Cancellation requested"
+    CANCELLED = "PaymentProviderCancelled", 8
+    REJECTED = "PaymentProviderRejected", 9, "Rejected by the payment provider"
 
 
-class InvoiceStatus(models.TextChoices):
+class InvoiceStatus(Enumeration):
     """The status of an invoice: like a claim's, or with the client or plan manager it was sent to."""
 
-    AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", "Awaiting staff approval"
-    SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", "Submitted to the payment provider"
-    ON_HOLD = "OnHold", "On hold"
-    APPROVED = "Approved"
-    AGENCY_CLAIMED = "AgencyClaimed", "Claimed from the agency"
-    AGENCY_FULLY_PAID = "AgencyFullyPaid", "Fully paid by the agency"
-    AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", "Partially paid by the agency"
-    CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", "Cancellation requested"
-    CANCELLED = "PaymentProviderCancelled", "Cancelled"
-    REJECTED = "PaymentProviderRejected", "Rejected by the payment provider"
-    CLIENT_REJECTED = "ClientRejected", "Rejected by the client"
-    PLAN_MANAGER_REJECTED = "PlanManagerRejected", "Rejected by the plan manager"
-    SENT = "Sent"
-    PAID = "Paid"
+    AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", 0, "Awaiting staff approval"
+    SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", 1, "Submitted to the payment provider"
+    ON_HOLD = "OnHold", 2, "On hold"
+    APPROVED = "Approved", 3
+    AGENCY_CLAIMED = "AgencyClaimed", 4, "Claimed from the agency"
+    AGENCY_FULLY_PAID = "AgencyFullyPaid", 5, "Fully paid by the agency"
+    AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", 6, "Partially paid by the agency"
+    CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", 7, "Cancellation requested"
+    CANCELLED = "PaymentProviderCancelled", 8
+    REJECTED = "PaymentProviderRejected", 9, "Rejected by the payment provider"
+    CLIENT_REJECTED = "ClientRejected", 10, "Rejected by the client"
+    PLAN_MANAGER_REJECTED = "PlanManagerRejected", 11, "Rejected by the plan manager"
+    SENT = "Sent", 12
+    PAID = "Paid", 13
 
 
-class InvoiceClaimType(Numbered, models.TextChoices):
+class InvoiceClaimType(Numbered):
     """Who an invoice goes to."""
 
-    INVOICE_TO_AGENCY = "InvoiceToAgency", "The agency"
-    INVOICE_TO_CLIENT = "InvoiceToClient", "The client"
-
-    __numbers__ = {40200: "InvoiceToAgency", 40300: "InvoiceToClient"}
+    INVOICE_TO_AGENCY = "InvoiceToAgency", 40200, "The agency"
+    INVOICE_TO_CLIENT = "InvoiceToClient", 40300, "The client"
 
 
-class RecurringFrequency(Numbered, models.TextChoices):
+class RecurringFrequency(Numbered):
     """How often a recurring invoice is made again, by the calendar."""
 
-    DAILY = "Daily"
-    WEEKLY = "Weekly"
-    FORTNIGHTLY = "Fortnightly"
-    MONTHLY = "Monthly"
-    YEARLY = "Yearly"
-
-    __numbers__ = {33950: "Daily", 34000: "Weekly", 34100: "Fortnightly", 34200: "Monthly", 34250: "Yearly"}
+    DAILY = "Daily", 33950
+    WEEKLY = "Weekly", 34000
+    FORTNIGHTLY = "Fortnightly", 34100
+    MONTHLY = "Monthly", 34200
+    YEARLY = "Yearly", 34250
 
 
-class TaxChoice(Numbered, models.TextChoices):
+class TaxChoice(Numbered):
     """How a line is taxed, in the words of accounting packages."""
 
-    BAS_EXCLUDED = "BasExcluded", "BAS excluded"
-    GST_FREE_EXPORTS = "GstFreeExports", "GST free exports"
-    GST_FREE_INCOME = "GstFreeIncome", "GST free income"
-    GST_ON_INCOME = "GstOnIncome", "GST on income"
-
-    __numbers__ = {
-        34300: "BasExcluded",
-        34600: "GstFreeExports",
-        34700: "GstFreeIncome",
-        35200: "GstOnIncome",
-    }
+    BAS_EXCLUDED = "BasExcluded", 34300, "BAS excluded"
+    GST_FREE_EXPORTS = "GstFreeExports", 34600, "GST free exports"
+    GST_FREE_INCOME = "GstFreeIncome", 34700, "GST free income"
+    GST_ON_INCOME = "GstOnIncome", 35200, "GST on income"
 
 
-class ClaimType(Numbered, models.TextChoices):
+class ClaimType(Numbered):
     """In what way a support is claimed."""
 
-    NONE = "None"
-    CANCELLATION = "Cancellation"
-    AGENCY_REQUIRED_REPORT = "AgencyRequiredReport", "Report the agency asked for"
-    PROVIDER_TRAVEL = "ProviderTravel", "Provider travel"
-    NON_FACE_TO_FACE_SERVICES = "NonFaceToFaceServices", "Non-face-to-face services"
-    DIRECT_SERVICE = "DirectService", "Direct service"
-    IRREGULAR_SIL_SUPPORTS = "IrregularSilSupports", "Irregular SIL supports"
-    TELEHEALTH = "Telehealth"
+    NONE = "None", 0
+    CANCELLATION = "Cancellation", 1
+    AGENCY_REQUIRED_REPORT = "AgencyRequiredReport", 2, "Report the agency asked for"
+    PROVIDER_TRAVEL = "ProviderTravel", 3, "Provider travel"
+    NON_FACE_TO_FACE_SERVICES = "NonFaceToFaceServices", 4, "Non-face-to-face services"
+    DIRECT_SERVICE = "DirectService", 5, "Direct service"
+    IRREGULAR_SIL_SUPPORTS = "IrregularSilSupports", 6, "Irregular SIL supports"
+    TELEHEALTH = "Telehealth", 7
 
-    __numbers__ = {
-        1: "Cancellation",
-        2: "AgencyRequiredReport",
-        3: "ProviderTravel",
-        4: "NonFaceToFaceServices",
-        5: "DirectService",
-        6: "IrregularSilSupports",
-        7: "Telehealth",
-    }
+    __names_only__ = ("None",)
 
 
-class CancellationReason(Numbered, models.TextChoices):
+class CancellationReason(Numbered):
     """Why a support that is claimed as cancelled was not given."""
 
-    NONE = "None"
-    HEALTH_REASON = "HealthReason", "Health reason"
-    FAMILY_ISSUES = "FamilyIssues", "Family issues"
-    UNAVAILABILITY_OF_TRANSPORT = "UnavailabilityOfTransport", "Unavailability of transport"
-    OTHER = "Other"
+    NONE = "None", 0
+    HEALTH_REASON = "HealthReason", 1, "Health reason"
+    FAMILY_ISSUES = "FamilyIssues", 2, "Family issues"
+    UNAVAILABILITY_OF_TRANSPORT = "UnavailabilityOfTransport", 3, "Unavailability of transport"
+    OTHER = "Other", 4
 
-    __numbers__ = {1: "HealthReason", 2: "FamilyIssues", 3: "UnavailabilityOfTransport", 4: "Other"}
+    __names_only__ = ("None",)

@@ -8,7 +8,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import models
 
-from apps.base.declaration.resource import V2_1, Behaviour, Nesting, Numbered, Property, Resource
+from apps.base.declaration.resource import V2_1, Behaviour, Enumeration, Nesting, Property, Resource
 from apps.base.declaration.schema import (
     IDENTIFIER,
     DeclarationError,
@@ -51,8 +51,8 @@ HINTS = {
     "odata.E014": "Members and aliases differ by more than their case.",
     # a writable member belongs to another record
     "odata.E015": "Declare it ReadOnly (a navigation: read_only=True), or use a field of the record.",
-    # the numbers of an enumeration do not match its names
-    "odata.E016": '__numbers__ = {0: "Provider", …} gives each of some names one number.',
+    # a value of an enumeration has no number, that of another, or is no identifier
+    "odata.E016": 'Derive from Enumeration, and number each value: ON_HOLD = "OnHold", 2.',
     # an order or a search names no field, or none of text
     "odata.E017": "An order has ORM paths, with - before a descending one; search has those of text fields.",
     # a writable nested object has no writable member; a write-only member is not writable
@@ -190,17 +190,24 @@ def check_reserved(type_: StructuredType) -> Iterator[Mistake]:
 
 
 def check_numbers(type_: StructuredType) -> Iterator[Mistake]:
-    """Each number of an enumeration is of one of its members."""
+    """Each value of an enumeration has a number of its own."""
     for name, prop in type_.properties.items():
         enum = prop.enum if isinstance(prop.source_field, models.Field) else None
-        if enum is None or not issubclass(enum, Numbered):
+        if enum is None:
             continue
-        numbers = getattr(enum, "__numbers__", {})
-        names = list(numbers.values())
-        is_valid = set(names) <= set(prop.choices) and len(set(names)) == len(names) and names
-        if not is_valid or not all(type(number) is int for number in numbers):
-            message = f"{type_.name}.{name}: the numbers of {enum.__name__} do not match its names"
-            yield "odata.E016", message
+        class_name = f"{type_.name}.{name}: {enum.__module__}.{enum.__name__}"
+        if not issubclass(enum, Enumeration):
+            if all(map(IDENTIFIER.fullmatch, enum.values)):
+                yield "odata.E016", f"{class_name} has no numbers"
+            continue
+        owners: dict[int, str] = {}
+        for member in enum:
+            if not IDENTIFIER.fullmatch(member.value):
+                yield "odata.E016", f"{class_name} has {member.value!r}, which is no identifier"
+            if type(member.number) is not int:
+                yield "odata.E016", f"{class_name}.{member.name} has no number"
+            elif (owner := owners.setdefault(member.number, member.name)) != member.name:
+                yield "odata.E016", f"{class_name} has {member.number} for both {owner} and {member.name}"
 
 
 def check_order(type_: StructuredType) -> Iterator[Mistake]:

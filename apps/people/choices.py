@@ -4,22 +4,24 @@ import re
 
 from django.db import models
 
-
-class PersonalTitle(models.TextChoices):
-    MISS = "Miss"
-    MR = "Mr"
-    MRS = "Mrs"
-    MS = "Ms"
-    MX = "Mx"
-    DR = "Dr"
-    PROF = "Prof"
-    OTHER = "Other"
+from apps.base.declaration.resource import Enumeration
 
 
-class Gender(models.TextChoices):
-    MALE = "Male"
-    FEMALE = "Female"
-    UNSPECIFIED = "Unspecified"
+class PersonalTitle(Enumeration):
+    MISS = "Miss", 0
+    MR = "Mr", 1
+    MRS = "Mrs", 2
+    MS = "Ms", 3
+    MX = "Mx", 4
+    DR = "Dr", 5
+    PROF = "Prof", 6
+    OTHER = "Other", 7
+
+
+class Gender(Enumeration):
+    MALE = "Male", 0
+    FEMALE = "Female", 1
+    UNSPECIFIED = "Unspecified", 2
 
 
 class PriceGuideRegion(models.TextChoices):
@@ -31,23 +33,23 @@ class PriceGuideRegion(models.TextChoices):
     VERY_REMOTE = "Very Remote"
 
 
-class AppliesTo(models.TextChoices):
+class AppliesTo(Enumeration):
     """The records a custom field is asked of."""
 
-    STAFF = "Staff"
-    CLIENT = "Client"
-    CONTACT = "Contact"
+    STAFF = "Staff", 0
+    CLIENT = "Client", 1
+    CONTACT = "Contact", 2
 
 
-class AnswerKind(models.TextChoices):
+class AnswerKind(Enumeration):
     """How a custom field is answered."""
 
-    TEXT = "Text"
-    NUMBER = "Number"
-    DATE = "Date"
-    YES_NO = "YesNo", "Yes or no"
-    CHOICE = "Choice", "One choice"
-    CHOICES = "Choices", "Several choices"
+    TEXT = "Text", 0
+    NUMBER = "Number", 1
+    DATE = "Date", 2
+    YES_NO = "YesNo", 3, "Yes or no"
+    CHOICE = "Choice", 4, "One choice"
+    CHOICES = "Choices", 5, "Several choices"
 
 
 #: The states and territories of Australia by their abbreviations.

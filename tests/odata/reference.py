@@ -117,9 +117,7 @@ def compared(node, left, right):
         *ends(node.left),
         *ends(node.right),
     }:
-        return ORDERED[node.operator](
-            *(list(Status.__numbers__.values()).index(name) for name in (left, right))
-        )
+        return ORDERED[node.operator](*(Status(name).number for name in (left, right)))
     return ORDERED[node.operator](*map(sortable, (left, right)))
 
 
@@ -133,10 +131,14 @@ def equal(left, right):
     return left == right
 
 
+#: The names of the statuses by their numbers.
+NAMES = {status.number: status.value for status in Status}
+
+
 def alike(left, right):
     """A literal of one kind beside a value of another."""
     if isinstance(left, str) and isinstance(right, int):
-        return left, Status.__numbers__[right]
+        return left, NAMES[right]
     if isinstance(left, dt.datetime) or isinstance(right, dt.datetime):
         return since_year_one(left), since_year_one(right)
     return left, right

@@ -26,12 +26,10 @@ from apps.base.declaration.schema import bind_resource
 registry = Apps(["apps.odata"])
 
 
-class Status(Numbered, models.TextChoices):
-    OPEN = "Open"
-    HELD = "OnHold"
-    DONE = "Done"
-
-    __numbers__ = {100: "Open", 200: "OnHold", 300: "Done"}
+class Status(Numbered):
+    OPEN = "Open", 100
+    HELD = "OnHold", 200
+    DONE = "Done", 300
 
 
 class Sample(models.Model):

@@ -36,11 +36,9 @@ registry = Apps(["apps.odata"])  # apart, so that no migration is wanted
 GUID = uuid.UUID("0190163d-8694-739b-aea5-966c26f8ad91")
 
 
-class Payee(Numbered, models.TextChoices):
-    PROVIDER = "Provider"
-    CLIENT = "Client"
-
-    __numbers__ = {0: "Provider", 1: "Client"}
+class Payee(Numbered):
+    PROVIDER = "Provider", 0
+    CLIENT = "Client", 1
 
 
 class Colour(models.TextChoices):

@@ -13,9 +13,9 @@ from apps.base.declaration.resource import (
     Behaviour,
     Contains,
     Embedded,
+    Enumeration,
     Key,
     NestedType,
-    Numbered,
     Optional,
     Property,
     ReadOnly,
@@ -29,11 +29,24 @@ from apps.odata import checks
 from tests.odata import sample
 
 
-class Weight(Numbered, models.TextChoices):
-    LIGHT = "Light"
-    HEAVY = "Heavy"
+class Weight(Enumeration):
+    LIGHT = "Light", 1
+    HEAVY = "Heavy", "Very heavy"
 
-    __numbers__ = {1: "Light", 2: "Heavvy"}
+
+class Size(Enumeration):
+    SMALL = "Small", 1
+    LARGE = "Large", 1
+
+
+class Finish(models.TextChoices):
+    MATT = "Matt"
+    SHINY = "Shiny"
+
+
+class Region(Enumeration):
+    EAST = "East", 1
+    NORTH_WEST = "North West", 2
 
 
 class Parcel(models.Model):  # noqa: DJ008  (nobody looks at one)
@@ -41,6 +54,9 @@ class Parcel(models.Model):  # noqa: DJ008  (nobody looks at one)
     name = models.CharField(max_length=20)
     note = models.CharField(max_length=20, null=True)
     weight = models.CharField(max_length=5, choices=Weight)
+    size = models.CharField(max_length=5, choices=Size)
+    finish = models.CharField(max_length=5, choices=Finish)
+    region = models.CharField(max_length=10, choices=Region)
     data = models.BinaryField()
     job = models.ForeignKey(sample.Job, models.PROTECT, null=True, related_name="+")
 
@@ -128,7 +144,10 @@ def test_this_service_has_no_messages():
         (fields(Optional("Note", aliases=("Memo", "Memo"))), "odata.E014", "both Memo and Memo"),
         (fields(Optional("Code", source="job__code")), "odata.E015", "belongs to another record"),
         (fields(Contains("Lines", LineNote, source="job__lines")), "odata.E015", "belongs to another record"),
-        (fields(Required("Weight")), "odata.E016", "numbers of Weight"),
+        (fields(Required("Weight")), "odata.E016", f"{__name__}.Weight.HEAVY has no number"),
+        (fields(Required("Size")), "odata.E016", f"{__name__}.Size has 1 for both SMALL and LARGE"),
+        (fields(Required("Finish")), "odata.E016", f"{__name__}.Finish has no numbers"),
+        (fields(Required("Region")), "odata.E016", f"{__name__}.Region has 'North West'"),
         (resource(order=("-name", "colour")), "odata.E017", "ordered by colour"),
         (resource(search=("name", "colour")), "odata.E017", "searches colour"),
         (resource(search=("job",)), "odata.E017", "searches job"),

@@ -5,10 +5,13 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.base.declaration.resource import Enumeration
+from apps.base.declaration.schema import bind_resource
 from apps.base.declaration.service import get_service
 from apps.odata.management.commands import write_interface
 from apps.odata.metadata.compatibility import find_breaking_changes
 from apps.odata.metadata.csdl import csdl_json
+from tests.odata import sample
 
 CORE, CAPABILITIES = "@Org.OData.Core.V1.", "@Org.OData.Capabilities.V1."
 VALIDATION = "@Org.OData.Validation.V1."
@@ -24,6 +27,19 @@ def test_the_stored_documents_are_those_that_are_served():
 @pytest.mark.parametrize("version", RELEASED)
 def test_no_client_of_a_released_version_breaks(version):
     assert list(find_breaking_changes(RELEASED[version], json.loads(csdl_json(get_service(version))))) == []
+
+
+def test_a_value_in_the_middle_of_a_choices_class_renumbers_no_other(monkeypatch):
+    class Status(Enumeration):
+        OPEN = "Open", 0
+        ON_HOLD = "OnHold", 2
+        DONE = "Done", 1
+
+    monkeypatch.setattr(sample, "Status", Status)
+    monkeypatch.setattr(sample.Job._meta.get_field("status"), "choices", Status.choices)
+    prop = bind_resource(sample.JobResource).type.properties["Status"]
+    assert prop.choices == ("Open", "OnHold", "Done")
+    assert prop.member_values == {"Open": 0, "OnHold": 2, "Done": 1}
 
 
 def test_both_versions_are_released():
@@ -100,6 +116,10 @@ BREAKING = {
     "a member of an enumeration has another value": (
         member(set_to(99), "ClaimStatus", "OnHold"),
         "ClaimStatus/OnHold was",
+    ),
+    "the first member of an enumeration has another value": (
+        member(set_to(99), "ClaimStatus", "AwaitingStaffApproval"),
+        "ClaimStatus/AwaitingStaffApproval was 0 and is 99",
     ),
     "the key changes": (member(set_to(["UniqueCode"]), "Client", "$Key"), "Client/$Key has no ClientGuid"),
     "a member becomes required": (

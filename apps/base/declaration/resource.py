@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from django.db import models
 
@@ -32,15 +32,34 @@ class BodyKind(Enum):
     PARTIAL = "some members of an existing record"
 
 
-class Numbered:
-    """Mixin for ``TextChoices`` whose members request bodies may also name by number.
+class Enumeration(models.TextChoices):
+    """Choices that are an enumeration type of the interface: each has a value, a number and perhaps a label.
 
-    >>> class SendPaymentTo(Numbered, models.TextChoices):
-    ...     PROVIDER = "Provider"
-    ...     __numbers__ = {0: "Provider"}
+    Released clients store and compare the numbers: a value that is added anywhere takes a new one.
+
+    >>> class Payee(Enumeration):
+    ...     PROVIDER = "Provider", 0
+    ...     PLAN_MANAGER = "PlanManager", 2, "Plan manager"
     """
 
-    __numbers__: ClassVar[dict[int, str]]
+    _value_: str
+    #: ``None`` where the declaration has none, which is a system check.
+    number: int | None
+
+    def __new__(cls, value: str, number: int | None = None) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.number = number
+        return member
+
+
+class Numbered(Enumeration):
+    """Choices that request bodies and filters may name by their numbers too.
+
+    Values in ``__names_only__`` they may name by the value alone.
+    """
+
+    __names_only__: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from apps.base.declaration.resource import (
     V2_1,
     Behaviour,
     Caller,
+    Enumeration,
     Navigation,
     NestedType,
     Nesting,
@@ -108,18 +109,18 @@ class StructuralProperty:
 
     @cached_property
     def member_values(self) -> Mapping[str, int]:
-        """The values of the members in the enumeration type; empty when a choice is no identifier."""
-        if not all(IDENTIFIER.fullmatch(name) for name in self.choices):
-            return {}
-        given = {name: number for number, name in self.numbers.items()}
-        unused = (number for number in range(len(self.choices) * 2) if number not in self.numbers)
-        return {name: given[name] if name in given else next(unused) for name in self.choices}
+        """The numbers of the members in the enumeration type; empty where the choices are texts only."""
+        enum = self.enum
+        return find_numbers(enum) if enum is not None and issubclass(enum, Enumeration) else {}
 
     @cached_property
     def numbers(self) -> dict[int, str]:
-        """The numbers that request bodies may use for the names of an enumeration."""
+        """The names of an enumeration by the numbers that request bodies may use for them."""
         enum = self.enum
-        return dict(enum.__numbers__) if enum is not None and issubclass(enum, Numbered) else {}
+        if enum is None or not issubclass(enum, Numbered):
+            return {}
+        numbers = find_numbers(enum).items()
+        return {number: name for name, number in numbers if name not in enum.__names_only__}
 
 
 class ItemRows(NamedTuple):
@@ -438,6 +439,11 @@ def find_choices_class(field: models.Field) -> type[models.TextChoices] | None:
             if is_class and candidate.choices == list(field.flatchoices):
                 return candidate
     return None
+
+
+def find_numbers(enum: type[Enumeration]) -> dict[str, int]:
+    """The numbers of an enumeration's values; those without one, which are a system check, are left out."""
+    return {member.value: member.number for member in enum if member.number is not None}
 
 
 def total_order(terms: tuple[str, ...], model: type[models.Model]) -> tuple[str, ...]:

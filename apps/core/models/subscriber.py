@@ -10,15 +10,16 @@ from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
+from apps.base.declaration.resource import Enumeration
 from apps.core.models.records import TimestampedModel
 
 
-class Consent(models.TextChoices):
+class Consent(Enumeration):
     """Whether somebody agreed to be written to."""
 
-    YES = "Yes"
-    NO = "No"
-    UNSUBSCRIBED = "Unsubscribed"
+    YES = "Yes", 0
+    NO = "No", 1
+    UNSUBSCRIBED = "Unsubscribed", 2
 
 
 def check_time_zone(name: str) -> None:

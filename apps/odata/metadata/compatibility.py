@@ -45,7 +45,7 @@ def compare_member(where: str, term: str, before: Any, now: Any) -> Iterator[str
             yield from find_breaking_changes(by_property(before), by_property(now), where)
         else:
             yield from (f"{where} has no {item} any more" for item in before if item not in now)
-    elif before not in (False, "None"):  # what was not possible may become possible
+    elif before is not False and before != "None":  # what was not possible may become possible
         yield f"{where} was {before} and is {now}"
 
 
