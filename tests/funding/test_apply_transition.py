@@ -6,15 +6,19 @@ from decimal import Decimal
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.base import clock
 from apps.core import history
 from apps.core.models import Change, Subscriber
 from apps.engagements.services import Amounts
-from apps.funding.models import Claim, Invoice, StatusMove
-from apps.funding.services.effects import recount_budgets
+from apps.funding.choices import ClaimStatus
+from apps.funding.models import Claim, Invoice, ProviderInvoice, StatusMove
+from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.transitions import apply_transition, list_transitions
+from apps.funding.validation.transitions import transitions_of
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.builders import a_role, a_staff_member
@@ -450,6 +454,33 @@ def test_a_provider_invoice_on_hold_learns_that_its_claim_went():
     applied(claim, "restore")
     provider_invoice.refresh_from_db()
     assert provider_invoice.claim_on_hold
+
+
+WAYS = [(row.name, source) for row in transitions_of(Claim) for source in row.sources & {*ClaimStatus.values}]
+
+
+@pytest.mark.parametrize("approval_status", ["Unactioned", "OnHoldByClient"])
+@pytest.mark.parametrize(("name", "status"), sorted(WAYS))
+def test_a_provider_invoice_learns_of_every_transition(settings_saved, name, status, approval_status):
+    settings_saved(payment_provider_module=True)
+    is_archived = name == "restore"
+    archived = {"archive_date": clock.now(), "takes_provider_invoice": False} if is_archived else {}
+    claim = a_claim(funding_status=status, **archived)
+    ProviderInvoice.objects.update(approval_status=approval_status)
+    with transaction.atomic():
+        recount_claim_flags()
+    before = fresh(claim.provider_invoice)
+    amounts = {claim.pk: Decimal("1.00")} if name == "pay-in-part" else None
+    with CaptureQueriesContext(connection) as statements:
+        result = apply_transition(Claim, [claim.pk], name, reason="As told.", amounts=amounts)
+    is_blocked = name == "approve" and approval_status == "OnHoldByClient"
+    assert result.done == ([] if is_blocked else [claim.pk]), result.refused
+    with transaction.atomic():
+        assert recount_claim_flags() == 0
+    after = fresh(claim.provider_invoice)
+    if (before.is_claimed, before.claim_on_hold) != (after.is_claimed, after.claim_on_hold):
+        first = statements[1]["sql"].partition(" WHERE ")[0]  # behind the savepoint
+        assert 'FROM "funding_providerinvoice"' in first
 
 
 # --- resubmitting ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.engagements.services import Amounts
 from apps.funding.choices import InvoiceStatus
 from apps.funding.services.effects import BudgetPosting, budget_amounts, post_to_budgets, recount_budgets
-from apps.funding.statuses import Resubmission
+from apps.funding.validation.transitions import Resubmission
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, an_invoice
 

@@ -6,10 +6,8 @@ import pytest
 from django.db.models import Sum
 from django.utils import timezone
 
-from apps.funding.admin.bills import TAKEN_BACK
 from apps.funding.models import Claim, Invoice, ProviderInvoice
-from apps.funding.statuses import PaymentExtent
-from apps.funding.validation.transitions import transitions_of
+from apps.funding.validation.transitions import PaymentExtent, transitions_of
 from tests.funding.admin_forms import (
     CLAIMS,
     INVOICES,
@@ -112,7 +110,7 @@ def test_every_bulk_transition_that_is_not_taken_back_is_shown_first(client, mod
     final = [
         row
         for row in transitions_of(model)
-        if not row.single and row.pays is not PaymentExtent.PART and row.name not in TAKEN_BACK
+        if not row.single and row.pays is not PaymentExtent.PART and not row.is_taken_back
     ]
     assert len(final) > 8
     build, address = (a_claim, CLAIMS) if model is Claim else (an_invoice, INVOICES)

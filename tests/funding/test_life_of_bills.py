@@ -13,7 +13,8 @@ from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.models import ZERO, Claim, Invoice, StatusMove
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition, list_transitions
-from apps.funding.statuses import RESUBMITTABLE, PaymentExtent, TransitionName
+from apps.funding.statuses import RESUBMITTABLE
+from apps.funding.validation.transitions import PaymentExtent, TransitionName
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, an_invoice
 

@@ -34,7 +34,7 @@ from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.provider_invoices import archive_provider_invoices, update_provider_invoices
 from apps.funding.services.transitions import apply_transition, list_transitions
-from apps.funding.statuses import PaymentExtent, TransitionName
+from apps.funding.validation.transitions import PaymentExtent, TransitionName
 from apps.odata.write.dispatch import Target, update
 from apps.people.merging import merge, undo_merge
 from apps.people.models import Contact

@@ -26,7 +26,7 @@ from apps.funding.services.effects import recount_claim_flags
 from apps.funding.services.provider_invoices import update_provider_invoices
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.services.update import update_claims
-from apps.funding.statuses import TransitionName
+from apps.funding.validation.transitions import TransitionName
 from tests.funding.admin_forms import PROVIDER_INVOICES
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_funder, a_priced_entry, submitted
 from tests.funding.builders import a_claim, act

@@ -53,13 +53,11 @@ from apps.funding.models import (
 )
 from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
-from apps.funding.statuses import RESUBMITTABLE, STATUSES, Phase
+from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, STATUSES, Phase
 from apps.people.models import Client, Contact
 
 BUDGET = "draws_on"
 PLAN = "plan"
-#: Business days for a claim to be made of a provider invoice, and for the agency to pay it.
-BUSINESS_DAYS = (5, 2)
 #: How far bills have come: label and phases of each choice.
 PROGRESS: dict[str, tuple[str, Sequence[Phase]]] = {
     "paid": ("Paid", [Phase.PAID]),
@@ -156,7 +154,7 @@ def age_conditions(column: str) -> Conditions:
     """The conditions that a moment is longer ago than some days."""
     business_days = {
         f"{days}b": (f"Over {days} business days", Q(**{f"{column}__lt": over_business_days(days)}))
-        for days in BUSINESS_DAYS
+        for days in (DAYS_TO_CLAIM, DAYS_TO_PAY)
     }
     days_of_the_calendar = {
         str(days): (f"Over {days} days", Q(**{f"{column}__lt": clock.now() - dt.timedelta(days=days)}))

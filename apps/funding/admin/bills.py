@@ -1,7 +1,7 @@
 """The pages of claims and invoices: entering, editing, viewing one, and its transitions."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar
@@ -32,10 +32,15 @@ from apps.funding.services.transitions import (
     find_refusals,
     list_transitions,
 )
-from apps.funding.statuses import EDITABLE, STATUSES, TRANSITIONS, PaymentExtent, Transition, TransitionName
+from apps.funding.statuses import EDITABLE, STATUSES
+from apps.funding.validation.guards import lower_first
 from apps.funding.validation.transitions import (
-    lower_first,
+    TRANSITIONS,
+    PaymentExtent,
+    Transition,
+    TransitionName,
     missing_permission,
+    transition_named,
     transitions_from,
     transitions_of,
 )
@@ -43,29 +48,6 @@ from apps.people.models import Staff
 
 #: Where a person's session keeps the price book of the line they entered last.
 LAST_BOOK = "funding_price_book"
-
-#: The usual next transitions come first, and what ends a bill last.
-FIRST = (
-    TransitionName.APPROVE,
-    TransitionName.CLAIM,
-    TransitionName.SUBMIT,
-    TransitionName.SEND,
-    TransitionName.PAY,
-    TransitionName.ACCEPT,
-    TransitionName.RELEASE,
-)
-LAST = (TransitionName.ARCHIVE, TransitionName.RESTORE)
-#: Of many bills, others of these take them back.
-TAKEN_BACK = frozenset(
-    {TransitionName.HOLD, TransitionName.RELEASE, TransitionName.ARCHIVE, TransitionName.RESTORE}
-)
-#: What a list of all statuses offers; the list of one status offers that one's.
-FOR_ALL_STATUSES = (
-    TransitionName.APPROVE,
-    TransitionName.HOLD,
-    TransitionName.RELEASE,
-    TransitionName.ARCHIVE,
-)
 
 
 class PaymentForm(forms.Form):
@@ -265,16 +247,15 @@ class BillAdmin(BillListAdmin):
             and row.pays is not PaymentExtent.PART
             and row.name is not TransitionName.RESTORE
             and missing_permission(row, staff_of(request)) is None
-            and (status in row.sources if status else row.name in FOR_ALL_STATUSES)
+            and (status in row.sources if status else row.for_all)
         ]
-        return [transition_button(row) for row in sorted(rows, key=transition_position)]
+        return [transition_button(row) for row in in_order(rows)]
 
     def record_buttons(self, request: HttpRequest, record: Any) -> Sequence[ActionButton]:
         rows = list_transitions(record, staff_of(request))
         is_warned = record.acknowledged_warnings.exists()
         return [
-            transition_button(row, shows_warnings=is_warned and row.name is TransitionName.APPROVE)
-            for row in sorted(rows, key=transition_position)
+            transition_button(row, shows_warnings=is_warned and row.shows_warnings) for row in in_order(rows)
         ]
 
     def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
@@ -289,14 +270,13 @@ class BillAdmin(BillListAdmin):
 
     def action_amount(self, record: Any, name: str) -> Decimal:
         """Of a payment, what is outstanding."""
-        pays = any(row.name == name and row.pays for row in TRANSITIONS)
-        return record.outstanding if pays else record.total
+        return record.outstanding if transition_named(name).pays else record.total
 
     def record_summary(self, record: Any) -> str:
         return f"{super().record_summary(record)}: {record.contact}, {format_amount(record.total)}"
 
     def question_form(self, name: str) -> type[forms.Form]:
-        row = next(row for row in TRANSITIONS if row.name == name)
+        row = transition_named(name)
         if row.pays is not None:
             return PartPaymentForm if row.pays is PaymentExtent.PART else PaymentForm
         if row.name is TransitionName.HOLD:
@@ -304,8 +284,7 @@ class BillAdmin(BillListAdmin):
         return ReasonForm if row.needs_reason else forms.Form
 
     def question_context(self, record: Any, name: str) -> dict[str, Any]:
-        """Whoever approves a bill sees the warnings it was saved with."""
-        return {"acknowledged": acknowledged_rows(record)} if name == TransitionName.APPROVE else {}
+        return {"acknowledged": acknowledged_rows(record)} if transition_named(name).shows_warnings else {}
 
     def run_action(
         self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]
@@ -314,7 +293,7 @@ class BillAdmin(BillListAdmin):
         result = apply_transition(
             self.model, keys, name, staff_of(request), answers.get("reason"), amounts, answers.get("day")
         )
-        note = self.describe_warnings(result.done) if name == TransitionName.APPROVE else ""
+        note = self.describe_warnings(result.done) if transition_named(name).shows_warnings else ""
         return ActionOutcome(len(result.done), result.refused, result.resubmissions, note)
 
     def describe_warnings(self, keys: Sequence[Any]) -> str:
@@ -369,11 +348,12 @@ def pressed_button(request: HttpRequest) -> str:
 
 def transition_button(row: Transition, shows_warnings: bool = False) -> ActionButton:
     asks_first = row.needs_reason or row.pays is not None or shows_warnings
-    return ActionButton(row.name.value, row.label, asks_first, is_final=row.name not in TAKEN_BACK)
+    return ActionButton(row.name.value, row.label, asks_first, is_final=not row.is_taken_back)
 
 
-def transition_position(row: Transition) -> int:
-    return FIRST.index(row.name) if row.name in FIRST else len(FIRST) + (row.name in LAST)
+def in_order(rows: Iterable[Transition]) -> list[Transition]:
+    """The usual next transitions first, and what ends a bill last."""
+    return sorted(rows, key=lambda row: row.button.value)
 
 
 def staff_of(request: HttpRequest) -> Staff:

@@ -10,7 +10,7 @@ from apps.core.admin_base import HOME_PANELS, Figure, HomeContent, HomePanel, Wo
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.display import admin_url, list_url
 from apps.core.computed import MoneySum
-from apps.funding.admin.bill_lists import BUSINESS_DAYS, PROGRESS, over_business_days
+from apps.funding.admin.bill_lists import PROGRESS, over_business_days
 from apps.funding.admin.month_end import entered_in, group_by_month, last_months
 from apps.funding.admin.queues import (
     DECIDED,
@@ -24,18 +24,15 @@ from apps.funding.admin.queues import (
 )
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import ZERO, Claim, Invoice, ProviderInvoice, resubmission_exists
-from apps.funding.statuses import RESUBMITTABLE, SETTLED, STATUSES, Phase, statuses_where
+from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, SETTLED, STATUSES
 
 #: The months of the chart; month end has more.
 CHART_MONTHS = 6
 #: The most common reasons of holds; the list on hold has all.
 HOLD_REASONS = 3
-#: Business days for a claim to be made and sent, and for the agency to pay it.
-DAYS_TO_CLAIM, DAYS_TO_PAY = BUSINESS_DAYS
 OPEN = sorted(set(STATUSES) - set(SETTLED))
-NOT_CLAIMED = statuses_where(lambda row: row.phase in (Phase.ENTERED, Phase.APPROVED))
 #: The business days that claims may have a status.
-DAYS_IN_STATUS = {**dict.fromkeys(NOT_CLAIMED, DAYS_TO_CLAIM), ClaimStatus.AGENCY_CLAIMED.value: DAYS_TO_PAY}
+DAYS_IN_STATUS = {name: row.days for name, row in STATUSES.items() if row.days is not None}
 
 
 def queue_rows(

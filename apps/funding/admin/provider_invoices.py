@@ -60,8 +60,8 @@ from apps.funding.services.provider_invoices import (
     find_refusals,
 )
 from apps.funding.services.transitions import RefusedTransition
+from apps.funding.validation.guards import lower_first
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
-from apps.funding.validation.transitions import lower_first
 
 COLOURS = {
     ApprovalStatus.UNACTIONED.value: "warning",

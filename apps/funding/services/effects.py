@@ -37,8 +37,9 @@ from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.engagements.services import Amounts, record_amounts, restate_amounts
 from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, LineItem, ProviderInvoice
-from apps.funding.statuses import ENDED, STATUSES, OpenAmount, Resubmission
+from apps.funding.statuses import ENDED, STATUSES, OpenAmount
 from apps.funding.validation.provider_invoices import ON_HOLD
+from apps.funding.validation.transitions import Resubmission
 
 # --- budgets --------------------------------------------------------------------------------------------
 

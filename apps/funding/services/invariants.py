@@ -16,7 +16,8 @@ from apps.base.batched_queries import AnyOf
 from apps.core.bulk_insert import in_batches
 from apps.funding.models import ZERO, Bill, StatusMove, is_within
 from apps.funding.services.payments import LINE_MODELS, LineAmounts, load_lines
-from apps.funding.statuses import RESUBMITTABLE, TRANSITIONS, TransitionName
+from apps.funding.statuses import RESUBMITTABLE
+from apps.funding.validation.transitions import TRANSITIONS, TransitionName
 
 PAYING_VERBS = frozenset(row.name.value for row in TRANSITIONS if row.pays)
 

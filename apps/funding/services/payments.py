@@ -14,7 +14,7 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core import saving
 from apps.funding.models import CENT, ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem, is_within
-from apps.funding.statuses import PaymentExtent
+from apps.funding.validation.transitions import PaymentExtent
 
 #: What was paid of a bill: an amount, or an amount for each of its lines by their keys.
 Payment = Decimal | Mapping[UUID, Decimal]

@@ -23,7 +23,6 @@ from apps.funding.services.transitions import (
     apply_transition,
     record_moves,
 )
-from apps.funding.statuses import TransitionName
 from apps.funding.validation.provider_invoices import (
     APPROVAL_TRANSITIONS,
     ARCHIVING_RULES,
@@ -32,6 +31,7 @@ from apps.funding.validation.provider_invoices import (
     PROVIDER_INVOICE_RULES,
     possible_actions,
 )
+from apps.funding.validation.transitions import TransitionName
 from apps.people.models import Staff
 
 # --- create and update ----------------------------------------------------------------------------------

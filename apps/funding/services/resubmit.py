@@ -15,7 +15,7 @@ from apps.funding.models import ZERO, Claim, Invoice, to_cents
 from apps.funding.services.create import next_numbers
 from apps.funding.services.effects import BudgetPosting, record_posting
 from apps.funding.services.payments import LINE_MODELS
-from apps.funding.statuses import Resubmission
+from apps.funding.validation.transitions import Resubmission
 from apps.people.models import Staff
 
 #: Quantities and prices have four decimals.

@@ -41,14 +41,18 @@ from apps.funding.services.payments import (
     save_paid_lines,
 )
 from apps.funding.services.resubmit import create_resubmissions
-from apps.funding.statuses import NOW, TRANSITIONS, Resubmission, Target, Transition, TransitionName
+from apps.funding.validation.guards import AnyBill, TransitionContext
 from apps.funding.validation.transitions import (
-    AnyBill,
-    TransitionContext,
+    NOW,
+    Resubmission,
+    Target,
+    Transition,
+    TransitionName,
     available_transitions,
     describe_impossible,
     missing_permission,
     refusal_reason,
+    transition_named,
     transitions_from,
 )
 from apps.people.models import Staff
@@ -57,21 +61,6 @@ REASON_LENGTH = 400
 
 #: By the keys of bills, what was paid of their lines.
 PaidLines = Mapping[UUID, Mapping[UUID, Decimal]]
-
-#: After these a provider invoice has another claim, or one less: they wait for whoever acts on it.
-CHANGES_PROVIDER_INVOICE = frozenset(
-    {
-        TransitionName.APPROVE,
-        TransitionName.REJECT,
-        TransitionName.CONFIRM_CANCELLATION,
-        TransitionName.RESUBMIT,
-        TransitionName.RESUBMIT_GAP,
-        TransitionName.ARCHIVE,
-        TransitionName.RESTORE,
-    }
-)
-#: These change the bill that was resubmitted as well: its gap is its own again, or not any more.
-CHANGES_ORIGINAL = frozenset({TransitionName.ARCHIVE, TransitionName.RESTORE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +79,7 @@ class TransitionRequest:
 
     @property
     def transition(self) -> Transition:
-        """One of the rows of this name: they share everything but where they lead."""
-        return next(row for row in TRANSITIONS if row.name is self.name)
+        return transition_named(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +149,8 @@ def apply_transition(
         model, TransitionName(name), staff, (reason or "").strip() or None, amounts or {}, day
     )
     provider_invoices: dict[UUID, ProviderInvoice] = {}
-    if model is Claim and request.name in CHANGES_PROVIDER_INVOICE:
+    transition = request.transition
+    if model is Claim and (transition.reads_provider_invoice or transition.changes_provider_invoice):
         provider_invoices = lock_provider_invoices(wanted)
     locked = lock_records(request, wanted)
     bills = [locked.bills[key] for key in wanted if key in locked.bills]
@@ -227,7 +216,7 @@ def find_request_problem(request: TransitionRequest, number: int) -> str | None:
 
 def lock_records(request: TransitionRequest, keys: Sequence[UUID]) -> LockedRecords:
     model, wanted = request.model, set(keys)
-    if request.name in CHANGES_ORIGINAL:
+    if request.transition.changes_archiving:
         # In one query with the others PostgreSQL reads the whole table.
         resubmissions = model._default_manager.filter(AnyOf("guid", keys)).order_by()
         wanted.update(key for key in resubmissions.values_list("resubmission_of", flat=True) if key)
@@ -348,7 +337,7 @@ def save_changes(
         str(model._meta.model_name), moves, request.name.value, request.reason, request.staff, paid_lines
     )
     post_to_budgets(postings)
-    if model is Claim and request.name in CHANGES_PROVIDER_INVOICE - {TransitionName.APPROVE}:
+    if model is Claim and transition.changes_provider_invoice:
         update_claim_flags({bill.provider_invoice_id for bill, _ in bill_values})
     return resubmissions
 
@@ -383,7 +372,7 @@ def budget_states(
         before[bill.pk] = BudgetState(bill.funding_status, bill.is_archived)
         is_archived = values.get("archive_date", bill.archive_date) is not None
         after[bill.pk] = BudgetState(status, is_archived, row.resubmits)
-    if request.name not in CHANGES_ORIGINAL:
+    if not request.transition.changes_archiving:
         return before, after
     # An archived resubmission returns to its original what it took over, a restored one takes it again.
     states_with_resubmission = before if request.name is TransitionName.ARCHIVE else after

@@ -27,9 +27,9 @@ from apps.funding.services.effects import (
     record_posting,
 )
 from apps.funding.services.transitions import apply_transition
-from apps.funding.statuses import TransitionName
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.funding.validation.paid import PAID_RULES
+from apps.funding.validation.transitions import TransitionName
 
 
 def update_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:

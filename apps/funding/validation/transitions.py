@@ -1,177 +1,374 @@
-"""The conditions of transitions beyond their table (statuses.py), and the transitions of a bill."""
+"""The transitions of claims and invoices: one row says all of each, and everything else asks it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, lru_cache
-from types import MappingProxyType
-from typing import Any
-from uuid import UUID
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from functools import lru_cache
+from typing import Any, Final
 
-from apps.base.batched_queries import AnyOf
-from apps.core.models import Subscriber
-from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalStatus, InvoiceClaimType
-from apps.funding.models import Claim, Invoice, ProviderInvoice
-from apps.funding.statuses import RESUBMITTABLE, STATUSES, TRANSITIONS, Transition, TransitionName
+from apps.funding.choices import ADMINISTER_PERMISSION, BillPermission, InvoiceStatus
+from apps.funding.models import Invoice
+from apps.funding.statuses import EDITABLE, ENDED, RESUBMITTABLE, STATUSES
+from apps.funding.validation.guards import (
+    AnyBill,
+    Guard,
+    TransitionContext,
+    approver_is_not_who_entered_it,
+    has_an_unpaid_part,
+    has_no_resubmission,
+    is_billed_to_the_agency,
+    is_billed_to_the_client,
+    is_not_between_resubmissions,
+    lower_first,
+    original_may_be_resubmitted,
+    payment_provider_is_used,
+    provider_invoice_has_no_other_claim,
+    provider_invoice_is_not_blocked,
+)
 from apps.people.models import Staff
 
-AnyBill = Claim | Invoice
+S = InvoiceStatus
 
 
-class TransitionContext:
-    """What guards read beside the bills; ``staff``: nobody is the system.
+class TransitionName(StrEnum):
+    """A transition in the words of commands and of ``StatusMove.verb``."""
 
-    Loaded when the first guard asks for it: most transitions have no such guard, and thousands of bills may
-    take them at once. ``locked_bills`` and ``locked_invoices`` are records that need not be loaded.
+    HOLD = "hold"
+    RELEASE = "release"
+    APPROVE = "approve"
+    WITHDRAW = "withdraw"
+    CLAIM = "claim"
+    SUBMIT = "submit"
+    ACCEPT = "accept"
+    REJECT = "reject"
+    ASK_TO_CANCEL = "ask-to-cancel"
+    CONFIRM_CANCELLATION = "confirm-cancellation"
+    REFUSE_CANCELLATION = "refuse-cancellation"
+    PAY = "pay"
+    PAY_IN_PART = "pay-in-part"
+    PAY_THE_REST = "pay-the-rest"
+    WRITE_OFF = "write-off"
+    RESUBMIT = "resubmit"
+    RESUBMIT_GAP = "resubmit-gap"
+    SEND = "send"
+    CLIENT_REJECTS = "client-rejects"
+    PLAN_MANAGER_REJECTS = "plan-manager-rejects"
+    REOPEN = "reopen"
+    ARCHIVE = "archive"
+    RESTORE = "restore"
+
+
+T = TransitionName
+
+
+class Target(Enum):
+    """Where a transition leads that does not lead to one and the same status."""
+
+    SAME = "the same"
+    PREVIOUS = "the status before"
+
+
+class PaymentExtent(Enum):
+    """How much of what is outstanding a transition pays."""
+
+    FULL = "all that is outstanding"
+    PART = "a part of what is outstanding"
+
+
+class Resubmission(Enum):
+    """What a resubmission takes over from the bill it resubmits: all of it, or only what is not paid."""
+
+    FULL = "full"
+    GAP = "gap"
+
+
+class Button(Enum):
+    """Where the button of a transition stands among those of a bill."""
+
+    NEXT = 0  # the usual next step
+    ALSO = 1  # another usual one
+    OTHER = 2
+    END = 3
+
+
+#: In ``Transition.sets``: the moment of the transition.
+NOW: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One row of the table: bills in any of ``sources`` go to ``target``.
+
+    ``guards`` are conditions beyond those of the row, ``permission`` is what people need besides
+    administering bills.
+    ``sets`` are columns set besides the status, its date and its reason. ``resubmits``: creates a new bill
+    from the old one, which stays in its status. ``reads_provider_invoice``: that of a claim must not change
+    meanwhile.
+    ``single``: never for several bills at once; ``is_taken_back``: of many bills, other transitions take it
+    back. ``for_all``: lists of all statuses have its button as well. ``shows_warnings``: whoever takes it
+    sees the warnings that a bill was saved with.
     """
 
-    def __init__(
-        self,
-        model: type[AnyBill],
-        bills: Sequence[Any],
-        staff: Staff | None = None,
-        locked_bills: Mapping[UUID, Any] = MappingProxyType({}),
-        locked_invoices: Mapping[UUID, ProviderInvoice] = MappingProxyType({}),
-    ) -> None:
-        self.model, self.bills, self.staff = model, bills, staff
-        self.locked_bills, self.locked_invoices = locked_bills, locked_invoices
+    name: TransitionName
+    label: str
+    sources: frozenset[str]
+    target: InvoiceStatus | Target
+    invoices_only: bool = False
+    needs_reason: bool = False
+    single: bool = False
+    sets: Mapping[str, Any] = field(default_factory=dict)
+    pays: PaymentExtent | None = None
+    resubmits: Resubmission | None = None
+    permission: BillPermission | None = None
+    guards: tuple[Guard, ...] = ()
+    reads_provider_invoice: bool = False
+    button: Button = Button.OTHER
+    is_taken_back: bool = False
+    for_all: bool = False
+    shows_warnings: bool = False
 
-    @cached_property
-    def originals(self) -> Mapping[UUID, AnyBill]:
-        """The bills that were resubmitted, by key."""
-        keys = {bill.resubmission_of_id for bill in self.bills} - {None}
-        known = {key: self.locked_bills[key] for key in keys if key in self.locked_bills}
-        missing = keys - known.keys()
-        return known | (self.model._default_manager.in_bulk(missing) if missing else {})
+    @property
+    def changes_archiving(self) -> bool:
+        """It archives or restores: the gap of a resubmitted bill is its own again, or not any more."""
+        return "archive_date" in self.sets
 
-    @cached_property
-    def resubmissions(self) -> dict[UUID, str]:
-        """The number of the current resubmission of each bill."""
-        keys = {bill.pk for bill in self.bills} | self.originals.keys()
-        rows = self.model._default_manager.filter(
-            AnyOf("resubmission_of", keys), archive_date=None
-        ).order_by()
-        return dict(rows.values_list("resubmission_of", f"{self.model._meta.model_name}_number"))
+    @property
+    def changes_provider_invoice(self) -> bool:
+        """Whether the provider invoice of a claim may have another claim afterwards, or one less."""
+        ends = str(self.target) in ENDED and not self.sources <= ENDED
+        return ends or self.changes_archiving or self.resubmits is not None
 
-    @cached_property
-    def provider_invoices(self) -> Mapping[UUID, ProviderInvoice]:
-        """The provider invoices that the claims are built on, by key."""
-        keys = {bill.provider_invoice_id for bill in self.bills}
-        if keys <= self.locked_invoices.keys():
-            return self.locked_invoices
-        return ProviderInvoice.objects.filter(AnyOf("pk", keys)).in_bulk()
-
-    @cached_property
-    def holders(self) -> dict[UUID, tuple[UUID, str]]:
-        """(key, number) of the claim that holds a single-use provider invoice, by the invoice."""
-        keys = {bill.provider_invoice_id for bill in self.bills}
-        claims = Claim.objects.filter(AnyOf("provider_invoice", keys), takes_provider_invoice=True).order_by()
-        rows = claims.values_list("provider_invoice", "pk", "claim_number")
-        return {invoice: (key, number) for invoice, key, number in rows}
+    @property
+    def changes_budgets(self) -> bool:
+        """Whether bills may count differently on budgets afterwards."""
+        if self.pays or self.resubmits or self.target is Target.PREVIOUS or self.changes_archiving:
+            return True
+        open_amounts = {STATUSES[status].open_amount for status in (*self.sources, str(self.target))}
+        return len(open_amounts) > 1
 
 
-#: Why a bill cannot take a transition, as a sentence; ``None`` when it can. The docstring is the condition
-#: in docs/life_of_a_claim.md.
-Guard = Callable[[Any, TransitionContext], str | None]
+def _from(*statuses: InvoiceStatus) -> frozenset[str]:
+    return frozenset(status.value for status in statuses)
 
 
-def approver_is_not_who_entered_it(bill: AnyBill, context: TransitionContext) -> str | None:
-    """with "four eyes", not by who entered it"""
-    staff = context.staff
-    if staff is None or not Subscriber.current().four_eyes or staff.pk != bill.entered_by_id:
-        return None
-    return "You entered it yourself: with four eyes, somebody else approves it."
+TRANSITIONS: tuple[Transition, ...] = (
+    Transition(
+        T.HOLD,
+        "Hold",
+        _from(S.AWAITING_STAFF_APPROVAL),
+        S.ON_HOLD,
+        needs_reason=True,
+        is_taken_back=True,
+        for_all=True,
+    ),
+    Transition(
+        T.RELEASE,
+        "Release",
+        _from(S.ON_HOLD),
+        S.AWAITING_STAFF_APPROVAL,
+        button=Button.ALSO,
+        is_taken_back=True,
+        for_all=True,
+    ),
+    Transition(
+        T.APPROVE,
+        "Approve",
+        EDITABLE,
+        S.APPROVED,
+        sets={"approved_date": NOW},
+        permission=BillPermission.APPROVE,
+        guards=(approver_is_not_who_entered_it, provider_invoice_is_not_blocked),
+        reads_provider_invoice=True,
+        button=Button.NEXT,
+        for_all=True,
+        shows_warnings=True,
+    ),
+    Transition(
+        T.WITHDRAW,
+        "Withdraw approval",
+        _from(S.APPROVED),
+        S.AWAITING_STAFF_APPROVAL,
+        single=True,
+        sets={"approved_date": None},
+        permission=BillPermission.APPROVE,
+    ),
+    Transition(
+        T.CLAIM,
+        "Claim from the agency",
+        _from(S.APPROVED),
+        S.AGENCY_CLAIMED,
+        permission=BillPermission.CLAIM,
+        guards=(is_billed_to_the_agency,),
+        button=Button.NEXT,
+    ),
+    Transition(
+        T.SUBMIT,
+        "Submit to the payment provider",
+        _from(S.APPROVED),
+        S.SUBMITTED_TO_PAYMENT_PROVIDER,
+        permission=BillPermission.CLAIM,
+        guards=(is_billed_to_the_agency, payment_provider_is_used),
+        button=Button.NEXT,
+    ),
+    Transition(
+        T.ACCEPT,
+        "Accepted",
+        _from(S.SUBMITTED_TO_PAYMENT_PROVIDER),
+        S.AGENCY_CLAIMED,
+        permission=BillPermission.CLAIM,
+        button=Button.NEXT,
+    ),
+    Transition(
+        T.REJECT,
+        "Rejected",
+        _from(S.SUBMITTED_TO_PAYMENT_PROVIDER),
+        S.REJECTED,
+        permission=BillPermission.CLAIM,
+    ),
+    Transition(
+        T.ASK_TO_CANCEL,
+        "Ask to cancel",
+        _from(S.SUBMITTED_TO_PAYMENT_PROVIDER, S.AGENCY_CLAIMED),
+        S.CANCELLATION_REQUESTED,
+        permission=BillPermission.CLAIM,
+    ),
+    Transition(
+        T.CONFIRM_CANCELLATION,
+        "Cancellation confirmed",
+        _from(S.CANCELLATION_REQUESTED),
+        S.CANCELLED,
+        permission=BillPermission.CLAIM,
+    ),
+    Transition(
+        T.REFUSE_CANCELLATION,
+        "Cancellation refused",
+        _from(S.CANCELLATION_REQUESTED),
+        Target.PREVIOUS,
+        permission=BillPermission.CLAIM,
+    ),
+    Transition(
+        T.PAY,
+        "Paid in full",
+        _from(S.AGENCY_CLAIMED),
+        S.AGENCY_FULLY_PAID,
+        pays=PaymentExtent.FULL,
+        permission=BillPermission.PAY,
+        button=Button.NEXT,
+    ),
+    Transition(
+        T.PAY_IN_PART,
+        "Paid in part",
+        _from(S.AGENCY_CLAIMED),
+        S.AGENCY_PARTIALLY_PAID,
+        pays=PaymentExtent.PART,
+        permission=BillPermission.PAY,
+    ),
+    Transition(
+        T.PAY_THE_REST,
+        "Paid the rest",
+        _from(S.AGENCY_PARTIALLY_PAID),
+        S.AGENCY_FULLY_PAID,
+        pays=PaymentExtent.FULL,
+        permission=BillPermission.PAY,
+        guards=(has_no_resubmission,),
+    ),
+    Transition(
+        T.WRITE_OFF,
+        "Write off the gap",
+        _from(S.AGENCY_PARTIALLY_PAID),
+        S.AGENCY_FULLY_PAID,
+        needs_reason=True,
+        permission=BillPermission.PAY,
+        guards=(has_no_resubmission,),
+    ),
+    Transition(
+        T.RESUBMIT,
+        "Resubmit in full",
+        RESUBMITTABLE,
+        Target.SAME,
+        resubmits=Resubmission.FULL,
+        guards=(has_no_resubmission,),
+    ),
+    Transition(
+        T.RESUBMIT_GAP,
+        "Resubmit the gap",
+        RESUBMITTABLE,
+        Target.SAME,
+        resubmits=Resubmission.GAP,
+        guards=(has_no_resubmission, has_an_unpaid_part),
+    ),
+    Transition(
+        T.SEND,
+        "Send",
+        _from(S.APPROVED),
+        S.SENT,
+        invoices_only=True,
+        permission=BillPermission.CLAIM,
+        guards=(is_billed_to_the_client,),
+        button=Button.NEXT,
+    ),
+    Transition(
+        T.PAY,
+        "Paid",
+        _from(S.SENT),
+        S.PAID,
+        invoices_only=True,
+        pays=PaymentExtent.FULL,
+        permission=BillPermission.PAY,
+        button=Button.NEXT,
+    ),
+    Transition(
+        T.CLIENT_REJECTS,
+        "Client rejects",
+        _from(S.SENT),
+        S.CLIENT_REJECTED,
+        invoices_only=True,
+        needs_reason=True,
+    ),
+    Transition(
+        T.PLAN_MANAGER_REJECTS,
+        "Plan manager rejects",
+        _from(S.SENT),
+        S.PLAN_MANAGER_REJECTED,
+        invoices_only=True,
+        needs_reason=True,
+    ),
+    Transition(
+        T.REOPEN,
+        "Reopen",
+        _from(S.CLIENT_REJECTED, S.PLAN_MANAGER_REJECTED),
+        S.AWAITING_STAFF_APPROVAL,
+        invoices_only=True,
+        sets={"resubmitted": True, "approved_date": None},
+    ),
+    Transition(
+        T.ARCHIVE,
+        "Archive",
+        EDITABLE | ENDED,
+        Target.SAME,
+        sets={"archive_date": NOW},
+        guards=(is_not_between_resubmissions,),
+        button=Button.END,
+        is_taken_back=True,
+        for_all=True,
+    ),
+    Transition(
+        T.RESTORE,
+        "Restore",
+        EDITABLE | ENDED,
+        Target.SAME,
+        sets={"archive_date": None},
+        guards=(original_may_be_resubmitted, provider_invoice_has_no_other_claim),
+        button=Button.END,
+        is_taken_back=True,
+    ),
+)
 
 
-def provider_invoice_is_not_blocked(bill: AnyBill, context: TransitionContext) -> str | None:
-    """its provider invoice is neither on hold nor rejected"""
-    if not isinstance(bill, Claim):
-        return None
-    provider_invoice = context.provider_invoices[bill.provider_invoice_id]
-    status = ApprovalStatus(provider_invoice.approval_status)
-    if status in (ApprovalStatus.ON_HOLD_BY_CLIENT, ApprovalStatus.ON_HOLD_BY_PLAN_MANAGER):
-        reference = provider_invoice.reference
-        return f"Its provider invoice {reference} is {lower_first(status.label)}: release that first."
-    if status is ApprovalStatus.REJECTED:
-        return f"Its provider invoice {provider_invoice.reference} was rejected: archive the claim."
-    return None
-
-
-def is_billed_to_the_agency(bill: Any, context: TransitionContext) -> str | None:
-    """claims, and invoices to the agency"""
-    if isinstance(bill, Claim) or bill.invoice_claim_type == InvoiceClaimType.INVOICE_TO_AGENCY:
-        return None
-    return "It is billed to the client, not to the agency: send it."
-
-
-def is_billed_to_the_client(bill: Invoice, context: TransitionContext) -> str | None:
-    """invoices to the client"""
-    if bill.invoice_claim_type == InvoiceClaimType.INVOICE_TO_CLIENT:
-        return None
-    return "It is billed to the agency, not to the client: claim it from the agency."
-
-
-def payment_provider_is_used(bill: AnyBill, context: TransitionContext) -> str | None:
-    """where the subscriber submits claims to a payment provider"""
-    if Subscriber.current().payment_provider_module:
-        return None
-    return "No payment provider is used here (organisation settings): claim it from the agency."
-
-
-def has_no_resubmission(bill: AnyBill, context: TransitionContext) -> str | None:
-    """not resubmitted already"""
-    number = context.resubmissions.get(bill.pk)
-    return number and f"It was resubmitted as {number}: go on with that one."
-
-
-def has_an_unpaid_part(bill: AnyBill, context: TransitionContext) -> str | None:
-    """something of it is not paid"""
-    return None if bill.total != bill.amount_paid else "Nothing of it is open: all of it was paid."
-
-
-def is_not_between_resubmissions(bill: AnyBill, context: TransitionContext) -> str | None:
-    """not between an older one and one that resubmits it in turn"""
-    number = context.resubmissions.get(bill.pk)
-    if number is None or bill.resubmission_of_id is None:
-        return None
-    return f"It resubmits an older one and was resubmitted as {number}: archive {number} first."
-
-
-def original_may_be_resubmitted(bill: AnyBill, context: TransitionContext) -> str | None:
-    """what it resubmits has the same status as before, and was not resubmitted again"""
-    original = context.originals.get(bill.resubmission_of_id) if bill.resubmission_of_id else None
-    if original is None:
-        return None
-    if original.archive_date is not None and original.resubmission_of_id is not None:
-        return f"{original}, which it resubmits, is archived: restore that one first."
-    if number := context.resubmissions.get(original.pk):
-        return f"{original}, which it resubmits, was resubmitted again as {number}."
-    if original.funding_status not in RESUBMITTABLE:
-        status = STATUSES[original.funding_status].label
-        return f"{original}, which it resubmits, is now {lower_first(status)}."
-    return None
-
-
-def provider_invoice_has_no_other_claim(bill: Any, context: TransitionContext) -> str | None:
-    """no other claim has its provider invoice meanwhile"""
-    if not isinstance(bill, Claim) or bill.pk in context.resubmissions:
-        return None
-    holder = context.holders.get(bill.provider_invoice_id)
-    if holder is None or holder[0] in (bill.pk, bill.resubmission_of_id):
-        return None
-    return f"Its provider invoice is meanwhile claimed by {holder[1]}: archive that one first."
-
-
-GUARDS: Mapping[TransitionName, tuple[Guard, ...]] = {
-    TransitionName.APPROVE: (approver_is_not_who_entered_it, provider_invoice_is_not_blocked),
-    TransitionName.CLAIM: (is_billed_to_the_agency,),
-    TransitionName.SUBMIT: (is_billed_to_the_agency, payment_provider_is_used),
-    TransitionName.PAY_THE_REST: (has_no_resubmission,),
-    TransitionName.WRITE_OFF: (has_no_resubmission,),
-    TransitionName.RESUBMIT: (has_no_resubmission,),
-    TransitionName.RESUBMIT_GAP: (has_no_resubmission, has_an_unpaid_part),
-    TransitionName.SEND: (is_billed_to_the_client,),
-    TransitionName.ARCHIVE: (is_not_between_resubmissions,),
-    TransitionName.RESTORE: (original_may_be_resubmitted, provider_invoice_has_no_other_claim),
-}
+@lru_cache(maxsize=64)
+def transition_named(name: str) -> Transition:
+    """One of the rows of a name: they share everything but where they come from and lead."""
+    return next(row for row in TRANSITIONS if row.name == name)
 
 
 def missing_permission(transition: Transition, staff: Staff | None) -> str | None:
@@ -207,8 +404,7 @@ def transitions_from(model: type[AnyBill], status: str, is_archived: bool) -> tu
 
 def refusal_reason(transition: Transition, bill: AnyBill, context: TransitionContext) -> str | None:
     """What the first guard says against it; ``None`` when none does."""
-    guards = GUARDS.get(transition.name, ())
-    return next((reason for guard in guards if (reason := guard(bill, context))), None)
+    return next((reason for guard in transition.guards if (reason := guard(bill, context))), None)
 
 
 def available_transitions(bill: AnyBill, context: TransitionContext) -> list[Transition]:
@@ -227,9 +423,3 @@ def describe_impossible(bill: AnyBill, context: TransitionContext) -> str:
     labels = ", ".join(lower_first(row.label) for row in available_transitions(bill, context))
     possible = f"Possible from there: {labels}." if labels else "Nothing more can be done to it."
     return f"It is archived ({status}). {possible}" if bill.archive_date else f"It is {status}. {possible}"
-
-
-def lower_first(label: Any) -> str:
-    """A label within a sentence."""
-    text = str(label)
-    return text[:1].lower() + text[1:]
