@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from apps.base.drafts import Draft, Issue
 from apps.core.importing.columns import IMPORT_REFERENCE, ImportColumn
 from apps.core.importing.definition import CleanedText, ImportDefinition
 from apps.core.importing.file_declaration import RecordName
@@ -9,7 +10,9 @@ from apps.core.importing.records import CellIssue, ReadRecord
 from apps.core.importing.references import compared_field, number_issue, records_by_text
 from apps.core.models import normalised
 from apps.funding.models import ProviderInvoice
+from apps.funding.services.duplicates import find_duplicate_invoices
 from apps.funding.services.effects import recount_amounts
+from apps.funding.validation.duplicates import same_total_issue
 from apps.people.entered_texts import whole_digits
 
 # --- headers --------------------------------------------------------------------------------------------
@@ -139,6 +142,11 @@ class ProviderInvoiceImport(ImportDefinition):
     match_scopes = {"ProviderInvoiceReference": "ProviderGuid"}
     sets_archive_date = False
     service_defaults = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail", "CreatedByStaffUniqueCode")
+
+    def find_warnings(self, drafts: Sequence[Draft]) -> Iterator[tuple[int, Issue]]:
+        """Those that have the participant, provider, period and total of another."""
+        for number, mark, other in find_duplicate_invoices(drafts):
+            yield number, same_total_issue("invoice_total", other or "An earlier record", mark)
 
 
 #: How files name a provider invoice: by its reference, which several providers may use.

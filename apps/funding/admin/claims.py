@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.utils.text import capfirst
 from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
+from apps.base.drafts import Draft, Issue
 from apps.base.errors import plural
 from apps.core.admin_base import Page, fieldset
 from apps.core.admin_base.display import list_url, record_link, short_day, short_period
@@ -39,8 +40,13 @@ from apps.funding.admin.queues import (
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.services.claim_entry import create_claims_with_invoices
+from apps.funding.services.duplicates import find_marked_invoices, mark_of
 from apps.funding.services.entry_lists import load_entry, note_place
 from apps.funding.statuses import SETTLED
+from apps.funding.validation.duplicates import same_total_issue
+
+#: What a claim shares with another bill that is likely to be the same.
+MARKED = ("contact", "provider", "start_date", "end_date", "total")
 
 
 @admin.register(Claim)
@@ -139,6 +145,17 @@ class ClaimAdmin(BillAdmin):
             "end_date": invoice.service_end_date or invoice.service_start_date,
             "send_payment_to": invoice.send_payment_to,
         }
+
+    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
+        """Of a new claim: another provider invoice with its total, which nobody has claimed yet."""
+        mark = mark_of(draft, MARKED) if draft.key is None else None
+        if mark is None:
+            return []
+        return [
+            same_total_issue("provider_invoice_reference", record_link(each), mark)
+            for each in find_marked_invoices({mark}).get(mark, ())
+            if not each.is_claimed and each.pk != draft.key_of("provider_invoice")
+        ][:1]
 
     def provider_invoice_context(self, request: HttpRequest, record: Any, form: Any) -> dict[str, Any]:
         key = record.provider_invoice_id if record is not None else form["provider_invoice"].value()

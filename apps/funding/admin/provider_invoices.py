@@ -12,7 +12,7 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
 from apps.base.batched_queries import AnyOf
-from apps.base.drafts import Draft
+from apps.base.drafts import Draft, Issue
 from apps.core.admin_base import (
     ArchivedFilter,
     ConditionFilter,
@@ -54,12 +54,14 @@ from apps.funding.admin.queues import (
 )
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
+from apps.funding.services.duplicates import find_duplicate_invoices
 from apps.funding.services.provider_invoices import (
     act_on_provider_invoices,
     archive_provider_invoices,
     find_refusals,
 )
 from apps.funding.services.transitions import RefusedTransition
+from apps.funding.validation.duplicates import same_total_issue
 from apps.funding.validation.guards import lower_first
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
 
@@ -279,6 +281,13 @@ class ProviderInvoiceAdmin(ActionAdmin):
         if not is_waiting or not claims.has_add_permission(request):
             return links
         return [RecordLink("Create claim", new_claim_url(record)), *links]
+
+    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
+        """Another one with the same participant, provider, period and total, with a link to it."""
+        return [
+            same_total_issue("invoice_total", record_link(other), mark)
+            for _, mark, other in find_duplicate_invoices([draft])
+        ]
 
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
         answer = super().response_add(request, obj, post_url_continue)

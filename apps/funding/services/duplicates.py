@@ -1,6 +1,7 @@
-"""Duplicates of claims and invoices: lines for the same support, bills with the same reference or total."""
+"""Duplicates: lines for the same support, claims and provider invoices with the same reference or total."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -15,11 +16,13 @@ from apps.base.batched_queries import (
     prepared_query,
     query_by_values,
 )
-from apps.base.drafts import label_of
+from apps.base.drafts import Draft, label_of
+from apps.funding.choices import ApprovalStatus
 from apps.funding.drafts import DraftBill, DraftLine
-from apps.funding.models import Claim, ClaimLine
+from apps.funding.models import Claim, ClaimLine, ProviderInvoice
 from apps.funding.statuses import ENDED
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
+from apps.funding.validation.duplicates import BillMark
 
 
 def label_bill(bill_type: BillType, bill: DraftBill) -> str:
@@ -138,3 +141,52 @@ def find_duplicate_claims(claims: Sequence[DraftBill], claim_rows: Rows, own_bil
             elif earlier is not claim:
                 context.duplicate = label_bill(CLAIMS, earlier)
             context.same_total = context.duplicate is not None and same is period
+
+
+# --- provider invoices ----------------------------------------------------------------------------------
+
+#: The columns of provider invoices that a mark has.
+MARKED = ("contact", "provider", "service_start_date", "service_end_date", "invoice_total")
+
+
+def mark_of(draft: Draft, columns: Sequence[str] = MARKED) -> BillMark | None:
+    """The mark of a draft that has these columns; ``None`` while it is not complete."""
+    contact, provider = map(draft.key_of, columns[:2])
+    start, end, total = map(draft.get, columns[2:])
+    if not (contact and provider and start and total):
+        return None
+    return BillMark(contact, provider, start, end or start, total)
+
+
+def find_marked_invoices(marks: Collection[BillMark]) -> Mapping[BillMark, Sequence[ProviderInvoice]]:
+    """The provider invoices with these marks, neither archived nor rejected, the oldest first; one query."""
+    found: dict[BillMark, list[ProviderInvoice]] = defaultdict(list)
+    if not marks:
+        return found
+    of_period = AnyRowOf(MARKED[:3], {mark[:3] for mark in marks})
+    current = ProviderInvoice.objects.filter(of_period, archive_date=None)
+    others = current.exclude(approval_status=ApprovalStatus.REJECTED).order_by("creation_date", "guid")
+    for each in others.select_related("provider", "contact"):
+        mark = mark_of(Draft({name: getattr(each, name) for name in MARKED}))
+        if mark is not None and mark in marks:
+            found[mark].append(each)
+    return found
+
+
+def find_duplicate_invoices(
+    drafts: Sequence[Draft],
+) -> Iterator[tuple[int, BillMark, ProviderInvoice | None]]:
+    """At most one other with its mark for each draft of a provider invoice; ``None``: an earlier draft.
+
+    Drafts of existing ones are compared when they change what is compared.
+    """
+    marks = {
+        number: mark
+        for number, draft in enumerate(drafts)
+        if (draft.key is None or not draft.given.isdisjoint(MARKED)) and (mark := mark_of(draft))
+    }
+    found, first = find_marked_invoices(set(marks.values())), dict[BillMark, int]()
+    for number, mark in marks.items():
+        other = next((each for each in found.get(mark, ()) if each.pk != drafts[number].key), None)
+        if other is not None or first.setdefault(mark, number) != number:
+            yield number, mark, other

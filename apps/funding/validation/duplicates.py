@@ -1,6 +1,12 @@
-"""Warnings about lines and claims that were entered already."""
+"""Warnings about lines, claims and provider invoices that were entered already."""
 
+import datetime as dt
 from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.utils.html import format_html
 
 from apps.base.drafts import Draft, Issue
 from apps.funding.drafts import BillContext, LineContext
@@ -44,3 +50,25 @@ def claim_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue]:
     yield Issue(
         "DuplicateInvoice", "provider_invoice_reference", f"{text} Make sure that it is another invoice."
     )
+
+
+class BillMark(NamedTuple):
+    """What two provider invoices share that are likely to be the same; the keys of whom they are about."""
+
+    contact: UUID
+    provider: UUID
+    first_day: dt.date
+    last_day: dt.date
+    total: Decimal
+
+
+def same_total_issue(field: str, other: Any, mark: BillMark) -> Issue:
+    """That another provider invoice has the mark; ``other`` names it, or links to it."""
+    message = format_html(
+        "{} of the same provider, for the same participant, {}, has the same total of {}."
+        " Make sure that it is another invoice.",
+        other,
+        format_period(mark.first_day, mark.last_day),
+        format_money(mark.total),
+    )
+    return Issue("DuplicateInvoice", field, message)
