@@ -8,12 +8,14 @@ import io
 import os
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import django
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from tests.chromium import find_chromium, launch
+from tests.foreign_lists import write_lists
 
 FOLDER = Path(__file__).parents[2] / "docs" / "screenshots"
 WIDTH, HEIGHT, TELEPHONE = 1280, 860, 390
@@ -71,13 +73,30 @@ def session_cookie(url):
     }
 
 
+def upload_list(page):
+    """Upload a list of another system, with all its faults; the address of the import once it is checked."""
+    page.goto("/admin/core/fileimport/add/?kind=contact")
+    with TemporaryDirectory() as folder:
+        write_lists(Path(folder), people=400, organisations=10, claims=10)
+        page.set_input_files("[name=file]", Path(folder) / "people.csv")
+        with page.expect_navigation():
+            page.click("button >> text=Read the file")
+    page.wait_for_selector(".rs-import-kinds", timeout=60_000)
+    return page.url.partition("/admin/")[2]
+
+
 def take(url):
     cookie, listed = session_cookie(url), pages()
     FOLDER.mkdir(exist_ok=True)
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright's event loop runs in this thread
     with sync_playwright() as playwright:
         browser = launch(playwright, find_chromium() or "chromium")
-        for name, address, width, is_dark in listed:
+        context = browser.new_context(base_url=url)
+        context.add_cookies([cookie])
+        address = upload_list(context.new_page())
+        imports = (("import", address, WIDTH, False), ("import_values", f"{address}#values", WIDTH, False))
+        context.close()
+        for name, address, width, is_dark in (*listed, *imports):
             context = browser.new_context(base_url=url, color_scheme="dark" if is_dark else "light")
             context.add_cookies([cookie])
             page = context.new_page()
