@@ -51,32 +51,6 @@ class BillPermission(models.TextChoices):
     PAY = "pay_funding_invoices", "Can record payments of claims and invoices"
 
 
-class WarningCode(models.TextChoices):
-    """The warnings about claims and invoices (validation/warnings.py)."""
-
-    GIVEN_DIFFERS = "GivenDiffers", "Given differs"
-    TOTAL_DIFFERS = "TotalDiffers", "Total differs"
-    DUPLICATE_INVOICE = "DuplicateInvoice", "Duplicate invoice"
-    DUPLICATE_LINE = "DuplicateLine", "Duplicate line"
-    OUTSIDE_PERIOD = "OutsidePeriod", "Outside period"
-    ABN_MISSING = "AbnMissing", "ABN missing"
-    ABN_INVALID = "AbnInvalid", "ABN invalid"
-    NO_ENGAGEMENT = "NoEngagement", "No plan"
-    OUTSIDE_PLAN = "OutsidePlan", "Outside plan"
-    NO_BOOKING = "NoBooking", "No booking"
-    OUTSIDE_BOOKING = "OutsideBooking", "Outside booking"
-    WRONG_MANAGEMENT = "WrongManagement", "Wrong management"
-    OVER_BUDGET = "OverBudget", "Over budget"
-    AFTER_BOOKING = "AfterBooking", "After booking"
-    PRICE_OVER_CAP = "PriceOverCap", "Price over cap"
-    ITEM_NOT_CURRENT = "ItemNotCurrent", "Item not current"
-    QUOTE_REQUIRED = "QuoteRequired", "Quote required"
-    CLAIM_TYPE_NOT_ALLOWED = "ClaimTypeNotAllowed", "Claim type not allowed"
-    DAY_MISMATCH = "DayMismatch", "Day mismatch"
-    TOO_OLD = "TooOld", "Too old"
-    FUTURE_SERVICE = "FutureService", "Future service"
-
-
 class SendPaymentTo(Numbered):
     """Who is paid what a claim brings in."""
 

@@ -1,6 +1,7 @@
 """The type of a day where a participant lives: public holidays differ between the states."""
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from enum import Enum
 from functools import lru_cache
@@ -76,3 +77,24 @@ def holiday_name(day: dt.date, state: str | None) -> str | None:
             if day in holidays:
                 return holidays[day]
     return None
+
+
+DAY_WORDS = {
+    "weekday": {DayType.WEEKDAY},
+    "saturday": {DayType.SATURDAY},
+    "sunday": {DayType.SUNDAY},
+    "weekend": {DayType.SATURDAY, DayType.SUNDAY},
+    "public holiday": {DayType.PUBLIC_HOLIDAY},
+}
+DAY_WORD = re.compile(r"\b(weekday|saturday|sunday|weekend|public\s+holiday)s?\b", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def named_day_types(name: str) -> frozenset[DayType]:
+    """The types of day that an item is for by its name; none when the name has no word of them.
+
+    “… - Weekday Evening”, “… - Public Holiday”; a “Night-Time Sleepover” is for any day, and so is what is
+    “Weekly”.
+    """
+    words = (" ".join(found.casefold().split()) for found in DAY_WORD.findall(name))
+    return frozenset(day_type for word in words for day_type in DAY_WORDS[word])

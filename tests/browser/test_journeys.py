@@ -7,8 +7,9 @@ import pytest
 
 from apps.base import clock
 from apps.documents.demo import pdf
-from apps.funding.choices import ClaimStatus, WarningCode
+from apps.funding.choices import ClaimStatus
 from apps.funding.models import AcknowledgedWarning, Claim
+from apps.funding.validation.warnings import WarningCode
 from apps.people.demo import load_roles
 from apps.people.models import Contact, Staff
 from apps.sales.models import Opportunity

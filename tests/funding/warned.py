@@ -4,7 +4,6 @@ import datetime as dt
 from decimal import Decimal
 
 from apps.base.drafts import Draft, apply_rules
-from apps.funding.choices import WarningCode
 from apps.funding.services.context import load_bill_contexts, load_records
 from apps.funding.services.create import apply_defaults
 from apps.funding.validation.bills import CLAIMS, INVOICES
@@ -16,8 +15,6 @@ from tests.people.records import a_client, a_contact
 TODAY = "2026-08-20 10:00"
 WEDNESDAY = dt.date(2026, 8, 12)
 ABN = "51 824 753 556"
-
-CODES = set(WarningCode.values)
 
 
 def day(text):

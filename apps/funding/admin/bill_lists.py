@@ -40,7 +40,7 @@ from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.groups import GroupingAdmin
 from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
-from apps.funding.choices import ClaimStatus, WarningCode
+from apps.funding.choices import ClaimStatus
 from apps.funding.models import (
     AcknowledgedWarning,
     Bill,
@@ -54,6 +54,7 @@ from apps.funding.models import (
 from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
 from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, STATUSES, Phase
+from apps.funding.validation.warnings import WarningCode, warning_label
 from apps.people.models import Client, Contact
 
 BUDGET = "draws_on"
@@ -378,7 +379,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
     def warning_kinds(self, bill: Any) -> str | None:
         """How many warnings the bill was saved with, and their kinds."""
         warnings = list(bill.acknowledged_warnings.all())
-        kinds = ", ".join(dict.fromkeys(each.label for each in warnings))
+        kinds = ", ".join(dict.fromkeys(warning_label(each.code) for each in warnings))
         return two_lines(format_html("<b data-warnings>{}</b>", len(warnings)), kinds) if warnings else None
 
     @display(description="status", ordering="funding_status", label=STATUS_COLOURS)

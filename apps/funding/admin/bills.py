@@ -44,6 +44,7 @@ from apps.funding.validation.transitions import (
     transitions_from,
     transitions_of,
 )
+from apps.funding.validation.warnings import warning_label
 from apps.people.models import Staff
 
 #: Where a person's session keeps the price book of the line they entered last.
@@ -265,7 +266,7 @@ class BillAdmin(BillListAdmin):
         bill = str(self.opts.model_name)
         warnings: dict[Any, list[str]] = defaultdict(list)
         for each in AcknowledgedWarning.objects.filter(AnyOf(bill, [record.pk for record in records])):
-            warnings[getattr(each, f"{bill}_id")].append(f"{each.label}: {each.message}")
+            warnings[getattr(each, f"{bill}_id")].append(f"{warning_label(each.code)}: {each.message}")
         return warnings
 
     def action_amount(self, record: Any, name: str) -> Decimal:
@@ -300,7 +301,7 @@ class BillAdmin(BillListAdmin):
         """How many of the bills were saved with warnings, and with which, the most common first."""
         bill = str(self.opts.model_name)
         warnings = AcknowledgedWarning.objects.filter(AnyOf(bill, keys)).order_by()
-        kinds = Counter({(getattr(each, f"{bill}_id"), each.label) for each in warnings})
+        kinds = Counter({(getattr(each, f"{bill}_id"), warning_label(each.code)) for each in warnings})
         if not kinds:
             return ""
         labels = Counter(label for _, label in kinds).most_common()
@@ -323,7 +324,7 @@ def acknowledged_rows(record: Any) -> list[dict[str, Any]]:
     """The warnings that a bill was saved with, as its page shows them."""
     return [
         {
-            "label": each.label,
+            "label": warning_label(each.code),
             "place": place_label(each.place),
             "message": each.message,
             "who": each.staff or each.application or "System",

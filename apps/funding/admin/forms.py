@@ -27,9 +27,10 @@ from apps.core.models import normalised
 from apps.documents.form_files import StoredFileField, document_draft
 from apps.documents.models import Document, DocumentCategory
 from apps.funding.admin.autocomplete import records_by_text
-from apps.funding.choices import CancellationReason, ClaimType, TaxChoice, WarningCode
+from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
 from apps.funding.drafts import InvoiceEntry
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
+from apps.funding.validation.warnings import warning_label
 
 #: The prefix of the forms of lines in what a browser sends, and the member of drafts.
 PREFIX = "lines"
@@ -391,7 +392,7 @@ class BillForm(RecordForm):
     def warning_labels(self, issue: Issue) -> dict[str, str]:
         type_ = get_service().by_model[self._meta.model].type
         place = place_label(wire_target(type_, issue.field, issue.code))
-        return {"label": WarningCode(issue.code).label, "place": place}
+        return {"label": warning_label(issue.code), "place": place}
 
 
 class ClaimForm(BillForm):

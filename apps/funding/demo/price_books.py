@@ -15,10 +15,9 @@ from apps.core.table_files.formats import read_table
 from apps.funding.choices import ItemType
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product, to_cents
 from apps.funding.models.prices import PriceTable, prices_of_products
-from apps.funding.public_holidays import DayType, day_types
+from apps.funding.public_holidays import DayType, day_types, named_day_types
 from apps.funding.services.price_guide import import_guide
 from apps.funding.services.price_guide_file import Guide, read_guide
-from apps.funding.validation.warnings import named_day_types
 
 PRICE_GUIDE, PRIVATE_RATES = "Price guide", "Private rates"
 COST_CENTRES = ("Plan management", "Support coordination", "Therapy", "Community access", "Administration")

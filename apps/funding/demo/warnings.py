@@ -19,6 +19,7 @@ from apps.funding.models import Claim, ClaimLine, ProviderInvoice, to_cents
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.create import create_claims
 from apps.funding.services.provider_invoices import create_provider_invoices
+from apps.funding.validation.warnings import WarningCode
 from apps.people.models import Client, Contact, Staff
 
 #: The support of most of them, a weekday's, and the category that it is of.
@@ -33,7 +34,7 @@ HARBOUR_LIGHTS, WITHOUT_ABN, WRONG_ABN = 1, 3, 4
 class Example:
     """A claim of one line that a warning is about; ``values`` are further ones of the line."""
 
-    code: str
+    code: WarningCode
     participant: Contact
     day: dt.date
     item: str = USUAL
@@ -64,7 +65,7 @@ def create_claims_with_warnings(
                 ProviderInvoice,
                 reference=example.reference,
                 invoice_total=example.invoice_total,
-                is_reusable=example.code == "DuplicateInvoice",
+                is_reusable=example.code == WarningCode.DUPLICATE_INVOICE,
                 contact=example.participant,
                 provider=context.records[Client][example.provider],
                 created_by=approvers[0],
@@ -116,48 +117,62 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
     sunday = context.as_of - (context.as_of.isoweekday() % 7 or 7) * DAY
     one = Decimal(1)
     examples = [
-        Example("PriceOverCap", participant, day(5), values=overpriced),
-        Example("QuoteRequired", participant, day(5), WHEELCHAIR, one, {"price": Decimal(4200)}),
-        Example("ClaimTypeNotAllowed", participant, day(5), NIGHT, one, travel),
-        Example("NoBooking", participant, day(5), BEHAVIOUR, one),
-        Example("DayMismatch", participant, sunday),
-        Example("FutureService", participant, day(7), values={"to_date": context.day(-9)}),
-        Example("DuplicateInvoice", participant, day(7) - 7 * DAY),
-        Example("DuplicateInvoice", participant, day(7) - 14 * DAY),
-        Example("DuplicateLine", participant, day(7), quantity=Decimal("3.75")),
-        Example("DuplicateLine", participant, day(7), quantity=Decimal("3.75"), is_repeated=True),
+        Example(WarningCode.PRICE_OVER_CAP, participant, day(5), values=overpriced),
+        Example(WarningCode.QUOTE_REQUIRED, participant, day(5), WHEELCHAIR, one, {"price": Decimal(4200)}),
+        Example(WarningCode.CLAIM_TYPE_NOT_ALLOWED, participant, day(5), NIGHT, one, travel),
+        Example(WarningCode.NO_BOOKING, participant, day(5), BEHAVIOUR, one),
+        Example(WarningCode.DAY_MISMATCH, participant, sunday),
+        Example(WarningCode.FUTURE_SERVICE, participant, day(7), values={"to_date": context.day(-9)}),
+        Example(WarningCode.DUPLICATE_INVOICE, participant, day(7) - 7 * DAY),
+        Example(WarningCode.DUPLICATE_INVOICE, participant, day(7) - 14 * DAY),
+        Example(WarningCode.DUPLICATE_LINE, participant, day(7), quantity=Decimal("3.75")),
+        Example(WarningCode.DUPLICATE_LINE, participant, day(7), quantity=Decimal("3.75"), is_repeated=True),
         Example(
-            "GivenDiffers",
+            WarningCode.GIVEN_DIFFERS,
             participant,
             day(7),
             quantity=Decimal("1.25"),
             given_reference="DEMO GivenDiffers, second copy",
         ),
-        Example("TotalDiffers", participant, day(7), quantity=Decimal("2.75"), invoice_total=Decimal(250)),
-        Example("OutsidePeriod", participant, day(7), quantity=Decimal("0.75"), period=day(7) - DAY),
-        Example("TooOld", participant, day(740), values={"price": Decimal(65)}),
+        Example(
+            WarningCode.TOTAL_DIFFERS,
+            participant,
+            day(7),
+            quantity=Decimal("2.75"),
+            invoice_total=Decimal(250),
+        ),
+        Example(
+            WarningCode.OUTSIDE_PERIOD, participant, day(7), quantity=Decimal("0.75"), period=day(7) - DAY
+        ),
+        Example(WarningCode.TOO_OLD, participant, day(740), values={"price": Decimal(65)}),
     ]
     if day(0) >= first_days(context.as_of)[-1]:
         price = {"price": Decimal("80.90")}
-        examples.append(Example("ItemNotCurrent", participant, day(0), DISCONTINUED, values=price))
-    for code, provider in (("AbnMissing", WITHOUT_ABN), ("AbnInvalid", WRONG_ABN)):
+        examples.append(
+            Example(WarningCode.ITEM_NOT_CURRENT, participant, day(0), DISCONTINUED, values=price)
+        )
+    for code, provider in ((WarningCode.ABN_MISSING, WITHOUT_ABN), (WarningCode.ABN_INVALID, WRONG_ABN)):
         if provider < len(context.records[Client]):
             hours = Decimal("1.5")
             examples.append(Example(code, participant, day(7), quantity=hours, provider=provider))
     for contact in [each for each in context.records[Contact] if not each.scheme_number][:1]:
-        examples.append(Example("NoEngagement", contact, day(10)))
+        examples.append(Example(WarningCode.NO_ENGAGEMENT, contact, day(10)))
     planned = Counter(each.participant.pk for each in usual)
     for each in [each for each in current if planned[each.participant.pk] == 1][:1]:
         before = weekday_before(each.first_day - 20 * DAY, each)
-        examples.append(Example("OutsidePlan", each.participant, before))
+        examples.append(Example(WarningCode.OUTSIDE_PLAN, each.participant, before))
     for each in current[1:2]:
         left = sum((budget.left for budget in each.budgets), Decimal(1000))
-        examples.append(Example("OverBudget", each.participant, day(10), quantity=to_cents(left / 20)))
+        examples.append(
+            Example(WarningCode.OVER_BUDGET, each.participant, day(10), quantity=to_cents(left / 20))
+        )
     self_managed = [each for each in usual if each.engagement.is_self_managed]
     for each in [each for each in self_managed if each.first_day < day(10) < each.last_day][:1]:
-        examples.append(Example("WrongManagement", each.participant, day(10)))
+        examples.append(Example(WarningCode.WRONG_MANAGEMENT, each.participant, day(10)))
     for each in [each for each in managed if each.last_day + 100 * DAY < context.as_of][:1]:
-        examples.append(Example("AfterBooking", each.participant, weekday_before(each.last_day, each)))
+        examples.append(
+            Example(WarningCode.AFTER_BOOKING, each.participant, weekday_before(each.last_day, each))
+        )
     return examples
 
 

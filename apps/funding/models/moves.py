@@ -5,7 +5,6 @@ from django.db import models
 from django.db.models import Q
 
 from apps.base import clock
-from apps.funding.choices import WarningCode
 from apps.funding.models.claims import Claim, Invoice
 from apps.funding.models.provider_invoices import ProviderInvoice
 
@@ -88,11 +87,6 @@ class AcknowledgedWarning(AuthoredRecord):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
-
-    @property
-    def label(self) -> str:
-        """The code in words; as it is when only another version of the service has it."""
-        return str(dict(WarningCode.choices).get(self.code, self.code))
 
 
 class NumberSequence(models.Model):

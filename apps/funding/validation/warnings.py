@@ -7,23 +7,53 @@ what to do. The same entry gives the same text whenever it is entered, since the
 import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Sequence
-from decimal import Decimal
 from functools import lru_cache
 
+from django.db.models import TextChoices
 from stdnum.au import abn
 
 from apps.base.drafts import Draft, Issue, Rule
 from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import CoveringBudget
 from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, LineContext
-from apps.funding.models.prices import EffectivePrice
-from apps.funding.public_holidays import DayType, day_types, holiday_name
-from apps.funding.validation.duplicates import claim_is_no_duplicate, line_is_no_duplicate
+from apps.funding.public_holidays import DayType, day_types, holiday_name, named_day_types
 from apps.funding.validation.formats import format_day, format_days, format_money
+from apps.funding.validation.warning_messages import (
+    budget_message,
+    cap_message,
+    same_claim_message,
+    same_line_message,
+)
 from apps.people.choices import state_code
 from apps.people.models import Client
+
+
+class WarningCode(TextChoices):
+    """The warnings about claims and invoices, and their words on screen (docs/warnings.md)."""
+
+    GIVEN_DIFFERS = "GivenDiffers", "Given differs"
+    TOTAL_DIFFERS = "TotalDiffers", "Total differs"
+    DUPLICATE_INVOICE = "DuplicateInvoice", "Duplicate invoice"
+    DUPLICATE_LINE = "DuplicateLine", "Duplicate line"
+    OUTSIDE_PERIOD = "OutsidePeriod", "Outside period"
+    ABN_MISSING = "AbnMissing", "ABN missing"
+    ABN_INVALID = "AbnInvalid", "ABN invalid"
+    NO_ENGAGEMENT = "NoEngagement", "No plan"
+    OUTSIDE_PLAN = "OutsidePlan", "Outside plan"
+    NO_BOOKING = "NoBooking", "No booking"
+    OUTSIDE_BOOKING = "OutsideBooking", "Outside booking"
+    WRONG_MANAGEMENT = "WrongManagement", "Wrong management"
+    OVER_BUDGET = "OverBudget", "Over budget"
+    AFTER_BOOKING = "AfterBooking", "After booking"
+    PRICE_OVER_CAP = "PriceOverCap", "Price over cap"
+    ITEM_NOT_CURRENT = "ItemNotCurrent", "Item not current"
+    QUOTE_REQUIRED = "QuoteRequired", "Quote required"
+    CLAIM_TYPE_NOT_ALLOWED = "ClaimTypeNotAllowed", "Claim type not allowed"
+    DAY_MISMATCH = "DayMismatch", "Day mismatch"
+    TOO_OLD = "TooOld", "Too old"
+    FUTURE_SERVICE = "FutureService", "Future service"
+
 
 #: Finds an issue with a field of the line; with an empty field, the whole line.
 LineWarning = Callable[[Draft, LineContext, BillContext], Issue | None]
@@ -46,9 +76,6 @@ def warn_of_each_line(rules: Sequence[LineWarning]) -> Rule:
     return rule
 
 
-# --- figures and days in messages -----------------------------------------------------------------------
-
-
 # --- the price guide ------------------------------------------------------------------------------------
 
 
@@ -58,7 +85,7 @@ def price_is_within_the_cap(line: Draft, context: LineContext, bill: BillContext
         return None
     for cap, day in ((line.book_price, line.first_day), (context.last_price, line.last_day)):
         if cap is not None and cap.amount is not None and line.price > cap.amount:
-            return Issue("PriceOverCap", "price", cap_message(line, cap, cap.amount, day))
+            return Issue(WarningCode.PRICE_OVER_CAP, "price", cap_message(line, cap, cap.amount, day))
     return None
 
 
@@ -66,23 +93,17 @@ def price_is_within_the_cap(line: Draft, context: LineContext, bill: BillContext
 TYPES_WITHOUT_CAP = frozenset({ItemType.QUOTABLE.value, ItemType.UNIT_PRICE.value})
 
 
-def cap_message(line: Draft, cap: EffectivePrice, amount: Decimal, day: dt.date) -> str:
-    return (
-        f"The price {format_money(line.price)} is {format_money(line.price - amount)} above the"
-        f" {cap.zone} cap of {format_money(amount)} for {line.product.code} on {format_day(day)}."
-        " Lower it, or check the item and the day."
-    )
-
-
 def item_is_current(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
     code = line.product.code
     if line.product.archive_date is not None:
-        return Issue("ItemNotCurrent", "product", f"{code} is archived. Choose the item that replaced it.")
+        return Issue(
+            WarningCode.ITEM_NOT_CURRENT, "product", f"{code} is archived. Choose the item that replaced it."
+        )
     if line.book_price is not None and context.last_price is not None:
         return None
     day = line.first_day if line.book_price is None else line.last_day
     return Issue(
-        "ItemNotCurrent",
+        WarningCode.ITEM_NOT_CURRENT,
         "product",
         f"{code} is not in the price book on {format_day(day)}. Choose an item that is current then, or check"
         " the day.",
@@ -94,7 +115,7 @@ def item_needs_no_quote(line: Draft, context: LineContext, bill: BillContext) ->
     if not product.is_quote_required and product.type != ItemType.QUOTABLE:
         return None
     return Issue(
-        "QuoteRequired",
+        WarningCode.QUOTE_REQUIRED,
         "product",
         f"{product.code} is paid by an approved quote only. Make sure that the quote covers"
         f" {format_money(line.total)}.",
@@ -122,7 +143,7 @@ def item_allows_the_claim_type(line: Draft, context: LineContext, bill: BillCont
         return None
     label = ClaimType(line.claim_type).label
     return Issue(
-        "ClaimTypeNotAllowed",
+        WarningCode.CLAIM_TYPE_NOT_ALLOWED,
         "claim_type",
         f"The price guide does not allow “{label}” for {line.product.code} ({answer})."
         " Choose another claim type or another item.",
@@ -146,32 +167,11 @@ def item_is_for_that_day(line: Draft, context: LineContext, bill: BillContext) -
     where = f" in {state}" if state else ""
     expected = " or ".join(each.value for each in DayType if each in named)
     return Issue(
-        "DayMismatch",
+        WarningCode.DAY_MISMATCH,
         "from_date",
         f"{line.product.code} is for {expected}, and {format_day(line.first_day)} is {actual}{where}."
         " Check the item and the day.",
     )
-
-
-DAY_WORDS = {
-    "weekday": {DayType.WEEKDAY},
-    "saturday": {DayType.SATURDAY},
-    "sunday": {DayType.SUNDAY},
-    "weekend": {DayType.SATURDAY, DayType.SUNDAY},
-    "public holiday": {DayType.PUBLIC_HOLIDAY},
-}
-DAY_WORD = re.compile(r"\b(weekday|saturday|sunday|weekend|public\s+holiday)s?\b", re.IGNORECASE)
-
-
-@lru_cache(maxsize=4096)
-def named_day_types(name: str) -> frozenset[DayType]:
-    """The types of day that an item is for by its name; none when the name has no word of them.
-
-    “… - Weekday Evening”, “… - Public Holiday”; a “Night-Time Sleepover” is for any day, and so is what is
-    “Weekly”.
-    """
-    words = (" ".join(found.casefold().split()) for found in DAY_WORD.findall(name))
-    return frozenset(day_type for word in words for day_type in DAY_WORDS[word])
 
 
 # --- plans and budgets ----------------------------------------------------------------------------------
@@ -181,7 +181,7 @@ def participant_has_a_plan(draft: Draft, bill: BillContext) -> Iterator[Issue]:
     coverages = [line.coverage for line in bill.lines if line is not None]
     if any(coverage.plan is None and coverage.nearest_plan is None for coverage in coverages):
         yield Issue(
-            "NoEngagement",
+            WarningCode.NO_ENGAGEMENT,
             "contact",
             f"{draft.contact.full_name} has no plan. Enter the plan first, or check the participant.",
         )
@@ -193,7 +193,7 @@ def plan_covers_the_days(line: Draft, context: LineContext, bill: BillContext) -
         if nearest is None:
             return None
         return Issue(
-            "OutsidePlan",
+            WarningCode.OUTSIDE_PLAN,
             "from_date",
             f"No plan covers {format_day(line.first_day)}; the nearest runs"
             f" {format_days(nearest.first_day, nearest.last_day)}. Check the day, or enter the plan of that"
@@ -202,7 +202,7 @@ def plan_covers_the_days(line: Draft, context: LineContext, bill: BillContext) -
     if line.last_day <= plan.last_day:
         return None
     return Issue(
-        "OutsidePlan",
+        WarningCode.OUTSIDE_PLAN,
         "to_date",
         f"The line goes on to {format_day(line.last_day)}, and the plan that covers its first day ends on"
         f" {format_day(plan.last_day)}. Make a line of its own for the days after it.",
@@ -220,7 +220,7 @@ def plan_has_a_booking(line: Draft, context: LineContext, bill: BillContext) -> 
     category = f"category {number:02}" if number is not None else "its category"
     budget = "budget for" if plan.is_pace else "service booking for"
     return Issue(
-        "NoBooking",
+        WarningCode.NO_BOOKING,
         "product",
         f"The plan {format_days(plan.first_day, plan.last_day)} has no {budget} {category} nor for"
         f" {product.code}. Enter it in the plan, or check the item.",
@@ -236,7 +236,7 @@ def booking_covers_the_days(line: Draft, context: LineContext, bill: BillContext
         if nearest is None:
             return None
         return Issue(
-            "OutsideBooking",
+            WarningCode.OUTSIDE_BOOKING,
             "from_date",
             f"The booking {nearest} runs {format_days(nearest.first_day, nearest.last_day)}, which leaves out"
             f" {format_day(line.first_day)}. Check the day, or extend the booking.",
@@ -244,7 +244,7 @@ def booking_covers_the_days(line: Draft, context: LineContext, bill: BillContext
     if min(line.last_day, plan.last_day) <= budget.last_day:
         return None
     return Issue(
-        "OutsideBooking",
+        WarningCode.OUTSIDE_BOOKING,
         "to_date",
         f"The line goes on to {format_day(line.last_day)}, and the booking {budget} ends on"
         f" {format_day(budget.last_day)}. Make a line of its own for the days after it, or extend the"
@@ -259,7 +259,7 @@ def booking_is_managed_by_a_plan_manager(
     if budget is None or budget.management_type == ManagementType.PLAN:
         return None
     return Issue(
-        "WrongManagement",
+        WarningCode.WRONG_MANAGEMENT,
         "product",
         f"The booking {budget} is managed by {MANAGERS[budget.management_type]}, and only bookings managed by"
         " a plan manager are claimed for. Check the item, or the booking's management.",
@@ -277,21 +277,7 @@ def budget_is_sufficient(line: Draft, context: LineContext, bill: BillContext) -
     budget, remaining = context.coverage.budget, context.remaining
     if budget is None or remaining is None or line.total <= remaining or line.total <= 0:
         return None
-    return Issue("OverBudget", "quantity", budget_message(line.total, remaining, budget))
-
-
-def budget_message(total: Decimal, remaining: Decimal, budget: CoveringBudget) -> str:
-    if remaining > 0:
-        excess = format_money(total - remaining)
-        why = f"is {excess} more than the {format_money(remaining)} left of {budget}"
-    elif remaining:
-        why = f"comes when {budget} is overdrawn by {format_money(-remaining)} already"
-    else:
-        why = f"comes when nothing is left of {budget}"
-    return (
-        f"The line's total of {format_money(total)} {why}, unpaid claims counted."
-        " Lower it, or have the budget raised."
-    )
+    return Issue(WarningCode.OVER_BUDGET, "quantity", budget_message(line.total, remaining, budget))
 
 
 #: Bookings are paid from for some time after their end, today included, and for no longer.
@@ -307,7 +293,7 @@ def booking_ended_recently(line: Draft, context: LineContext, bill: BillContext)
     if late <= DAYS_AFTER_BOOKING:
         return None
     return Issue(
-        "AfterBooking",
+        WarningCode.AFTER_BOOKING,
         "from_date",
         f"The booking {budget} ended on {format_day(budget.last_day)}, {late} days ago; it is paid from for"
         f" {DAYS_AFTER_BOOKING} days after its end. Ask the agency first, or check the day.",
@@ -324,7 +310,7 @@ def support_is_recent(line: Draft, context: LineContext, bill: BillContext) -> I
     if line.first_day >= limit:
         return None
     return Issue(
-        "TooOld",
+        WarningCode.TOO_OLD,
         "from_date",
         f"{format_day(line.first_day)} is over two years ago; supports are paid for back to"
         f" {format_day(limit)}. Check the day.",
@@ -348,7 +334,7 @@ def line_lies_within_the_period(line: Draft, context: LineContext, bill: BillCon
     if not outside:
         return None
     return Issue(
-        "OutsidePeriod",
+        WarningCode.OUTSIDE_PERIOD,
         outside[0],
         f"{format_day(days[outside[0]])} is outside the period that is billed,"
         f" {format_days(bill.start_date, bill.end_date)}. Check the day of the line, or the period.",
@@ -360,11 +346,29 @@ def support_was_given(line: Draft, context: LineContext, bill: BillContext) -> I
         return None
     only_to_date = line.first_day <= bill.today and line.last_day != line.first_day
     return Issue(
-        "FutureService",
+        WarningCode.FUTURE_SERVICE,
         "to_date" if only_to_date else "from_date",
         f"{format_day(line.last_day)} is after today, {format_day(bill.today)}. Enter supports when they have"
         " been given, or check the day.",
     )
+
+
+# --- what was entered already ---------------------------------------------------------------------------
+
+
+def line_is_no_duplicate(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+    if context.duplicate is None:
+        return None
+    return Issue(WarningCode.DUPLICATE_LINE, "", same_line_message(line, context))
+
+
+def claim_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+    if bill.duplicate is None:
+        return
+    if bill.same_total and any(line is not None and line.duplicate for line in bill.lines):
+        return  # the line says it already
+    message = same_claim_message(draft, bill)
+    yield Issue(WarningCode.DUPLICATE_INVOICE, "provider_invoice_reference", message)
 
 
 # --- the provider ---------------------------------------------------------------------------------------
@@ -377,14 +381,14 @@ def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[
     provider, number = draft.provider, business_number_of(draft.provider)
     if not number:
         yield Issue(
-            "AbnMissing",
+            WarningCode.ABN_MISSING,
             "provider",
             f"{provider.business_name} has no business number (ABN); {draft.missing_abn_reason_code} will be"
             " sent in its place. Enter the number with the provider if there is one.",
         )
     elif not is_an_abn(number):
         yield Issue(
-            "AbnInvalid",
+            WarningCode.ABN_INVALID,
             "provider",
             f"{number}, the business number of {provider.business_name}, is no ABN: those have 11"
             " digits that check each other. Put it right with the provider.",
@@ -420,7 +424,7 @@ def total_agrees_with_the_provider_invoice(draft: Draft, bill: BillContext) -> I
         return
     difference = f"{format_money(abs(total - invoice_total))} {'more' if total > invoice_total else 'less'}"
     yield Issue(
-        "TotalDiffers",
+        WarningCode.TOTAL_DIFFERS,
         "line_items",
         f"The claim comes to {format_money(total)}, {difference} than the provider invoice's total of"
         f" {format_money(invoice_total)}. Check the lines against the provider invoice.",
@@ -432,7 +436,12 @@ def given_differs(field: str, label: str, given: str, value: str) -> Issue:
         f"The {label} given is {given}, and the provider invoice's is {value}. Take out what is given to use"
         " the provider invoice's."
     )
-    return Issue("GivenDiffers", field, message)
+    return Issue(WarningCode.GIVEN_DIFFERS, field, message)
+
+
+def warning_label(code: str) -> str:
+    """The words for a code; itself when another version of the service stored it."""
+    return str(dict(WarningCode.choices).get(code, code))
 
 
 #: In the order in which people would ask.

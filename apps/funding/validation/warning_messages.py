@@ -1,0 +1,61 @@
+"""The longer sentences of warnings."""
+
+import datetime as dt
+from decimal import Decimal
+
+from apps.base.drafts import Draft
+from apps.engagements.coverage import CoveringBudget
+from apps.funding.drafts import BillContext, LineContext
+from apps.funding.models.prices import EffectivePrice
+from apps.funding.validation.formats import format_day, format_money, format_period
+
+
+def same_line_message(line: Draft, context: LineContext) -> str:
+    when = format_period(line.first_day, line.last_day)
+    what, how = f"{line.quantity.normalize():f} × {line.product.code}", ""
+    if context.same_total:
+        what, how = (
+            f"{format_money(line.total)} for {line.product.code}",
+            " as another quantity at another price,",
+        )
+    return (
+        f"{what}, {when}, is already in {context.duplicate},{how}"
+        " for the same participant and claim type. Take it out, or make sure that it was given twice."
+    )
+
+
+def same_claim_message(draft: Draft, bill: BillContext) -> str:
+    provider, participant = draft.provider.business_name, draft.contact.full_name
+    text = (
+        f"{draft.provider_invoice_reference} of {provider} is already claimed for {participant} in"
+        f" {bill.duplicate}."
+    )
+    if bill.same_total:
+        when = format_period(draft.start_date, draft.end_date)
+        text = (
+            f"{bill.duplicate} has the same total of {format_money(draft.total)}, {provider} for"
+            f" {participant}, {when}, under another reference."
+        )
+    return f"{text} Make sure that it is another invoice."
+
+
+def cap_message(line: Draft, cap: EffectivePrice, amount: Decimal, day: dt.date) -> str:
+    return (
+        f"The price {format_money(line.price)} is {format_money(line.price - amount)} above the"
+        f" {cap.zone} cap of {format_money(amount)} for {line.product.code} on {format_day(day)}."
+        " Lower it, or check the item and the day."
+    )
+
+
+def budget_message(total: Decimal, remaining: Decimal, budget: CoveringBudget) -> str:
+    if remaining > 0:
+        excess = format_money(total - remaining)
+        why = f"is {excess} more than the {format_money(remaining)} left of {budget}"
+    elif remaining:
+        why = f"comes when {budget} is overdrawn by {format_money(-remaining)} already"
+    else:
+        why = f"comes when nothing is left of {budget}"
+    return (
+        f"The line's total of {format_money(total)} {why}, unpaid claims counted."
+        " Lower it, or have the budget raised."
+    )
