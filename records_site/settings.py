@@ -14,6 +14,7 @@ from django.templatetags.static import static
 from django.urls import reverse_lazy
 
 from apps.core.database.configuration import read_database_url
+from apps.odata import default_settings as protocol
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
@@ -150,7 +151,7 @@ DATABASES = {
 if DATABASES["default"]["ENGINE"] == "apps.core.database.postgresql":
     DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
 # A replica of it answers lists and exports; how long one waits for a replica that is behind.
-DATABASE_REPLICA_SECONDS = env.float("DATABASE_REPLICA_SECONDS", 0.05)
+DATABASE_REPLICA_SECONDS = env.float("DATABASE_REPLICA_SECONDS", protocol.DATABASE_REPLICA_SECONDS)
 if DATABASE_REPLICA_URL := env.str("DATABASE_REPLICA_URL", ""):
     if any("sqlite" in url for url in (DATABASE_URL, DATABASE_REPLICA_URL)):
         raise ImproperlyConfigured("DATABASE_REPLICA_URL is a replica of a PostgreSQL in DATABASE_URL.")
@@ -340,8 +341,7 @@ PERMISSIONS_POLICY = (
     "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), magnetometer=(), "
     "microphone=(), midi=(), payment=(), usb=(), xr-spatial-tracking=()"
 )
-#: What a browser may do with data: nothing.
-DATA_SECURITY_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
+DATA_SECURITY_POLICY = protocol.DATA_SECURITY_POLICY
 #: Headers of every response.
 BROWSER_HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -408,25 +408,26 @@ ODATA_SERVICE = "records_site.service.service"
 ODATA_CHANGE_LOG = "apps.core.change_log.change_log"
 ODATA_POST_WRAPPER = "apps.access.idempotency.respond_once"
 ODATA_READ_LOG = "apps.core.read_log.READ_LOG"
-API_PAGE_SIZE = env.int("API_PAGE_SIZE", 300)
-API_TOP_PAGE_SIZE = env.int("API_TOP_PAGE_SIZE", 1_000)  # of requests with $top
-API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", 5_000)
-API_MAX_RECORDS = env.int("API_MAX_RECORDS", 1_000)
-API_MAX_BODY_BYTES = env.int("API_MAX_BODY_BYTES", 10 * 1024 * 1024)
-API_MAX_LINES = env.int("API_MAX_LINES", 100)
+API_PAGE_SIZE = env.int("API_PAGE_SIZE", protocol.API_PAGE_SIZE)
+API_TOP_PAGE_SIZE = env.int("API_TOP_PAGE_SIZE", protocol.API_TOP_PAGE_SIZE)  # of requests with $top
+API_MAX_PAGE_SIZE = env.int("API_MAX_PAGE_SIZE", protocol.API_MAX_PAGE_SIZE)
+API_MAX_RECORDS = env.int("API_MAX_RECORDS", protocol.API_MAX_RECORDS)
+API_MAX_BODY_BYTES = env.int("API_MAX_BODY_BYTES", protocol.API_MAX_BODY_BYTES)
+API_MAX_LINES = env.int("API_MAX_LINES", protocol.API_MAX_LINES)
 # Of a claim or an invoice in forms and imports; those that came by requests are edited in a form as well.
 MAX_LINES = max(env.int("MAX_LINES", 300), API_MAX_LINES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 500 + 20 * MAX_LINES  # of a form: a line of an invoice has fourteen
-API_MAX_DEPTH = env.int("API_MAX_DEPTH", 32)
-API_MAX_BATCH_REQUESTS = env.int("API_MAX_BATCH_REQUESTS", 100)
-API_MAX_BATCH_SECONDS = env.float("API_MAX_BATCH_SECONDS", 10)  # after which no further request is begun
-API_MAX_BATCH_RESPONSE_BYTES = env.int("API_MAX_BATCH_RESPONSE_BYTES", 64 * 1024 * 1024)
+API_MAX_DEPTH = env.int("API_MAX_DEPTH", protocol.API_MAX_DEPTH)
+API_MAX_BATCH_REQUESTS = env.int("API_MAX_BATCH_REQUESTS", protocol.API_MAX_BATCH_REQUESTS)
+API_MAX_BATCH_SECONDS = env.float("API_MAX_BATCH_SECONDS", protocol.API_MAX_BATCH_SECONDS)
+API_MAX_BATCH_RESPONSE_BYTES = env.int("API_MAX_BATCH_RESPONSE_BYTES", protocol.API_MAX_BATCH_RESPONSE_BYTES)
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", 600)
 API_REQUESTS_PER_DAY = env.int("API_REQUESTS_PER_DAY", 0)  # 0: no quota
 API_TOKEN_SECONDS = env.int("API_TOKEN_SECONDS", 3600)
-API_IDEMPOTENCY_SECONDS = env.int("API_IDEMPOTENCY_SECONDS", 24 * 3600)
+API_IDEMPOTENCY_SECONDS = env.int("API_IDEMPOTENCY_SECONDS", protocol.API_IDEMPOTENCY_SECONDS)
 
 REST_FRAMEWORK = {
+    **protocol.REST_FRAMEWORK,
     "DEFAULT_AUTHENTICATION_CLASSES": [
         "apps.access.authentication.BearerAuthentication",
         "apps.access.authentication.BasicAuthentication",
@@ -434,12 +435,6 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["apps.access.authentication.ResourcePermission"],
     "DEFAULT_THROTTLE_CLASSES": ["apps.access.throttling.ApplicationThrottle"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": [],
-    "DEFAULT_SCHEMA_CLASS": "apps.odata.metadata.openapi.ODataSchema",
-    "EXCEPTION_HANDLER": "apps.odata.http.exceptions.handle_exception",
-    "UNAUTHENTICATED_USER": None,
-    "UNAUTHENTICATED_TOKEN": None,
 }
 
 SPECTACULAR_SETTINGS = {

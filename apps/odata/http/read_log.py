@@ -39,6 +39,22 @@ class ReadLog(Protocol):
         """The same records, which are taken note of while they are read."""
 
 
+class NoReadLog:
+    """Takes note of nothing, where nobody must know who read what."""
+
+    def log_records(self, *args: object, **options: object) -> None: ...
+
+    log_count = log_refusal = log_key = log_records
+
+    def log_stream(
+        self, entity_set: EntitySet, records: Iterator[str], query: Query, *, has_others: bool
+    ) -> Iterator[str]:
+        return records
+
+
+NO_READ_LOG: ReadLog = NoReadLog()
+
+
 @cache
 def get_read_log() -> ReadLog:
     log: ReadLog = import_string(settings.ODATA_READ_LOG)

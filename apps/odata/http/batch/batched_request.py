@@ -40,7 +40,7 @@ class BatchedRequest(CheckedRequest):
         super().__init__(environ)
         self.user, self.caller = batch.user, caller
         self.base_url: str = batch.parser_context["view"].base_url
-        self.request_id: str = batch._request.request_id  # type: ignore[attr-defined]
+        self.request_id: str = getattr(batch._request, "request_id", "unknown")
 
 
 def batched_environ(batch: Request, request: IndividualRequest, path: bytes, query: bytes) -> dict[str, Any]:
