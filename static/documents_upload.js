@@ -73,7 +73,7 @@
 
   function checkCount() {
     const fileCount = rows.children.length;
-    showError(fileCount > limits.files ? `At most ${limits.files} files can be uploaded at once; you chose ${fileCount}.` : "");
+    showError(fileCount > limits.files ? `At most ${limits.files} files can be added at once; you chose ${fileCount}.` : "");
     return fileCount > 0 && fileCount <= limits.files;
   }
 
@@ -85,7 +85,7 @@
   }
 
   function showIssues(response) {
-    let message = response.message || "The upload failed.";
+    let message = response.message || "The files could not be added.";
     for (const row of rows.children) showIssue(row, "");
     for (const each of response.issues || []) {
       const row = each.row === null ? null : rows.children[each.row];
@@ -111,7 +111,7 @@
     request.responseType = "json";
     request.upload.addEventListener("progress", (at) => { progress.value = at.loaded / at.total; });
     const done = () => { progress.hidden = true; form.querySelector("[type=submit]").disabled = false; };
-    request.addEventListener("error", () => { done(); showError("The service could not be reached. Nothing was uploaded."); });
+    request.addEventListener("error", () => { done(); showError("The service could not be reached. Nothing was added."); });
     request.addEventListener("load", () => {
       done();
       if (request.status === 200) { window.onbeforeunload = null; location.assign(request.response.url); return; }

@@ -160,6 +160,6 @@ def check_scanner(**_: Any) -> list[CheckMessage]:
         hint = "tcp://127.0.0.1:3310 or unix:/run/clamav/clamd.ctl"
         return [Error("VIRUS_SCANNER names no scanner.", hint=hint, id="core.E001")]
     if not scanner_answers():
-        hint = "Until it answers no file is uploaded or imported. Is clamd running, and may this user ask it?"
+        hint = "Until it answers no file is taken. Is clamd running, and may this user ask it?"
         return [Warning("The virus scanner does not answer.", hint=hint, id="core.W001")]
     return []

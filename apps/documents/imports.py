@@ -35,6 +35,7 @@ class DocumentImport(ImportDefinition):
             "Created by",
             "Created by email",
             "CreatedBy/PrimaryEmail",
+            "Added by",
             "Uploaded by",
         ),
         "CreatedByStaffUniqueCode": ("Created by code", "CreatedBy/UniqueCode"),

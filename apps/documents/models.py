@@ -34,7 +34,7 @@ class Document(Record):
     contact = optional_reference(Contact, "participant", related_name="documents")
     category = models.ForeignKey(DocumentCategory, on_delete=models.PROTECT, related_name="documents")
     created_by = models.ForeignKey(
-        Staff, on_delete=models.PROTECT, related_name="documents", verbose_name="uploaded by", editable=False
+        Staff, on_delete=models.PROTECT, related_name="documents", verbose_name="added by", editable=False
     )
     file_name = models.CharField("file", max_length=255, editable=False)
     media_type = models.CharField("type", max_length=120, editable=False)

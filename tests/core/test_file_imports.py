@@ -149,6 +149,7 @@ def test_another_sheet_has_other_columns(client, ada):
     run_tasks()
     context = page(client, record)
     assert (context["file_import"].status, context["count_texts"]) == ("Uploaded", [])
+    assert "<strong>Read</strong>" in client.get(f"{IMPORTS}{record.pk}/file/").content.decode()
     assert context["headers"][:2] == ["Ida", "Quill"]
     answer = client.post(
         f"{IMPORTS}{record.pk}/file/", {"action": "check", **chosen(record, header_row="two")}, follow=True

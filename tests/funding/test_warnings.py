@@ -7,6 +7,7 @@ import pytest
 
 from apps.base import clock
 from apps.funding.choices import ClaimType
+from apps.people.entered_texts import PLACEHOLDERS
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
 from tests.funding.builders import a_price, a_provider_invoice, an_entry
 from tests.funding.warned import (
@@ -905,6 +906,12 @@ def test_a_missing_number_is_named_with_the_code_that_is_sent(payee, reason):
 )
 def test_a_number_that_fails_its_check_is_found(number, found):
     assert codes(Scene(provider={"business_number": number}).claim()) == found
+
+
+@pytest.mark.parametrize("words", ["-", "0", "N / A", "00 000 000 000", *sorted(PLACEHOLDERS)])
+def test_what_says_that_there_is_no_number_is_none(words):
+    """In imports these words leave a cell empty; what came by the interface counts as empty too."""
+    assert codes(Scene(provider={"business_number": words.upper()}).claim()) == ["AbnMissing"]
 
 
 def test_a_member_given_differently_is_named_with_both_values(scene):

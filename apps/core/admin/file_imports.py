@@ -1,4 +1,4 @@
-"""The back office's pages of imports: a file is uploaded, checked and imported, and what became of it."""
+"""The back office's pages of imports: a file is read, checked and imported, and what became of it."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -126,7 +126,7 @@ class FileImportAdmin(ReadOnlyAdmin):
 
     @display(description="status", ordering="status", label=COLOURS)
     def status_label(self, file_import: FileImport) -> str:
-        return file_import.status
+        return file_import.get_status_display()
 
     @display(description="result")
     def result(self, file_import: FileImport) -> str:

@@ -6,56 +6,137 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Change',
+            name="Change",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(db_index=True)),
-                ('record_type', models.CharField(help_text="The model's label, for example people.client", max_length=60)),
-                ('record_key', models.CharField(max_length=36)),
-                ('kind', models.CharField(choices=[('Created', 'Created'), ('Changed', 'Changed'), ('Archived', 'Archived'), ('Restored', 'Restored'), ('Deleted', 'Deleted')], max_length=10)),
-                ('application', models.CharField(help_text="The API application's name, kept when it is deleted", max_length=150, null=True)),
-                ('channel', models.CharField(choices=[('API', 'Api'), ('Back office', 'Back Office'), ('Import', 'Import'), ('Command', 'Command')], max_length=12)),
-                ('request_id', models.CharField(max_length=36, null=True)),
-                ('differences', models.JSONField(help_text='{column: [before, after]}', null=True)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(db_index=True)),
+                (
+                    "record_type",
+                    models.CharField(help_text="The model's label, for example people.client", max_length=60),
+                ),
+                ("record_key", models.CharField(max_length=36)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("Created", "Created"),
+                            ("Changed", "Changed"),
+                            ("Archived", "Archived"),
+                            ("Restored", "Restored"),
+                            ("Deleted", "Deleted"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "application",
+                    models.CharField(
+                        help_text="The API application's name, kept when it is deleted",
+                        max_length=150,
+                        null=True,
+                    ),
+                ),
+                (
+                    "channel",
+                    models.CharField(
+                        choices=[
+                            ("API", "Api"),
+                            ("Back office", "Back Office"),
+                            ("Import", "Import"),
+                            ("Command", "Command"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                ("request_id", models.CharField(max_length=36, null=True)),
+                ("differences", models.JSONField(help_text="{column: [before, after]}", null=True)),
             ],
             options={
-                'verbose_name': 'change',
-                'ordering': ('-id',),
-                'default_permissions': ('view',),
+                "verbose_name": "change",
+                "ordering": ("-id",),
+                "default_permissions": ("view",),
             },
         ),
         migrations.CreateModel(
-            name='Subscriber',
+            name="Subscriber",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('creation_date', models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name='created')),
-                ('modify_date', models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name='modified')),
-                ('archive_date', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='archived')),
-                ('name', models.CharField(default='My organisation', max_length=255, verbose_name='organisation')),
-                ('time_zone', models.CharField(default='Australia/Sydney', help_text='Times are shown in it, and times given without an offset are read in it.', max_length=60, validators=[apps.core.models.check_time_zone])),
-                ('currency', models.CharField(default='AUD', max_length=3)),
-                ('email_consent_default', models.CharField(choices=[('Yes', 'Yes'), ('No', 'No'), ('Unsubscribed', 'Unsubscribed')], default='Yes', max_length=12, verbose_name='email consent when not given')),
-                ('claim_number_prefix', models.CharField(blank=True, default='CLM-', max_length=20)),
-                ('claim_number_digits', models.PositiveSmallIntegerField(default=7)),
-                ('invoice_number_prefix', models.CharField(blank=True, default='INV-', max_length=20)),
-                ('invoice_number_digits', models.PositiveSmallIntegerField(default=7)),
-                ('email_marketing_module', models.BooleanField(default=False)),
-                ('payment_provider_module', models.BooleanField(default=False, verbose_name='submits claims to a payment provider')),
-                ('team_on_opportunities', models.BooleanField(default=True)),
-                ('four_eyes', models.BooleanField(default=False, help_text='Nobody approves a claim they entered themselves.', verbose_name='four eyes')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "creation_date",
+                    models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name="created"),
+                ),
+                (
+                    "modify_date",
+                    models.DateTimeField(
+                        default=apps.base.clock.now, editable=False, verbose_name="modified"
+                    ),
+                ),
+                (
+                    "archive_date",
+                    models.DateTimeField(blank=True, editable=False, null=True, verbose_name="archived"),
+                ),
+                (
+                    "name",
+                    models.CharField(default="My organisation", max_length=255, verbose_name="organisation"),
+                ),
+                (
+                    "time_zone",
+                    models.CharField(
+                        default="Australia/Sydney",
+                        help_text="Times are shown in it, and times given without an offset are read in it.",
+                        max_length=60,
+                        validators=[apps.core.models.check_time_zone],
+                    ),
+                ),
+                ("currency", models.CharField(default="AUD", max_length=3)),
+                (
+                    "email_consent_default",
+                    models.CharField(
+                        choices=[("Yes", "Yes"), ("No", "No"), ("Unsubscribed", "Unsubscribed")],
+                        default="Yes",
+                        max_length=12,
+                        verbose_name="email consent when not given",
+                    ),
+                ),
+                ("claim_number_prefix", models.CharField(blank=True, default="CLM-", max_length=20)),
+                ("claim_number_digits", models.PositiveSmallIntegerField(default=7)),
+                ("invoice_number_prefix", models.CharField(blank=True, default="INV-", max_length=20)),
+                ("invoice_number_digits", models.PositiveSmallIntegerField(default=7)),
+                ("email_marketing_module", models.BooleanField(default=False)),
+                (
+                    "payment_provider_module",
+                    models.BooleanField(default=False, verbose_name="submits claims to a payment provider"),
+                ),
+                ("team_on_opportunities", models.BooleanField(default=True)),
+                (
+                    "four_eyes",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Nobody approves a claim they entered themselves.",
+                        verbose_name="four eyes",
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'organisation settings',
-                'verbose_name_plural': 'organisation settings',
-                'default_permissions': ('view', 'change'),
+                "verbose_name": "organisation settings",
+                "verbose_name_plural": "organisation settings",
+                "default_permissions": ("view", "change"),
             },
         ),
     ]

@@ -6,26 +6,32 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('core', '0001_initial'),
+        ("core", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='change',
-            name='staff',
-            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="change",
+            name="staff",
+            field=models.ForeignKey(
+                db_constraint=False,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddConstraint(
-            model_name='subscriber',
-            constraint=models.CheckConstraint(condition=models.Q(('pk', 1)), name='core_one_subscriber'),
+            model_name="subscriber",
+            constraint=models.CheckConstraint(condition=models.Q(("pk", 1)), name="core_one_subscriber"),
         ),
         migrations.AddIndex(
-            model_name='change',
-            index=models.Index(fields=['record_type', 'record_key', 'id'], name='core_change_of_record'),
+            model_name="change",
+            index=models.Index(fields=["record_type", "record_key", "id"], name="core_change_of_record"),
         ),
     ]

@@ -5,20 +5,31 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0002_initial'),
+        ("core", "0002_initial"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='subscriber',
-            name='claim_number_digits',
-            field=models.PositiveSmallIntegerField(default=7, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(20)]),
+            model_name="subscriber",
+            name="claim_number_digits",
+            field=models.PositiveSmallIntegerField(
+                default=7,
+                validators=[
+                    django.core.validators.MinValueValidator(1),
+                    django.core.validators.MaxValueValidator(20),
+                ],
+            ),
         ),
         migrations.AlterField(
-            model_name='subscriber',
-            name='invoice_number_digits',
-            field=models.PositiveSmallIntegerField(default=7, validators=[django.core.validators.MinValueValidator(1), django.core.validators.MaxValueValidator(20)]),
+            model_name="subscriber",
+            name="invoice_number_digits",
+            field=models.PositiveSmallIntegerField(
+                default=7,
+                validators=[
+                    django.core.validators.MinValueValidator(1),
+                    django.core.validators.MaxValueValidator(20),
+                ],
+            ),
         ),
     ]

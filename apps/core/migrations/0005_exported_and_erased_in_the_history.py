@@ -4,15 +4,25 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0004_four_eyes_by_default'),
+        ("core", "0004_four_eyes_by_default"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='change',
-            name='kind',
-            field=models.CharField(choices=[('Created', 'Created'), ('Changed', 'Changed'), ('Archived', 'Archived'), ('Restored', 'Restored'), ('Deleted', 'Deleted'), ('Exported', 'Exported'), ('Erased', 'Erased')], max_length=10),
+            model_name="change",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("Created", "Created"),
+                    ("Changed", "Changed"),
+                    ("Archived", "Archived"),
+                    ("Restored", "Restored"),
+                    ("Deleted", "Deleted"),
+                    ("Exported", "Exported"),
+                    ("Erased", "Erased"),
+                ],
+                max_length=10,
+            ),
         ),
     ]

@@ -5,17 +5,20 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
-    accepted = {'LOCKS': 'the index of a million changes is built in a second or two'}
+    accepted = {"LOCKS": "the index of a million changes is built in a second or two"}
 
     dependencies = [
-        ('core', '0005_exported_and_erased_in_the_history'),
+        ("core", "0005_exported_and_erased_in_the_history"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.AddIndex(
-            model_name='change',
-            index=models.Index(condition=models.Q(('staff__isnull', False)), fields=['staff', 'id'], name='core_change_by_staff'),
+            model_name="change",
+            index=models.Index(
+                condition=models.Q(("staff__isnull", False)),
+                fields=["staff", "id"],
+                name="core_change_by_staff",
+            ),
         ),
     ]

@@ -15,7 +15,9 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             "change",
             "transaction",
-            models.BigIntegerField(db_default=apps.core.models.CurrentTransaction(), editable=False, null=True),
+            models.BigIntegerField(
+                db_default=apps.core.models.CurrentTransaction(), editable=False, null=True
+            ),
         ),
         migrations.AddIndex(
             "change",

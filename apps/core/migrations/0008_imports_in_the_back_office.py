@@ -8,40 +8,90 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0007_transactions_of_changes'),
+        ("core", "0007_transactions_of_changes"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='FileImport',
+            name="FileImport",
             fields=[
-                ('guid', models.UUIDField(default=apps.core.models.new_guid, editable=False, primary_key=True, serialize=False, verbose_name='identifier')),
-                ('kind', models.CharField(help_text='The name of an ImportKind, for example contact', max_length=60)),
-                ('created_at', models.DateTimeField(default=apps.base.clock.now, verbose_name='uploaded')),
-                ('finished_at', models.DateTimeField(null=True, verbose_name='finished')),
-                ('file_name', models.CharField(max_length=255, verbose_name='file')),
-                ('content', models.BinaryField(null=True)),
-                ('rejected_rows', models.BinaryField(help_text='A workbook of them, with the reasons', null=True)),
-                ('options', models.JSONField(default=dict)),
-                ('columns', models.JSONField(default=list, help_text='A FileColumn each')),
-                ('status', models.CharField(choices=[('Uploaded', 'Uploaded'), ('Checking', 'Checking'), ('Checked', 'Checked'), ('Importing', 'Importing'), ('Imported', 'Imported'), ('Failed', 'Failed'), ('Undoing', 'Undoing'), ('Undone', 'Undone')], default='Uploaded', max_length=10)),
-                ('task_id', models.UUIDField(help_text='The background task that does what the status says', null=True)),
-                ('message', models.TextField(blank=True, help_text='Why nothing could be done')),
-                ('notices', models.JSONField(default=list)),
-                ('counts', models.JSONField(default=dict, help_text='ImportCounts')),
-                ('issues', models.JSONField(default=list, help_text='A RowIssues each, of the first rows that have any')),
-                ('rows_done', models.PositiveIntegerField(default=0)),
-                ('rows_total', models.PositiveIntegerField(default=0)),
-                ('staff', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "guid",
+                    models.UUIDField(
+                        default=apps.core.models.new_guid,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="identifier",
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        help_text="The name of an ImportKind, for example contact", max_length=60
+                    ),
+                ),
+                ("created_at", models.DateTimeField(default=apps.base.clock.now, verbose_name="uploaded")),
+                ("finished_at", models.DateTimeField(null=True, verbose_name="finished")),
+                ("file_name", models.CharField(max_length=255, verbose_name="file")),
+                ("content", models.BinaryField(null=True)),
+                (
+                    "rejected_rows",
+                    models.BinaryField(help_text="A workbook of them, with the reasons", null=True),
+                ),
+                ("options", models.JSONField(default=dict)),
+                ("columns", models.JSONField(default=list, help_text="A FileColumn each")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[
+                            ("Uploaded", "Uploaded"),
+                            ("Checking", "Checking"),
+                            ("Checked", "Checked"),
+                            ("Importing", "Importing"),
+                            ("Imported", "Imported"),
+                            ("Failed", "Failed"),
+                            ("Undoing", "Undoing"),
+                            ("Undone", "Undone"),
+                        ],
+                        default="Uploaded",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "task_id",
+                    models.UUIDField(
+                        help_text="The background task that does what the status says", null=True
+                    ),
+                ),
+                ("message", models.TextField(blank=True, help_text="Why nothing could be done")),
+                ("notices", models.JSONField(default=list)),
+                ("counts", models.JSONField(default=dict, help_text="ImportCounts")),
+                (
+                    "issues",
+                    models.JSONField(
+                        default=list, help_text="A RowIssues each, of the first rows that have any"
+                    ),
+                ),
+                ("rows_done", models.PositiveIntegerField(default=0)),
+                ("rows_total", models.PositiveIntegerField(default=0)),
+                (
+                    "staff",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'import',
-                'ordering': ('-created_at', '-guid'),
-                'default_permissions': (),
-                'indexes': [models.Index(fields=['-created_at', '-guid'], name='core_fileimport_newest')],
+                "verbose_name": "import",
+                "ordering": ("-created_at", "-guid"),
+                "default_permissions": (),
+                "indexes": [models.Index(fields=["-created_at", "-guid"], name="core_fileimport_newest")],
             },
         ),
     ]

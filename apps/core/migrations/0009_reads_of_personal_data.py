@@ -7,40 +7,98 @@ from django.db import migrations, models
 
 def store_keys_plainly(apps, editor):
     """Keys are random: PostgreSQL would take ten times as long in vain to compress them."""
-    if editor.connection.vendor == 'postgresql':
-        editor.execute('ALTER TABLE core_personaldataread ALTER COLUMN record_keys SET STORAGE EXTERNAL')
+    if editor.connection.vendor == "postgresql":
+        editor.execute("ALTER TABLE core_personaldataread ALTER COLUMN record_keys SET STORAGE EXTERNAL")
 
 
 class Migration(migrations.Migration):
     accepted = {"OPAQUE": "a column of a new table, which has no row yet"}
 
     dependencies = [
-        ('core', '0008_imports_in_the_back_office'),
+        ("core", "0008_imports_in_the_back_office"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='PersonalDataRead',
+            name="PersonalDataRead",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(db_index=True, verbose_name='time')),
-                ('application', models.CharField(help_text="The API application's name, kept when it is deleted", max_length=150, null=True)),
-                ('channel', models.CharField(choices=[('API', 'Api'), ('Back office', 'Back Office'), ('Import', 'Import'), ('Command', 'Command')], max_length=12)),
-                ('request_id', models.CharField(max_length=36, null=True)),
-                ('kind', models.CharField(choices=[('Record', 'Record'), ('List', 'List'), ('Export', 'Export'), ('Download', 'Download')], max_length=8)),
-                ('record_type', models.CharField(help_text="The model's label, for example people.client", max_length=60)),
-                ('record_count', models.PositiveIntegerField(verbose_name='records')),
-                ('record_keys', models.BinaryField(help_text='16 bytes for each record; none of a read of more than 5,000 records')),
-                ('query', models.CharField(help_text='The query with ? for each value', max_length=500)),
-                ('staff', models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(db_index=True, verbose_name="time")),
+                (
+                    "application",
+                    models.CharField(
+                        help_text="The API application's name, kept when it is deleted",
+                        max_length=150,
+                        null=True,
+                    ),
+                ),
+                (
+                    "channel",
+                    models.CharField(
+                        choices=[
+                            ("API", "Api"),
+                            ("Back office", "Back Office"),
+                            ("Import", "Import"),
+                            ("Command", "Command"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                ("request_id", models.CharField(max_length=36, null=True)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("Record", "Record"),
+                            ("List", "List"),
+                            ("Export", "Export"),
+                            ("Download", "Download"),
+                        ],
+                        max_length=8,
+                    ),
+                ),
+                (
+                    "record_type",
+                    models.CharField(help_text="The model's label, for example people.client", max_length=60),
+                ),
+                ("record_count", models.PositiveIntegerField(verbose_name="records")),
+                (
+                    "record_keys",
+                    models.BinaryField(
+                        help_text="16 bytes for each record; none of a read of more than 5,000 records"
+                    ),
+                ),
+                ("query", models.CharField(help_text="The query with ? for each value", max_length=500)),
+                (
+                    "staff",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'read of personal data',
-                'verbose_name_plural': 'reads of personal data',
-                'ordering': ('-id',),
-                'default_permissions': ('view',),
-                'indexes': [models.Index(condition=models.Q(('staff__isnull', False)), fields=['staff', 'at'], name='core_read_by_staff')],
+                "verbose_name": "read of personal data",
+                "verbose_name_plural": "reads of personal data",
+                "ordering": ("-id",),
+                "default_permissions": ("view",),
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("staff__isnull", False)),
+                        fields=["staff", "at"],
+                        name="core_read_by_staff",
+                    )
+                ],
             },
         ),
         migrations.RunPython(store_keys_plainly, migrations.RunPython.noop),

@@ -4,25 +4,37 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0009_reads_of_personal_data'),
+        ("core", "0009_reads_of_personal_data"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='subscriber',
-            name='business_number',
-            field=models.CharField(blank=True, db_default='', default='', max_length=90, verbose_name='business number (ABN)'),
+            model_name="subscriber",
+            name="business_number",
+            field=models.CharField(
+                blank=True, db_default="", default="", max_length=90, verbose_name="business number (ABN)"
+            ),
         ),
         migrations.AddField(
-            model_name='subscriber',
-            name='invoice_sender',
-            field=models.TextField(blank=True, db_default='', default='', help_text="Below the organisation's name on invoices: address, email, phone.", verbose_name='address'),
+            model_name="subscriber",
+            name="invoice_sender",
+            field=models.TextField(
+                blank=True,
+                db_default="",
+                default="",
+                help_text="Below the organisation's name on invoices: address, email, phone.",
+                verbose_name="address",
+            ),
         ),
         migrations.AddField(
-            model_name='subscriber',
-            name='payment_details',
-            field=models.TextField(blank=True, db_default='', default='', help_text='At the end of invoices to clients: account name, BSB and account number.'),
+            model_name="subscriber",
+            name="payment_details",
+            field=models.TextField(
+                blank=True,
+                db_default="",
+                default="",
+                help_text="At the end of invoices to clients: account name, BSB and account number.",
+            ),
         ),
     ]

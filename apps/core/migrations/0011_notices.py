@@ -7,40 +7,82 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0010_invoice_sender'),
-        ('people', '0006_search_indexes'),
+        ("core", "0010_invoice_sender"),
+        ("people", "0006_search_indexes"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='NoticePreference',
+            name="NoticePreference",
             fields=[
-                ('staff', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to=settings.AUTH_USER_MODEL)),
-                ('by_mail', models.BooleanField(default=False)),
+                (
+                    "staff",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="+",
+                        serialize=False,
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("by_mail", models.BooleanField(default=False)),
             ],
             options={
-                'default_permissions': (),
+                "default_permissions": (),
             },
         ),
         migrations.CreateModel(
-            name='Notice',
+            name="Notice",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(default=apps.base.clock.now, verbose_name='date')),
-                ('kind', models.CharField(choices=[('Finished', 'Finished'), ('Assigned', 'Assigned'), ('Due', 'Due')], max_length=10)),
-                ('text', models.CharField(max_length=300, verbose_name='notice')),
-                ('url', models.CharField(max_length=300)),
-                ('key', models.CharField(help_text='What is due is told once: no two notices have one key', max_length=120, null=True, unique=True)),
-                ('read_at', models.DateTimeField(null=True, verbose_name='read')),
-                ('staff', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("at", models.DateTimeField(default=apps.base.clock.now, verbose_name="date")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("Finished", "Finished"), ("Assigned", "Assigned"), ("Due", "Due")],
+                        max_length=10,
+                    ),
+                ),
+                ("text", models.CharField(max_length=300, verbose_name="notice")),
+                ("url", models.CharField(max_length=300)),
+                (
+                    "key",
+                    models.CharField(
+                        help_text="What is due is told once: no two notices have one key",
+                        max_length=120,
+                        null=True,
+                        unique=True,
+                    ),
+                ),
+                ("read_at", models.DateTimeField(null=True, verbose_name="read")),
+                (
+                    "staff",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-at', '-id'),
-                'default_permissions': (),
-                'indexes': [models.Index(fields=['staff', '-at', '-id'], name='core_notice_of_staff'), models.Index(condition=models.Q(('read_at__isnull', True)), fields=['staff'], name='core_notice_unread')],
+                "ordering": ("-at", "-id"),
+                "default_permissions": (),
+                "indexes": [
+                    models.Index(fields=["staff", "-at", "-id"], name="core_notice_of_staff"),
+                    models.Index(
+                        condition=models.Q(("read_at__isnull", True)),
+                        fields=["staff"],
+                        name="core_notice_unread",
+                    ),
+                ],
             },
         ),
     ]

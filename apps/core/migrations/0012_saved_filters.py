@@ -6,42 +6,76 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0011_notices'),
+        ("core", "0011_notices"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ChosenColumns',
+            name="ChosenColumns",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('record_type', models.CharField(max_length=60)),
-                ('columns', models.JSONField(help_text='Their names, in order')),
-                ('staff', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("record_type", models.CharField(max_length=60)),
+                ("columns", models.JSONField(help_text="Their names, in order")),
+                (
+                    "staff",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'abstract': False,
-                'default_permissions': (),
-                'constraints': [models.UniqueConstraint(fields=('staff', 'record_type'), name='core_columns_of_a_list')],
+                "abstract": False,
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(fields=("staff", "record_type"), name="core_columns_of_a_list")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='SavedFilter',
+            name="SavedFilter",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('record_type', models.CharField(max_length=60)),
-                ('name', models.CharField(max_length=60)),
-                ('query', models.CharField(blank=True, help_text='As in the address of the list', max_length=2000)),
-                ('is_shared', models.BooleanField(default=False, verbose_name='shared with my teams')),
-                ('staff', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("record_type", models.CharField(max_length=60)),
+                ("name", models.CharField(max_length=60)),
+                (
+                    "query",
+                    models.CharField(blank=True, help_text="As in the address of the list", max_length=2000),
+                ),
+                ("is_shared", models.BooleanField(default=False, verbose_name="shared with my teams")),
+                (
+                    "staff",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ('name', 'pk'),
-                'abstract': False,
-                'default_permissions': (),
-                'constraints': [models.UniqueConstraint(fields=('staff', 'record_type', 'name'), name='core_one_saved_filter_of_a_name', violation_error_message='You have saved filters of this list under this name already.')],
+                "ordering": ("name", "pk"),
+                "abstract": False,
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("staff", "record_type", "name"),
+                        name="core_one_saved_filter_of_a_name",
+                        violation_error_message="You have saved filters of this list under this name already.",
+                    )
+                ],
             },
         ),
     ]

@@ -9,65 +9,110 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     accepted = {
-        'BREAKS': 'it concerns a column that the running version does not write',
-        'LOCKS': 'the saved filters are few, and none is a default yet',
+        "BREAKS": "it concerns a column that the running version does not write",
+        "LOCKS": "the saved filters are few, and none is a default yet",
     }
 
     dependencies = [
-        ('core', '0012_saved_filters'),
+        ("core", "0012_saved_filters"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='FileExport',
+            name="FileExport",
             fields=[
-                ('guid', models.UUIDField(default=apps.core.models.records.new_guid, editable=False, primary_key=True, serialize=False, verbose_name='identifier')),
-                ('finished_at', models.DateTimeField(null=True, verbose_name='finished')),
-                ('task_id', models.UUIDField(help_text='The background task that does what the status says', null=True)),
-                ('message', models.TextField(blank=True, help_text='Why nothing could be done')),
-                ('rows_done', models.PositiveIntegerField(default=0)),
-                ('rows_total', models.PositiveIntegerField(default=0)),
-                ('record_type', models.CharField(help_text="The model's label, for example people.client", max_length=60)),
-                ('query', models.TextField(blank=True, help_text='The filters, as in the address of the list')),
-                ('file_name', models.CharField(max_length=100, verbose_name='file')),
-                ('created_at', models.DateTimeField(default=apps.base.clock.now, verbose_name='created')),
-                ('status', models.CharField(choices=[('Exporting', 'Exporting'), ('Ready', 'Ready'), ('Failed', 'Failed')], default='Exporting', max_length=10)),
+                (
+                    "guid",
+                    models.UUIDField(
+                        default=apps.core.models.records.new_guid,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="identifier",
+                    ),
+                ),
+                ("finished_at", models.DateTimeField(null=True, verbose_name="finished")),
+                (
+                    "task_id",
+                    models.UUIDField(
+                        help_text="The background task that does what the status says", null=True
+                    ),
+                ),
+                ("message", models.TextField(blank=True, help_text="Why nothing could be done")),
+                ("rows_done", models.PositiveIntegerField(default=0)),
+                ("rows_total", models.PositiveIntegerField(default=0)),
+                (
+                    "record_type",
+                    models.CharField(help_text="The model's label, for example people.client", max_length=60),
+                ),
+                (
+                    "query",
+                    models.TextField(blank=True, help_text="The filters, as in the address of the list"),
+                ),
+                ("file_name", models.CharField(max_length=100, verbose_name="file")),
+                ("created_at", models.DateTimeField(default=apps.base.clock.now, verbose_name="created")),
+                (
+                    "status",
+                    models.CharField(
+                        choices=[("Exporting", "Exporting"), ("Ready", "Ready"), ("Failed", "Failed")],
+                        default="Exporting",
+                        max_length=10,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'export',
-                'ordering': ('-created_at', '-guid'),
-                'default_permissions': (),
+                "verbose_name": "export",
+                "ordering": ("-created_at", "-guid"),
+                "default_permissions": (),
             },
         ),
         migrations.CreateModel(
-            name='FileExportPart',
+            name="FileExportPart",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('content', models.BinaryField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("content", models.BinaryField()),
             ],
             options={
-                'ordering': ('pk',),
-                'default_permissions': (),
+                "ordering": ("pk",),
+                "default_permissions": (),
             },
         ),
         migrations.AddField(
-            model_name='savedfilter',
-            name='is_default',
-            field=models.BooleanField(db_default=False, default=False, help_text="The person's list is opened with them"),
+            model_name="savedfilter",
+            name="is_default",
+            field=models.BooleanField(
+                db_default=False, default=False, help_text="The person's list is opened with them"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='savedfilter',
-            constraint=models.UniqueConstraint(condition=models.Q(('is_default', True)), fields=('staff', 'record_type'), name='core_one_default_filter_of_a_list'),
+            model_name="savedfilter",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("is_default", True)),
+                fields=("staff", "record_type"),
+                name="core_one_default_filter_of_a_list",
+            ),
         ),
         migrations.AddField(
-            model_name='fileexport',
-            name='staff',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="fileexport",
+            name="staff",
+            field=models.ForeignKey(
+                null=True,
+                on_delete=django.db.models.deletion.SET_NULL,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AddField(
-            model_name='fileexportpart',
-            name='file_export',
-            field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='parts', to='core.fileexport'),
+            model_name="fileexportpart",
+            name="file_export",
+            field=models.ForeignKey(
+                on_delete=django.db.models.deletion.CASCADE, related_name="parts", to="core.fileexport"
+            ),
         ),
     ]

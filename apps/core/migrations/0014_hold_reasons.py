@@ -4,15 +4,21 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0013_exports_and_default_filters'),
+        ("core", "0013_exports_and_default_filters"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='subscriber',
-            name='hold_reasons',
-            field=models.TextField(blank=True, db_default='Waiting for the provider\nWaiting for the participant\nInvoice is not clear\nNo plan or no budget left\nService is disputed', default='Waiting for the provider\nWaiting for the participant\nInvoice is not clear\nNo plan or no budget left\nService is disputed', help_text='One a line. They are offered where a claim or an invoice is put on hold.', max_length=4000, verbose_name='reasons of holds'),
+            model_name="subscriber",
+            name="hold_reasons",
+            field=models.TextField(
+                blank=True,
+                db_default="Waiting for the provider\nWaiting for the participant\nInvoice is not clear\nNo plan or no budget left\nService is disputed",
+                default="Waiting for the provider\nWaiting for the participant\nInvoice is not clear\nNo plan or no budget left\nService is disputed",
+                help_text="One a line. They are offered where a claim or an invoice is put on hold.",
+                max_length=4000,
+                verbose_name="reasons of holds",
+            ),
         ),
     ]

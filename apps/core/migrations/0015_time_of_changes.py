@@ -4,15 +4,14 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0014_hold_reasons'),
+        ("core", "0014_hold_reasons"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='change',
-            name='at',
-            field=models.DateTimeField(db_index=True, verbose_name='time'),
+            model_name="change",
+            name="at",
+            field=models.DateTimeField(db_index=True, verbose_name="time"),
         ),
     ]

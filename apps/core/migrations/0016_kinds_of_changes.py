@@ -4,15 +4,26 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0015_time_of_changes'),
+        ("core", "0015_time_of_changes"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='change',
-            name='kind',
-            field=models.CharField(choices=[('Created', 'Created'), ('Changed', 'Changed'), ('Archived', 'Archived'), ('Restored', 'Restored'), ('Deleted', 'Deleted'), ('Exported', 'Exported'), ('Erased', 'Erased')], max_length=10, verbose_name='change'),
+            model_name="change",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("Created", "Created"),
+                    ("Changed", "Changed"),
+                    ("Archived", "Archived"),
+                    ("Restored", "Restored"),
+                    ("Deleted", "Deleted"),
+                    ("Exported", "Exported"),
+                    ("Erased", "Erased"),
+                ],
+                max_length=10,
+                verbose_name="change",
+            ),
         ),
     ]

@@ -4,15 +4,19 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0016_kinds_of_changes'),
+        ("core", "0016_kinds_of_changes"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='subscriber',
-            name='day_first',
-            field=models.BooleanField(db_default=True, default=True, help_text='How 3/4/2026 is read in files where no other value of its column shows it.', verbose_name='day before month'),
+            model_name="subscriber",
+            name="day_first",
+            field=models.BooleanField(
+                db_default=True,
+                default=True,
+                help_text="How 3/4/2026 is read in files where no other value of its column shows it.",
+                verbose_name="day before month",
+            ),
         ),
     ]

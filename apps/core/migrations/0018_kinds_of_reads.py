@@ -4,15 +4,26 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0017_day_before_month'),
+        ("core", "0017_day_before_month"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='personaldataread',
-            name='kind',
-            field=models.CharField(choices=[('Record', 'Record'), ('List', 'List'), ('Export', 'Export'), ('Download', 'Download'), ('Count', 'Count'), ('Search', 'Search'), ('History', 'History'), ('Refusal', 'Refusal')], max_length=8),
+            model_name="personaldataread",
+            name="kind",
+            field=models.CharField(
+                choices=[
+                    ("Record", "Record"),
+                    ("List", "List"),
+                    ("Export", "Export"),
+                    ("Download", "Download"),
+                    ("Count", "Count"),
+                    ("Search", "Search"),
+                    ("History", "History"),
+                    ("Refusal", "Refusal"),
+                ],
+                max_length=8,
+            ),
         ),
     ]

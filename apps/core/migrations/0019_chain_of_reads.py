@@ -6,38 +6,62 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0018_kinds_of_reads'),
+        ("core", "0018_kinds_of_reads"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='ReadLogChain',
+            name="ReadLogChain",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('start', models.CharField(max_length=64)),
-                ('head', models.CharField(max_length=64)),
-                ('started_at', models.DateTimeField()),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("start", models.CharField(max_length=64)),
+                ("head", models.CharField(max_length=64)),
+                ("started_at", models.DateTimeField()),
             ],
             options={
-                'default_permissions': (),
+                "default_permissions": (),
             },
         ),
         migrations.AddField(
-            model_name='personaldataread',
-            name='hash',
-            field=models.CharField(db_default='', default='', editable=False, help_text='Of this entry and the one before it (core.read_log_chain); empty in those of before', max_length=64),
+            model_name="personaldataread",
+            name="hash",
+            field=models.CharField(
+                db_default="",
+                default="",
+                editable=False,
+                help_text="Of this entry and the one before it (core.read_log_chain); empty in those of before",
+                max_length=64,
+            ),
         ),
         migrations.AlterField(
-            model_name='change',
-            name='staff',
-            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="change",
+            name="staff",
+            field=models.ForeignKey(
+                db_constraint=False,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.DO_NOTHING,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
         migrations.AlterField(
-            model_name='personaldataread',
-            name='staff',
-            field=models.ForeignKey(db_constraint=False, db_index=False, null=True, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to=settings.AUTH_USER_MODEL),
+            model_name="personaldataread",
+            name="staff",
+            field=models.ForeignKey(
+                db_constraint=False,
+                db_index=False,
+                null=True,
+                on_delete=django.db.models.deletion.DO_NOTHING,
+                related_name="+",
+                to=settings.AUTH_USER_MODEL,
+            ),
         ),
     ]

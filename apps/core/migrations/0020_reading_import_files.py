@@ -4,15 +4,28 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0019_chain_of_reads'),
+        ("core", "0019_chain_of_reads"),
     ]
 
     operations = [
         migrations.AlterField(
-            model_name='fileimport',
-            name='status',
-            field=models.CharField(choices=[('Reading', 'Reading'), ('Uploaded', 'Uploaded'), ('Checking', 'Checking'), ('Checked', 'Checked'), ('Importing', 'Importing'), ('Imported', 'Imported'), ('Failed', 'Failed'), ('Undoing', 'Undoing'), ('Undone', 'Undone')], default='Uploaded', max_length=10),
+            model_name="fileimport",
+            name="status",
+            field=models.CharField(
+                choices=[
+                    ("Reading", "Reading"),
+                    ("Uploaded", "Uploaded"),
+                    ("Checking", "Checking"),
+                    ("Checked", "Checked"),
+                    ("Importing", "Importing"),
+                    ("Imported", "Imported"),
+                    ("Failed", "Failed"),
+                    ("Undoing", "Undoing"),
+                    ("Undone", "Undone"),
+                ],
+                default="Uploaded",
+                max_length=10,
+            ),
         ),
     ]

@@ -5,48 +5,76 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('core', '0020_reading_import_files'),
+        ("core", "0020_reading_import_files"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='fileimport',
-            name='all_issues',
-            field=models.BinaryField(help_text='A CSV file of them', null=True),
+            model_name="fileimport",
+            name="all_issues",
+            field=models.BinaryField(help_text="A CSV file of them", null=True),
         ),
         migrations.AddField(
-            model_name='fileimport',
-            name='issue_kinds',
-            field=models.JSONField(db_default=[], default=list, help_text='An IssueKind each'),
+            model_name="fileimport",
+            name="issue_kinds",
+            field=models.JSONField(db_default=[], default=list, help_text="An IssueKind each"),
         ),
         migrations.CreateModel(
-            name='ImportMapping',
+            name="ImportMapping",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(help_text='The name of an ImportKind, for example contact', max_length=60)),
-                ('name', models.CharField(max_length=60)),
-                ('columns', models.JSONField(default=dict, help_text='{header: member, empty to leave it out}')),
-                ('values', models.JSONField(default=dict, help_text='{header: {text: what it means}}')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        help_text="The name of an ImportKind, for example contact", max_length=60
+                    ),
+                ),
+                ("name", models.CharField(max_length=60)),
+                (
+                    "columns",
+                    models.JSONField(default=dict, help_text="{header: member, empty to leave it out}"),
+                ),
+                ("values", models.JSONField(default=dict, help_text="{header: {text: what it means}}")),
             ],
             options={
-                'ordering': ('kind', 'name'),
-                'default_permissions': (),
-                'constraints': [models.UniqueConstraint(fields=('kind', 'name'), name='core_one_mapping_of_a_name')],
+                "ordering": ("kind", "name"),
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(fields=("kind", "name"), name="core_one_mapping_of_a_name")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='FileImportPage',
+            name="FileImportPage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(help_text='2 and more')),
-                ('rows', models.JSONField(help_text='A RowIssues each')),
-                ('file_import', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pages', to='core.fileimport')),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(help_text="2 and more")),
+                ("rows", models.JSONField(help_text="A RowIssues each")),
+                (
+                    "file_import",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="pages",
+                        to="core.fileimport",
+                    ),
+                ),
             ],
             options={
-                'default_permissions': (),
-                'constraints': [models.UniqueConstraint(fields=('file_import', 'number'), name='core_page_of_an_import')],
+                "default_permissions": (),
+                "constraints": [
+                    models.UniqueConstraint(fields=("file_import", "number"), name="core_page_of_an_import")
+                ],
             },
         ),
     ]

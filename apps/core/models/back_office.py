@@ -96,7 +96,7 @@ class FileImport(BackgroundRun):
 
     class Status(models.TextChoices):
         READING = "Reading"
-        UPLOADED = "Uploaded"
+        UPLOADED = "Uploaded", "Read"
         CHECKING = "Checking"
         CHECKED = "Checked"
         IMPORTING = "Importing"
@@ -108,7 +108,7 @@ class FileImport(BackgroundRun):
     running_statuses = frozenset({Status.READING, Status.CHECKING, Status.IMPORTING, Status.UNDOING})
 
     kind = models.CharField(max_length=60, help_text="The name of an ImportKind, for example contact")
-    created_at = models.DateTimeField("uploaded", default=clock.now)
+    created_at = models.DateTimeField("begun", default=clock.now)
     file_name = models.CharField("file", max_length=255)
     content = models.BinaryField(null=True)
     rejected_rows = models.BinaryField(null=True, help_text="A workbook of them, with the reasons")

@@ -10,55 +10,151 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('people', '0001_initial'),
+        ("people", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='DocumentCategory',
+            name="DocumentCategory",
             fields=[
-                ('creation_date', models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name='created')),
-                ('modify_date', models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name='modified')),
-                ('archive_date', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='archived')),
-                ('guid', models.UUIDField(default=apps.core.models.new_guid, editable=False, primary_key=True, serialize=False, verbose_name='identifier')),
-                ('name', models.CharField(max_length=90)),
-                ('name_key', apps.core.models.NormalisedField(max_length=270, null=True, of='name', unique=True)),
+                (
+                    "creation_date",
+                    models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name="created"),
+                ),
+                (
+                    "modify_date",
+                    models.DateTimeField(
+                        default=apps.base.clock.now, editable=False, verbose_name="modified"
+                    ),
+                ),
+                (
+                    "archive_date",
+                    models.DateTimeField(blank=True, editable=False, null=True, verbose_name="archived"),
+                ),
+                (
+                    "guid",
+                    models.UUIDField(
+                        default=apps.core.models.new_guid,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="identifier",
+                    ),
+                ),
+                ("name", models.CharField(max_length=90)),
+                (
+                    "name_key",
+                    apps.core.models.NormalisedField(max_length=270, null=True, of="name", unique=True),
+                ),
             ],
             options={
-                'verbose_name': 'document category',
-                'verbose_name_plural': 'document categories',
-                'ordering': ('name',),
-                'abstract': False,
+                "verbose_name": "document category",
+                "verbose_name_plural": "document categories",
+                "ordering": ("name",),
+                "abstract": False,
             },
         ),
         migrations.CreateModel(
-            name='Document',
+            name="Document",
             fields=[
-                ('creation_date', models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name='created')),
-                ('modify_date', models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name='modified')),
-                ('archive_date', models.DateTimeField(blank=True, editable=False, null=True, verbose_name='archived')),
-                ('guid', models.UUIDField(default=apps.core.models.new_guid, editable=False, primary_key=True, serialize=False, verbose_name='identifier')),
-                ('name', models.CharField(max_length=256)),
-                ('file_name', models.CharField(editable=False, max_length=255, verbose_name='file')),
-                ('media_type', models.CharField(editable=False, max_length=120, verbose_name='type')),
-                ('size', models.BigIntegerField(editable=False, help_text='In bytes.')),
-                ('sha256', models.CharField(editable=False, max_length=64, verbose_name='SHA-256')),
-                ('storage_key', models.CharField(editable=False, max_length=100, unique=True)),
-                ('import_source', models.CharField(db_index=True, editable=False, help_text="The file's path in the folder it was imported from, and its hash.", max_length=465, null=True)),
-                ('client', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='documents', to='people.client')),
-                ('created_by', models.ForeignKey(editable=False, on_delete=django.db.models.deletion.PROTECT, related_name='documents', to=settings.AUTH_USER_MODEL, verbose_name='uploaded by')),
-                ('category', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='documents', to='documents.documentcategory')),
+                (
+                    "creation_date",
+                    models.DateTimeField(default=apps.base.clock.now, editable=False, verbose_name="created"),
+                ),
+                (
+                    "modify_date",
+                    models.DateTimeField(
+                        default=apps.base.clock.now, editable=False, verbose_name="modified"
+                    ),
+                ),
+                (
+                    "archive_date",
+                    models.DateTimeField(blank=True, editable=False, null=True, verbose_name="archived"),
+                ),
+                (
+                    "guid",
+                    models.UUIDField(
+                        default=apps.core.models.new_guid,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="identifier",
+                    ),
+                ),
+                ("name", models.CharField(max_length=256)),
+                ("file_name", models.CharField(editable=False, max_length=255, verbose_name="file")),
+                ("media_type", models.CharField(editable=False, max_length=120, verbose_name="type")),
+                ("size", models.BigIntegerField(editable=False, help_text="In bytes.")),
+                ("sha256", models.CharField(editable=False, max_length=64, verbose_name="SHA-256")),
+                ("storage_key", models.CharField(editable=False, max_length=100, unique=True)),
+                (
+                    "import_source",
+                    models.CharField(
+                        db_index=True,
+                        editable=False,
+                        help_text="The file's path in the folder it was imported from, and its hash.",
+                        max_length=465,
+                        null=True,
+                    ),
+                ),
+                (
+                    "client",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="documents",
+                        to="people.client",
+                    ),
+                ),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        editable=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="documents",
+                        to=settings.AUTH_USER_MODEL,
+                        verbose_name="uploaded by",
+                    ),
+                ),
+                (
+                    "category",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="documents",
+                        to="documents.documentcategory",
+                    ),
+                ),
             ],
             options={
-                'ordering': ('-creation_date', '-guid'),
-                'abstract': False,
-                'indexes': [models.Index(fields=['creation_date', 'guid'], name='documents_newest'), models.Index(fields=['client', 'creation_date'], name='documents_of_client')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('name', ''), _negated=True), name='documents_name_not_empty'), models.CheckConstraint(condition=models.Q(('file_name', ''), _negated=True), name='documents_file_name_not_empty'), models.CheckConstraint(condition=models.Q(('size__gt', 0)), name='documents_file_not_empty'), models.CheckConstraint(condition=django.db.models.lookups.Exact(django.db.models.functions.text.Length('sha256'), 64), name='documents_sha256_whole')],
+                "ordering": ("-creation_date", "-guid"),
+                "abstract": False,
+                "indexes": [
+                    models.Index(fields=["creation_date", "guid"], name="documents_newest"),
+                    models.Index(fields=["client", "creation_date"], name="documents_of_client"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("name", ""), _negated=True), name="documents_name_not_empty"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("file_name", ""), _negated=True),
+                        name="documents_file_name_not_empty",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("size__gt", 0)), name="documents_file_not_empty"
+                    ),
+                    models.CheckConstraint(
+                        condition=django.db.models.lookups.Exact(
+                            django.db.models.functions.text.Length("sha256"), 64
+                        ),
+                        name="documents_sha256_whole",
+                    ),
+                ],
             },
         ),
     ]

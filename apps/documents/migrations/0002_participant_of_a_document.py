@@ -5,16 +5,22 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('documents', '0001_initial'),
-        ('people', '0002_contacts_index_only_those_they_refer_to'),
+        ("documents", "0001_initial"),
+        ("people", "0002_contacts_index_only_those_they_refer_to"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='document',
-            name='contact',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='documents', to='people.contact', verbose_name='participant'),
+            model_name="document",
+            name="contact",
+            field=models.ForeignKey(
+                blank=True,
+                null=True,
+                on_delete=django.db.models.deletion.PROTECT,
+                related_name="documents",
+                to="people.contact",
+                verbose_name="participant",
+            ),
         ),
     ]

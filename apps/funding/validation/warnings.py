@@ -26,6 +26,7 @@ from apps.funding.validation.warning_messages import (
     same_line_message,
 )
 from apps.people.choices import state_code
+from apps.people.entered_texts import PLACEHOLDERS
 from apps.people.models import Client
 
 
@@ -373,8 +374,9 @@ def claim_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue]:
 
 # --- the provider ---------------------------------------------------------------------------------------
 
-#: What people write where there is no number, without its marks and zeros.
-WORDS_FOR_NONE, MARKS_AND_ZEROS = frozenset({"", "na", "none", "nil"}), re.compile(r"[\W_0]")
+MARKS_AND_ZEROS = re.compile(r"[\W_0]")
+#: What people write where there is no number, without marks and zeros.
+WORDS_FOR_NONE = frozenset({"", *(MARKS_AND_ZEROS.sub("", each) for each in PLACEHOLDERS)})
 
 
 def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[Issue]:
