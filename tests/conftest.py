@@ -4,6 +4,7 @@ import contextlib
 import datetime as dt
 import functools
 import gc
+import json
 import os
 from unittest import mock
 from zoneinfo import ZoneInfo
@@ -20,6 +21,8 @@ from playwright.sync_api import sync_playwright
 
 from apps.base import clock
 from apps.core.models import Subscriber
+from apps.core.table_files import opening, reader
+from apps.core.untrusted import run_limited
 from tests import races
 from tests.any_day import MOMENT
 from tests.chromium import HEADLESS_SHELL, find_chromium, launch
@@ -160,6 +163,28 @@ def quick_settings():
         WHITENOISE_USE_FINDERS=False,  # a search for static files, which the live server finds by itself
     ):
         yield
+
+
+def read_here(module, request, limits, output):
+    """``run_limited`` without a process and without limits."""
+    assert module == reader.__name__
+    output.writelines(reader.answer(json.loads(json.dumps(request))))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_reader():
+    """Files to import are read in the process of the tests: another for each takes 0.1 s.
+
+    ``reader_process`` is for tests of what a file can do to that process, and of each format of files.
+    """
+    with mock.patch.object(opening, "run_limited", read_here):
+        yield
+
+
+@pytest.fixture
+def reader_process(monkeypatch):
+    """Files to import are read as in the service, each in a process of its own."""
+    monkeypatch.setattr(opening, "run_limited", run_limited)
 
 
 def delete_rows(operations, style, tables, **options):

@@ -212,7 +212,7 @@ def test_a_file_that_cannot_be_read_is_read_again_with_other_options(client, ada
     assert (record.status, record.counts["new"], record.options["header_row"]) == ("Checked", 1, "")
 
 
-def test_a_file_that_needs_too_much_fails_with_advice_and_the_worker_goes_on(client, ada):
+def test_a_file_that_needs_too_much_fails_with_advice_and_the_worker_goes_on(client, ada, reader_process):
     book = Workbook()
     book.active.append(["First name", "Surname"])
     book.active["XFD1048576"] = "far away"

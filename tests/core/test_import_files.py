@@ -13,6 +13,8 @@ from apps.core.table_files.formats import read_table
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import MAX_ROW, UNCALCULATED, ImportFileError
 
+pytestmark = pytest.mark.usefixtures("reader_process")
+
 
 def cells_of(path, **words):
     table = open_table(path, **words)

@@ -12,6 +12,8 @@ from apps.core.table_files.formats import read_table
 from apps.core.table_files.tables import ImportFileError
 from apps.core.untrusted import Limits, ProcessEnded, Reason, run_limited
 
+pytestmark = pytest.mark.usefixtures("reader_process")
+
 MODULE = "tests.core.untrusted_process"
 LIMITS = Limits(memory=256 << 20, seconds=1, output=1 << 20)
 

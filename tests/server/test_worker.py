@@ -80,11 +80,11 @@ def get(path, *headers):
 
 
 def read_all(client):
-    answered = b""
+    answered = bytearray()  # which grows without a copy of its 64 MB for each part
     with contextlib.suppress(ConnectionResetError):
         while data := client.recv(65536):
             answered += data
-    return answered
+    return bytes(answered)
 
 
 @pytest.fixture
