@@ -42,7 +42,7 @@ class SecretAdmin(RecordAdmin):
     renew_secret: ClassVar[Callable[..., str]]
 
     def secret_rows(self, request: HttpRequest, record: Any) -> list[tuple[str, str]]:
-        """What the page shows beside the secret: labels and texts."""
+        """Labels and texts that the page shows beside the secret."""
         raise NotImplementedError
 
     def store(self, record: Any, draft: Any, **options: Any) -> None:

@@ -48,7 +48,7 @@ def hash_secret(secret: str) -> str:
 
 
 def secret_matches(secret: str, *hashes: str | None) -> bool:
-    """Whether the secret has one of the hashes; every one is compared, each in constant time."""
+    """True when the secret has one of the hashes; every one is compared, each in constant time."""
     given = hash_secret(secret)
     agreed = [hmac.compare_digest(given, each or NO_HASH) for each in hashes]
     return any(agreed)

@@ -84,7 +84,7 @@ def port_of(parts: SplitResult) -> int:
 
 
 def is_allowed(text: str) -> bool:
-    """Whether an IP address is of the internet, or of a network in ``WEBHOOK_NETWORKS``."""
+    """True when an IP address is of the internet, or of a network in ``WEBHOOK_NETWORKS``."""
     address = innermost(ipaddress.ip_address(text.partition("%")[0]))
     networks = [ipaddress.ip_network(network) for network in settings.WEBHOOK_NETWORKS]
     return any(address in network for network in networks) or (

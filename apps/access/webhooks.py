@@ -306,7 +306,7 @@ def reserve(message: WebhookMessage) -> bool:
 
 
 def attempt(address: str, body: bytes, headers: Mapping[str, str]) -> tuple[bool, str]:
-    """Whether the receiver accepts a message, and what it answered or what failed."""
+    """Send a message: (the receiver accepts it, what it answered or what failed)."""
     try:
         status = post(address, body, headers)
     except Exception as error:  # whatever fails, that receiver has failed
@@ -315,7 +315,7 @@ def attempt(address: str, body: bytes, headers: Mapping[str, str]) -> tuple[bool
 
 
 def printable(text: str) -> str:
-    """What of a receiver's text is kept: PostgreSQL stores no NUL, and nobody reads control characters."""
+    """The part of a receiver's text that is kept: PostgreSQL stores no NUL."""
     return "".join(sign if sign.isprintable() else " " for sign in text)[:RESULT_CHARACTERS]
 
 

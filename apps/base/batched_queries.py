@@ -323,7 +323,7 @@ def array_type(compared: models.Field, connection: Any) -> str:
 
 
 def array_of_column(number: int, compared: models.Field) -> Callable[[Iterable[tuple[Any, ...]]], Any]:
-    """What makes the parameter for PostgreSQL of one column of many rows."""
+    """Make the parameter for PostgreSQL of one column of many rows."""
     array: Callable[[Iterable[Any]], Any] = list
     if isinstance(compared, models.CharField):
         array = array_of_texts

@@ -56,7 +56,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def is_time_over() -> bool:
-    """Whether the time of this request is over."""
+    """True when the time of this request is over."""
     return time.monotonic() > _DEADLINE.get()
 
 

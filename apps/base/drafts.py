@@ -21,7 +21,7 @@ from apps.base.declaration.schema import NavigationProperty, StructuredType
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """What a rule found: a stable code, the field in Python names, a sentence.
+    """A finding of a rule: a stable code, the field in Python names, a sentence.
 
     ``field`` is an attribute of the draft (``"birthday"``) or a path into a list of it
     (``("line_items", 1, "quantity")``, ``("teams", 0)``); empty for the whole record. The API spells it in
@@ -114,7 +114,7 @@ class Draft:
         return value.pk if isinstance(value, models.Model) else value
 
     def gets_default(self, name: str) -> bool:
-        """Whether a member has the default that a new record would have."""
+        """True when a member has the default that a new record would have."""
         is_given = name in self.given | self.invalid
         return name in self.left_out or (self.key is None and not is_given)
 
@@ -132,7 +132,7 @@ class Draft:
 
 
 def label_of(draft: Draft, number: int) -> str:
-    """What a message about another draft calls this one, the ``number``-th of the call."""
+    """The name of a draft, the ``number``-th of the call, in messages about another one."""
     return draft.label or f"record {number + 1} of this request"
 
 
@@ -149,7 +149,7 @@ Issues = Iterable[tuple[int, Issue]]
 
 
 class ValidationFailed(Exception):
-    """What a service raises when drafts cannot be saved: their issues, in the order of the drafts.
+    """Raised by services for drafts that cannot be saved: their issues, in the order of the drafts.
 
     There may be none: the drafts were invalid before the service saw them.
     """
@@ -160,7 +160,7 @@ class ValidationFailed(Exception):
 
 
 class WarningsPresent(ValidationFailed):
-    """What a service raises when drafts can be saved, but may not be meant."""
+    """Raised by services for drafts that can be saved, but may not be meant."""
 
     def __init__(self, issues: Issues) -> None:
         super().__init__((number, replace(issue, severity="warning")) for number, issue in issues)
@@ -328,7 +328,7 @@ class References:
         draft.fill(name, list(dict.fromkeys(found)) if reference.many else found[0])
 
     def current_keys(self, reference: Reference) -> frozenset[Any]:
-        """What the record that is being replaced refers to."""
+        """The keys that the record refers to which is being replaced."""
         value = None if self.current is None else getattr(self.current, reference.attribute)
         if value is None:
             return frozenset()

@@ -1,4 +1,4 @@
-"""What is raised when something cannot be done: one tree of exceptions, one format (decisions.md 5).
+"""Exceptions for what cannot be done: one tree, one format (decisions.md 5).
 
 Those of the protocol alone are in `odata.errors`.
 """

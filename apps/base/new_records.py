@@ -1,4 +1,4 @@
-"""What a new record holds where nobody gives a value."""
+"""The values of a new record where nobody gives one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which database lists and exports are read from: a replica, or the primary."""
+"""The database that lists and exports are read from: a replica, or the primary."""
 
 import time
 
@@ -34,7 +34,7 @@ def database_for_lists() -> str:
 
 
 def has_replayed(position: str) -> bool:
-    """Whether the replica has the primary's log up to a position, within the time that is waited for it.
+    """True when the replica has the primary's log up to a position, within the time that is waited for it.
 
     A server that is no replica never has.
     """

@@ -59,7 +59,7 @@ def check_constraints() -> None:
 
 
 def is_lost_race(error: DatabaseError) -> bool:
-    """Whether another writer is to blame, not the statement."""
+    """True when another writer is to blame, not the statement."""
     cause = error.__cause__
     if isinstance(cause, sqlite3.Error):
         return cause.sqlite_errorname in (

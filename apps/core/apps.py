@@ -1,4 +1,4 @@
-"""What every record shares."""
+"""The app that every record's base stands in."""
 
 from django.apps import AppConfig
 from django.core.checks import Tags, register

@@ -188,7 +188,7 @@ def execute_in_one_trip(cursor: Any, statements: Sequence[Statement]) -> None:
 
 @lru_cache(maxsize=256)
 def first_words(sql: str) -> str:
-    """What names a statement in logs: which table it writes, without quotes and values."""
+    """The words that name a statement in logs: which table it writes, without quotes and values."""
     return sql.replace('"', "").partition("(")[0].partition("%")[0].strip()
 
 
@@ -210,7 +210,7 @@ def send_to_sqlite(writes: Sequence[Statement | Insert]) -> None:
 
 
 def sqlite_adapter(field: models.Field) -> Adapter | None:
-    """What makes of a value that is not null what Django itself stores."""
+    """The function that turns a value that is not null into what Django itself stores."""
     operations = connection.ops  # taken once: the connection is looked up by thread whenever it is named
     if isinstance(field, models.UUIDField):
         return attrgetter("hex")

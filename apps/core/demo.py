@@ -210,7 +210,7 @@ def load_lookups(
 
 
 def existing(records: Sequence[Record]) -> Sequence[Record]:
-    """Those of the records that were created by now; the first one when there was none. They are in order."""
+    """The records among these, which are in order, that were created by now; the first one when none was."""
     return records[: max(bisect_right(records, clock.now(), key=attrgetter("creation_date")), 1)]
 
 

@@ -28,7 +28,7 @@ def expired_form(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def may_be_sent_again(request: HttpRequest) -> bool:
-    """Whether a page of ours in the back office sent it, opened by the person who is signed in now."""
+    """True when a page of ours in the back office sent it, opened by the person who is signed in now."""
     user: Any = getattr(request, "user", None)
     if user is None or not user.is_authenticated or not request.path.startswith(reverse("admin:index")):
         return False
@@ -38,7 +38,7 @@ def may_be_sent_again(request: HttpRequest) -> bool:
 
 
 def came_from_us(request: HttpRequest) -> bool:
-    """Whether the browser names our own address as the origin of the request."""
+    """True when the browser names our own address as the origin of the request."""
     source = urlsplit(request.headers.get("Origin") or request.headers.get("Referer", ""))
     return f"{source.scheme}://{source.netloc}" == f"{request.scheme}://{request.get_host()}"
 

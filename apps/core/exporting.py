@@ -83,7 +83,7 @@ def table_of(
 
 
 def is_chosen(name: str, names: Sequence[str]) -> bool:
-    """Whether a column is one of those chosen, or of a part that was chosen as a whole."""
+    """True when a column is one of those chosen, or of a part that was chosen as a whole."""
     return any(name == each or name.startswith(f"{each}/") for each in names)
 
 

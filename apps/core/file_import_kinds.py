@@ -1,4 +1,4 @@
-"""What can be imported in the back office: the records of each resource, and files of other forms."""
+"""The kinds of files that the back office imports: the records of each resource, and files of other forms."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -47,7 +47,7 @@ class ImportQuestion:
         return isinstance(self.default, str)
 
     def answer(self, given: str) -> bool | str:
-        """What a form's field says."""
+        """The text of a form's field."""
         if self.choices and given not in dict(self.choices):
             return self.default
         return given if self.is_text else bool(given)
@@ -105,7 +105,7 @@ class ImportOrder:
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """What became of an import's records, and the kinds of its issues."""
+    """The result of an import: its numbers of records, and the kinds of its issues."""
 
     counts: ImportCounts
     kinds: Sequence[IssueKind] = ()
@@ -164,7 +164,7 @@ def import_kinds() -> Iterator[ImportKind]:
 
 
 def permitted_kinds(person: Any) -> list[ImportKind]:
-    """What a person may import: records that they may add and change."""
+    """The kinds that a person may import: records that they may add and change."""
 
     def may_write(model: type[Model]) -> bool:
         label, name = model._meta.app_label, model._meta.model_name
@@ -233,7 +233,7 @@ def table_options(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def stated_day_first(chosen: Mapping[str, Any]) -> bool | None:
-    """Whether the person says that days have the day first; ``None`` where the columns are to show it."""
+    """True when the person says that days have the day first; ``None`` where the columns are to show it."""
     day_order = chosen.get("day_order")
     return day_order == "day" if day_order else None
 

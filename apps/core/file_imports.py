@@ -282,7 +282,7 @@ def changes_by_import(file_import: FileImport) -> QuerySet[Change]:
 def counts_of_history(
     file_import: FileImport, kind: ImportKind, counts: Mapping[str, int]
 ) -> Mapping[str, int]:
-    """What all attempts together created and changed; the last one found the others' records unchanged."""
+    """The records that all attempts together created and changed; the last one found them unchanged."""
     changes = changes_by_import(file_import).filter(record_type=kind.model._meta.label_lower)
     created = set(changes.filter(kind=Change.Kind.CREATED).values_list("record_key", flat=True))
     changed = set(changes.values_list("record_key", flat=True)) - created

@@ -78,7 +78,7 @@ def differences(record: Any, columns: Iterable[str] | None = None) -> dict[str, 
 
 
 def values_are_equal(before: Any, after: Any) -> bool:
-    """Whether two values are equal; moments by UTC, as Python calls none in a clock change's hour equal."""
+    """True when two values are equal; moments by UTC, as Python calls none in a clock change's hour equal."""
     if isinstance(before, dt.datetime) and isinstance(after, dt.datetime):
         return before.astimezone(dt.UTC) == after.astimezone(dt.UTC)
     return bool(before == after)

@@ -26,7 +26,7 @@ class UndoRefused(Exception):
 
 @dataclass
 class WrittenRecords:
-    """What an import wrote of one model: the last entry of each record, and the values before it."""
+    """The records that an import wrote of one model: the last entry of each, and the values before it."""
 
     last_entries: dict[str, int] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)

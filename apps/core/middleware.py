@@ -101,7 +101,7 @@ class SettingsMiddleware:
 
 
 class BackOfficeAuthorMiddleware:
-    """Whoever is signed in to the back office is the author of what it writes, and reads what it shows."""
+    """Makes whoever is signed in to the back office the author of changes and the reader of pages."""
 
     def __init__(self, get_response: GetResponse) -> None:
         self.get_response = get_response

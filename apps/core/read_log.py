@@ -263,7 +263,7 @@ def log_page(request: HttpRequest, response: HttpResponse) -> None:
 
 
 def named_records(model: Any) -> Callable[[Sequence[Any]], ShownRecords] | None:
-    """What tells whose records some entries of a log, notices or messages are about."""
+    """The names of records that entries of a log, notices or messages are about."""
     if not admin.site.is_registered(model):
         return None
     return getattr(admin.site.get_model_admin(model), "named_records", None)

@@ -99,7 +99,7 @@ def delete_batch_before(moment: dt.datetime) -> int:
 
 
 def find_break() -> str | None:
-    """What is wrong with the first entry that does not continue the chain; ``None`` when all do."""
+    """The fault of the first entry that does not continue the chain; ``None`` when all do."""
     while True:
         start = chain_ends()
         found = find_break_behind(start)
@@ -109,7 +109,7 @@ def find_break() -> str | None:
 
 
 def chain_ends() -> tuple[str, dt.datetime | None]:
-    """What the first entry follows, and when the chain began."""
+    """The hash that the first entry follows, and when the chain began."""
     chain = ReadLogChain.objects.filter(pk=1).first()
     return (chain.start, chain.started_at) if chain else (NOTHING, None)
 

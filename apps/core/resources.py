@@ -1,4 +1,4 @@
-"""What the declarations of all apps share: the dates of a record, and short lists."""
+"""Parts of declarations that all apps share: the dates of a record, and short lists."""
 
 from apps.base.declaration.resource import Key, NestedType, ReadOnly, UnrestrictedResource
 from apps.core.models import Lookup

@@ -47,7 +47,7 @@ def create_trigram_index(
 
 
 def create_extension(editor: BaseDatabaseSchemaEditor) -> bool:
-    """Whether the database has pg_trgm now."""
+    """True when the database has pg_trgm now."""
     with editor.connection.cursor() as cursor:
         cursor.execute("SAVEPOINT pg_trgm")
         try:

@@ -29,7 +29,7 @@ FINISHED_TASK_AGE = dt.timedelta(days=14)
 
 @contextmanager
 def task_author(author: history.Author) -> Iterator[None]:
-    """What middleware does for a request: the clock is read again, the zone and the author are set."""
+    """Prepare a task as middleware does a request: read the clock again, set the zone and the author."""
     clock.reset_now()
     with timezone.override(Subscriber.current().zone), history.as_author(author):
         yield
@@ -69,7 +69,7 @@ def repeat_unfinished_tasks(worker_id: str) -> int:
 
 
 def has_failed(task_id: Any) -> bool:
-    """Whether a task has failed without a word: its worker ended each time."""
+    """True when a task has failed without a word: its worker ended each time."""
     return DBTaskResult.objects.filter(pk__in=[task_id], status=TaskResultStatus.FAILED).exists()
 
 

@@ -1,4 +1,4 @@
-"""What reads a stranger's bytes runs in a process of its own, within limits that the kernel holds.
+"""Reading of strangers' bytes in a process of its own, within limits that the kernel holds.
 
 That process has nothing of ours: no connection, no secret in its environment, no Django. Its answer is data,
 never code: a process that a file took over can say what is wrong, and nothing else.

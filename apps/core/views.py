@@ -58,7 +58,7 @@ def not_ready(reason: str) -> HttpResponse:
 
 @require_safe
 def security_txt(request: HttpRequest) -> HttpResponse:
-    """Where a vulnerability is reported (RFC 9116); 404 without the setting SECURITY_CONTACT."""
+    """The address to report a vulnerability to (RFC 9116); 404 without the setting SECURITY_CONTACT."""
     if not settings.SECURITY_CONTACT:
         raise Http404
     expires = (timezone.now() + SECURITY_TXT_AGE).astimezone(dt.UTC)

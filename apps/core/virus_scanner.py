@@ -42,7 +42,7 @@ class Scan:
 
     @property
     def virus(self) -> str:
-        """What was found, empty for nothing; ``ScannerUnavailable`` when not all was read."""
+        """The virus that was found, empty for none; ``ScannerUnavailable`` when not all was read."""
         if self.found is None:
             raise unavailable("the file was not read to its end")
         return self.found
@@ -65,7 +65,7 @@ class Scan:
 
 
 def virus_in(content: bytes) -> str:
-    """What the scanner finds in a file; empty for nothing. Raises as ``Scan.chunks``."""
+    """The virus that the scanner finds in a file; empty for none. Raises as ``Scan.chunks``."""
     scan = Scan(content[at : at + CHUNK_SIZE] for at in range(0, len(content), CHUNK_SIZE))
     for _ in scan.chunks():
         pass

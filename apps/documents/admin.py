@@ -254,7 +254,7 @@ def unsaved_document(file: StoredFile) -> Document:
 
 
 def form_file_data(file: StoredFile) -> dict[str, str]:
-    """What a form keeps and shows of a file; ``preview`` is empty for one that browsers do not show."""
+    """The values of a file that a form keeps; ``preview`` is empty for one that browsers do not show."""
     token, kind = file_token(file), preview_kind(unsaved_document(file))
     preview = admin_url(Document, "file", token=token) if kind else ""
     return {"token": token, "name": file.file_name, "kind": kind or "", "preview": preview}

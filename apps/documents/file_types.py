@@ -137,7 +137,7 @@ def likeliest_extension(content: frozenset[str]) -> str:
 
 
 def is_detectable(extension: str) -> bool:
-    """Whether content of this type can be distinguished from other content."""
+    """True when content of this type can be distinguished from other content."""
     return extension in MEDIA_TYPES or extension in TEXTS or extension in _WITH_SIGNATURE
 
 

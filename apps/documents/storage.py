@@ -255,7 +255,7 @@ class FileBatch:
 
 
 def find_used_keys(keys: Iterable[str]) -> set[str]:
-    """Those of the keys that documents have."""
+    """The keys among these that documents have."""
     return set(Document.objects.filter(storage_key__in=list(keys)).values_list("storage_key", flat=True))
 
 

@@ -58,7 +58,7 @@ class SupportCategory(Lookup, Record):
 
 @dataclass(frozen=True, slots=True)
 class SupportItem:
-    """What a support item's code says: ``15_056_0128_1_3`` is of category 15 and of purpose 3."""
+    """The parts of a support item's code: ``15_056_0128_1_3`` is of category 15 and of purpose 3."""
 
     category: int
     purpose: str | None
@@ -72,7 +72,7 @@ _PURPOSES = {
 
 
 def support_item(code: str | None) -> SupportItem | None:
-    """What a support item's code says; ``None`` for a code of another form (some items have names)."""
+    """The parts of a support item's code; ``None`` for a code of another form (some items have names)."""
     category, *rest = (code or "").strip().split("_")
     if len(category) != 2 or not category.isdecimal() or not rest:
         return None
@@ -225,7 +225,7 @@ class Budget(Record):
 
     @property
     def has_claims(self) -> bool:
-        """Whether money was claimed on it, or waits to be."""
+        """True when money was claimed on it, or waits to be."""
         return bool(self.claimed or self.paid or self.waiting)
 
     @property
@@ -258,7 +258,7 @@ class Budget(Record):
 def budget_label(
     support_item: str | None, category: object, support_purpose: str | None, booking_number: str | None
 ) -> str:
-    """What a budget is called: ``15 Improved Daily Living Skills (50000077)``."""
+    """The name of a budget: ``15 Improved Daily Living Skills (50000077)``."""
     label = support_item or category or support_purpose
     return f"{label} ({booking_number})" if booking_number else str(label)
 

@@ -76,7 +76,7 @@ class Spending:
 
     @property
     def remaining_at_end(self) -> Decimal:
-        """What will remain on the last day at the present speed; negative when the budget is too small."""
+        """The rest of the last day at the present speed; negative when the budget is too small."""
         return (self.remaining - self.per_day * self.days_left).quantize(CENT, ROUND_HALF_UP)
 
     # --- percentages

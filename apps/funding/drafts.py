@@ -43,7 +43,7 @@ class InvoiceDraft(Draft):
 
 @dataclass(frozen=True, slots=True)
 class InvoiceEntry:
-    """What the form of a claim says about its provider invoice besides: its total, and its document.
+    """The entries of a claim's form about its provider invoice: its total, and its document.
 
     The document is created with it, or was uploaded before.
     """
@@ -82,7 +82,7 @@ class ProviderInvoiceDraft(Draft):
 
 @dataclass(slots=True)
 class LineContext:
-    """What rules read beside a line.
+    """The values that rules read beside a line.
 
     ``remaining``: of the budget that covers the line, after the lines before it. ``last_price``: the price
     book's on the last day. ``duplicate``: the line that claims the same support, in words; as another
@@ -99,7 +99,7 @@ class LineContext:
 
 @dataclass(slots=True)
 class BillContext:
-    """What rules read beside a claim or an invoice. ``lines`` has ``None`` for lines with invalid members.
+    """The values that rules read beside a bill. ``lines`` has ``None`` for lines with invalid members.
 
     ``permissions`` of the staff member: ``None`` when the login is closed. ``participant_state``: where the
     participant lives, as people wrote it. The dates are ``None`` where they are invalid.

@@ -144,7 +144,7 @@ class ProviderInvoiceImport(ImportDefinition):
     service_defaults = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail", "CreatedByStaffUniqueCode")
 
     def find_warnings(self, drafts: Sequence[Draft]) -> Iterator[tuple[int, Issue]]:
-        """Those that have the participant, provider, period and total of another."""
+        """Warn of drafts that have the participant, provider, period and total of another."""
         for number, mark, other in find_duplicate_invoices(drafts):
             yield number, same_total_issue("invoice_total", other or "An earlier record", mark)
 

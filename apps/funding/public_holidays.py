@@ -53,7 +53,7 @@ DAYS_OF_THE_WEEK = (*[DayType.WEEKDAY] * 5, DayType.SATURDAY, DayType.SUNDAY)
 
 
 def holiday_in(state: str, day: dt.date) -> bool | None:
-    """Whether the whole day is a public holiday in all of the state; ``None`` when a part of either is."""
+    """True when the whole day is a public holiday in all of the state; ``None`` when a part of either is."""
     whole, part = holidays_of(state, day.year)
     if day in whole and whole[day] not in LOCAL_HOLIDAYS:
         return True

@@ -1,4 +1,4 @@
-"""What each status of a claim or an invoice means (the transitions between them: validation/transitions.py).
+"""The statuses of claims and invoices, and their meaning (transitions: validation/transitions.py).
 
 Everything that depends on a status follows from this table. A status without a row fails ``manage.py check``.
 Claims have some of the statuses of invoices, under the same words.

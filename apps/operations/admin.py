@@ -53,7 +53,7 @@ class ReadLine:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What a search is about: keys of records, and the kinds of which a read without keys may have been."""
+    """The subject of a search: keys of records, and the kinds of which a read without keys may have been."""
 
     keys: frozenset[bytes]
     record_types: frozenset[str]

@@ -61,7 +61,7 @@ class FileContent:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds. ``faults`` are documents whose file could not be copied."""
+    """The contents of a backup. ``faults`` are documents whose file could not be copied."""
 
     created: dt.datetime
     engine: str
@@ -228,7 +228,7 @@ class BackupReader:
         self.checksums = {name: checksum for checksum, _, name in (line.partition("  ") for line in lines)}
 
     def find_damaged_files(self) -> list[str]:
-        """What is wrong with the stored files, a line for each: missing, changed, or not of the backup."""
+        """The faults of the stored files, a line for each: missing, changed, or not of the backup."""
         stored = {
             path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if path.is_file()
         }

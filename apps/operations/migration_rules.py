@@ -1,4 +1,4 @@
-"""What each operation of a migration does to a service that goes on meanwhile, judged for PostgreSQL.
+"""The effects of each operation of a migration on a service that goes on meanwhile, judged for PostgreSQL.
 
 During an upgrade the running version works on the new schema until its workers are replaced. A migration may
 say why an impact is acceptable: ``accepted = {"LOCKS": "written once a day"}`` on its class.
@@ -18,7 +18,7 @@ from apps.core.computed import ComputedDecimal
 
 
 class Impact(Enum):
-    """What is wrong with an operation, and what to do instead."""
+    """The harm of an operation, and what to do instead."""
 
     BREAKS = "breaks the version that runs"
     LOCKS = "stops writers of the table until it is done"
@@ -132,7 +132,7 @@ def alter_column(change: SchemaChange) -> Iterator[Finding]:
 
 
 def column_type(column: Any) -> tuple[Any, ...]:
-    """What PostgreSQL writes rows again for; a text or a decimal that may be longer is the same type."""
+    """The type for which PostgreSQL writes rows again; a longer text or decimal is the same type."""
     target = column.remote_field.model if column.remote_field else None
     return (
         column.get_internal_type(),

@@ -1,4 +1,4 @@
-"""What belongs to a participant, derived from the relations of the models.
+"""The records that belong to a participant, derived from the relations of the models.
 
 A model whose records refer to a contact, or to a record that belongs to one, belongs to that person: a new
 model does so by its foreign key alone. ``REFERENCES`` names the relations that only mention somebody.

@@ -28,7 +28,7 @@ BLOCK_BYTES = 256 * 1024
 
 
 class OperationError(Exception):
-    """What an operator asked for cannot be done; the text is the reason."""
+    """Raised for what an operator asked for and cannot be done; the text is the reason."""
 
 
 # --- values on SQLite -----------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def describe_table(options: Any) -> Table:
 
 @dataclass(slots=True)
 class ContentSum:
-    """What passed a stream: bytes, rows and SHA-256."""
+    """The sum of what passed a stream: bytes, rows and SHA-256."""
 
     size: int = 0
     rows: int = 0
@@ -181,7 +181,7 @@ class ContentSum:
 
     @classmethod
     def of(cls, chunks: Iterable[bytes]) -> Self:
-        """What a stream holds, read to its end."""
+        """The sum of what a stream holds, read to its end."""
         total = cls()
         for _ in total.watch(chunks):
             pass

@@ -117,7 +117,7 @@ def email_address(first_name: str, last_name: str, number: int) -> str:
 
 
 def address(chance: Random, place: Place) -> Values:
-    """Where somebody lives or works; one in eight receives post in a box."""
+    """The address where somebody lives or works; one in eight receives post in a box."""
     values: Values = {
         **place.address,
         "street_address": f"{1 + int(chance.random() ** 2 * 180)} {chance.choice(WORDS['streets'])}",
@@ -156,7 +156,7 @@ def person(
 
 
 def values_in_file(first_records: Sequence[Values], number: int) -> Values:
-    """What ``demo.toml`` says of the record of that number; an empty text is no value."""
+    """The values of ``demo.toml`` for the record of that number; an empty text is no value."""
     values = first_records[number] if number < len(first_records) else {}
     return {name: None if value == "" else value for name, value in values.items()}
 

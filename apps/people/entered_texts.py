@@ -42,7 +42,7 @@ _GENDERS = {
 
 
 def is_placeholder(text: str) -> bool:
-    """Whether a text says that there is none: ``n/a``, ``-``."""
+    """True when a text says that there is none: ``n/a``, ``-``."""
     return (text.casefold().strip(_EDGES) or "none") in PLACEHOLDERS
 
 

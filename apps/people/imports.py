@@ -155,7 +155,7 @@ class AddressImport(ImportDefinition):
             values["country"] = values["country"] or assumed_country(values)
 
     def complete_drafts(self, drafts: Sequence[Draft]) -> None:
-        """Of an existing record whose country the file does not have, the one that is stored stays."""
+        """Keep the stored country of existing records where the file does not have it."""
         lacking = [
             draft
             for draft in drafts

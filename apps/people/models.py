@@ -40,7 +40,7 @@ def merged_into() -> models.ForeignKey[Any, Any]:
 
 
 class Role(Lookup, Record):
-    """What somebody does, and what they may do in the back office."""
+    """The role of somebody: what they do, and what they may do in the back office."""
 
     permissions = models.ManyToManyField(Permission, blank=True)
     all_permissions = models.BooleanField(default=False, help_text="May do everything, now and later.")
@@ -103,7 +103,7 @@ class Addressed(models.Model):
 
 
 class Person(Addressed):
-    """What staff and contacts have in common."""
+    """The common part of staff and contacts."""
 
     first_name = models.CharField(max_length=90)
     last_name = models.CharField(max_length=90)
@@ -196,12 +196,12 @@ class Staff(Person, AbstractBaseUser, Record):
         )
 
     def get_full_name(self) -> str:
-        """What Django's and the back office's templates call a user's name."""
+        """The full name, as Django's and the back office's templates call it."""
         return self.full_name
 
     @property
     def is_active(self) -> bool:
-        """Whether the login is open now (decisions.md 6)."""
+        """True when the login is open now (decisions.md 6)."""
         if self.is_archived:
             return False
         return self.disable_login_date is None or self.disable_login_date > clock.now()
@@ -222,11 +222,11 @@ class Staff(Person, AbstractBaseUser, Record):
 
     @property
     def lacks_second_factor(self) -> bool:
-        """Whether the role requires an authenticator app or a passkey, and there is none."""
+        """True when the role requires an authenticator app or a passkey, and there is none."""
         return self.role.requires_second_factor and not self.authenticator_set.exists()
 
     def covers(self, role: Role) -> bool:
-        """Whether their own role grants everything that another does.
+        """True when their own role grants everything that another does.
 
         Nobody sets the password, the login or the role of somebody who may do more than they: that would be
         a way to all of it.

@@ -270,7 +270,7 @@ def update_roles(drafts: Sequence[Draft]) -> list[Any]:
 
 
 def with_enabled_login(staff: QuerySet[Staff]) -> QuerySet[Staff]:
-    """Those of them whose login is not disabled now."""
+    """The staff among these whose login is not disabled now."""
     return staff.exclude(disable_login_date__lte=clock.now())
 
 
@@ -350,7 +350,7 @@ def load_login_context(drafts: Sequence[Draft]) -> None:
 
 
 def administrators() -> QuerySet[Staff]:
-    """Those who can sign in and may do everything in the back office."""
+    """The staff who can sign in and may do everything in the back office."""
     able = Staff.objects.filter(archive_date=None, role__all_permissions=True)
     # By the clock itself: it stands still within a request, which may have waited for another.
     return able.exclude(disable_login_date__lte=timezone.now())

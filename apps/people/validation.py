@@ -84,7 +84,7 @@ def an_email_is_used(draft: Draft) -> Iterator[Issue]:
 
 
 def can_sign_in(draft: Draft) -> bool:
-    """Whether the login of a staff member is enabled once the draft is stored."""
+    """True when the login of a staff member is enabled once the draft is stored."""
     moment = draft.get("disable_login_date")
     return draft.get("archive_date") is None and (moment is None or moment > clock.now())
 

@@ -17,7 +17,7 @@ FUTURE_DATES = ("expiry_date", "follow_up_date", "expected_date")
 
 
 def has_details(draft: Draft) -> bool:
-    """Whether the source can be described: a referral is described by its referrer."""
+    """True when the source can be described: a referral is described by its referrer."""
     return draft.source is not None and draft.source != Source.REFERRAL
 
 
@@ -34,7 +34,7 @@ def is_decided(draft: Draft) -> bool:
 
 
 def may_join_mailing_list(draft: Draft) -> bool:
-    """Whether AddEMarketingContactList is available (interface.md 2.7, rule 5)."""
+    """True when AddEMarketingContactList is available (interface.md 2.7, rule 5)."""
     return Subscriber.current().email_marketing_module and draft.outcome in MAILING_LIST_OUTCOMES
 
 

@@ -25,7 +25,7 @@ class Behaviour(Enum):
 
 
 class BodyKind(Enum):
-    """What a request body says about its record."""
+    """The kinds of request bodies: a new record, a whole one, a part of one."""
 
     NEW = "a record to be created"
     WHOLE = "all of an existing record"
@@ -108,7 +108,7 @@ def ReadOnly(name: str, source: str = "", **options: Any) -> Property:
 
 
 class Nesting(Enum):
-    """Where the data of a nested object is stored."""
+    """The place where the data of a nested object is stored."""
 
     EMBEDDED = "columns of the record itself"
     REFERENCE = "independent records"
@@ -175,7 +175,7 @@ class Caller(Protocol):
     """Who sends a request; the app of the callers says what they may read."""
 
     def may(self, right: str, entity_set: Any) -> bool:
-        """Whether the caller may ``read`` or ``write`` the records of the entity set."""
+        """True when the caller may ``read`` or ``write`` the records of the entity set."""
 
     def refusal(self, right: str, name: str) -> str:
         """The sentence of a refusal to ``read`` or ``write`` the entity set of that name."""

@@ -167,7 +167,7 @@ class NavigationProperty:
 
     @cached_property
     def is_complex(self) -> bool:
-        """Whether it is a complex property in $metadata (an address), since its type has no key."""
+        """True when it is a complex property in $metadata (an address), since its type has no key."""
         return self.type.key is None
 
     @cached_property
@@ -303,7 +303,7 @@ class EntitySet:
 
     @cached_property
     def names_others(self) -> bool:
-        """Whether a record shows more than the key of other records (who looks after it)."""
+        """True when a record shows more than the key of other records (who looks after it)."""
         return any(
             each.nesting is Nesting.REFERENCE and len(each.type.readable_properties) > 1
             for each in self.type.navigations.values()
@@ -316,7 +316,7 @@ class EntitySet:
         return self.resource.visible_to(caller)
 
     def supports(self, method: str) -> bool:
-        """Whether the HTTP method is one of the resource's in its version."""
+        """True when the HTTP method is one of the resource's in its version."""
         is_added = self.resource.version == V2_1 and method in self.resource.methods_of_2_1
         return is_added or method in self.resource.methods
 

@@ -175,7 +175,7 @@ class FileImportAdmin(ReadOnlyAdmin):
     # --- one import
 
     def file_page(self, request: HttpRequest, record: FileImport) -> HttpResponse:
-        """What the status asks for: columns to choose, a preview, a progress bar, or the result."""
+        """The page that the status asks for: columns to choose, a preview, a progress bar, or the result."""
         kind = next(kind for kind in permitted_kinds(request.user) if kind.name == record.kind)
         if request.method == "POST":
             self.change_status(request, record, kind)
@@ -294,7 +294,7 @@ def page_numbers(number: int, last: int) -> list[int]:
 
 
 def given_values(answers: QueryDict, column: int) -> dict[str, str]:
-    """What the form says of the values of a column: ``{text: what it means}``, empty for an empty cell."""
+    """The form's entries about the values of a column: ``{text: meaning}``, empty for an empty cell."""
     texts, means = answers.getlist(f"text_{column}"), answers.getlist(f"means_{column}")
     emptied = set(answers.getlist(f"empty_{column}"))
     pairs = zip(texts, means, strict=False)

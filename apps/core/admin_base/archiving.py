@@ -39,7 +39,7 @@ class ArchivingAdmin(PageAdmin):
         return "Archived" if record.is_archived else None
 
     def changeable(self, request: HttpRequest, records: QuerySet[Any]) -> QuerySet[Any]:
-        """Those of the records that this person may change; all, unless a permission differs by record."""
+        """The records among these that this person may change; all, unless a permission differs by record."""
         return records
 
     def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:

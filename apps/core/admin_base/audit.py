@@ -27,7 +27,7 @@ from apps.core.read_log import ShownRecords, log_shown
 
 
 def may_view(request: HttpRequest, model: type[Model]) -> bool:
-    """Whether a person may view the records of a model."""
+    """True when a person may view the records of a model."""
     if admin.site.is_registered(model):
         return bool(admin.site.get_model_admin(model).has_view_permission(request))
     return request.user.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}")

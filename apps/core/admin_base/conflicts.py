@@ -1,4 +1,4 @@
-"""What two people entered for the same record: theirs, which is saved, beside mine, with a choice a field."""
+"""Two people's entries for the same record: theirs, which is saved, beside mine, with a choice a field."""
 
 import datetime as dt
 from collections.abc import Collection, Sequence

@@ -62,7 +62,7 @@ class DateRangeFilter(RangeDateFilter):
     examples: ClassVar[str] = "31/12/2026"
 
     def limits(self, text: str) -> tuple[Any, Any] | None:
-        """What a text begins with, and what comes after it; none of a text that cannot be read."""
+        """The beginning of a text and the one that follows it; none of a text that cannot be read."""
         day = parse_date_str(text)
         return (day, day + dt.timedelta(days=1)) if day is not None and day < dt.date.max else None
 

@@ -199,7 +199,7 @@ class RecordForm(forms.ModelForm):
         return {"label": code_label(issue.code), "place": ""}
 
     def draft(self) -> Draft:
-        """What the form asks for. Of an existing record only what was changed here is given.
+        """The draft that the form asks for. Of an existing record only what was changed here is given.
 
         Of a new record everything is given but what was left blank, as a request leaves it out. What the form
         does not show is filled by the services.
@@ -235,7 +235,7 @@ class RecordForm(forms.ModelForm):
     # --- two people
 
     def resolve_conflicts(self, opened: str) -> bool:
-        """Whether somebody else saved the record since it was opened here: then both sides are shown.
+        """True when somebody else saved the record since it was opened here: then both sides are shown.
 
         What they changed is kept unless the person says otherwise; what is sent after that has the choices.
         """
@@ -261,7 +261,7 @@ class RecordForm(forms.ModelForm):
         return True
 
     def find_conflicts(self, theirs: Mapping[str, str], chosen: Mapping[str, str]) -> list[Conflict]:
-        """What is entered here and is not what is saved; ``theirs``: the columns that somebody changed."""
+        """The fields whose entry is not what is saved; ``theirs``: the columns that somebody changed."""
         conflicts = []
         for name in self.changed_data:
             if name == "opened_version":
@@ -282,7 +282,7 @@ class RecordForm(forms.ModelForm):
         return name
 
     def saved_value(self, name: str) -> Any:
-        """What the record has in a field."""
+        """The value of the record in a field."""
         model = self._meta.model._meta
         if name not in {column.name for column in (*model.concrete_fields, *model.many_to_many)}:
             return self.get_initial_for_field(self.fields[name], name)

@@ -70,7 +70,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class HomeContent:
-    """What a panel shows: rows of the table of work, a chart, or both.
+    """The contents of a panel: rows of the table of work, a chart, or both.
 
     ``late_note`` says which of them are late. ``links`` are (label, address) beside the title of a chart.
     """

@@ -23,7 +23,7 @@ JOINED_PAGES = 10
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a row shows in a column; with a ``url``, as a link."""
+    """The text of a row in a column; with a ``url``, as a link."""
 
     text: Any
     url: str

@@ -94,18 +94,18 @@ class PageAdmin(ModelAdmin):
 
     @property
     def list_title(self) -> str:
-        """What the menu and the header call the list."""
+        """The title of the list in the menu and the header."""
         return self.menu_title or capfirst(str(self.opts.verbose_name_plural))
 
     def is_list(self, request: HttpRequest) -> bool:
-        """Whether the list is shown, which may need more of its records than other pages."""
+        """True when the list is shown, which may need more of its records than other pages."""
         return is_page(request, self.url_name("changelist"))
 
     def get_changelist(self, request: HttpRequest, **options: Any) -> type[RecordChangeList]:
         return RecordChangeList
 
     def filtered_records(self, request: HttpRequest) -> QuerySet[Any]:
-        """What the filters in the address of a page leave of the list; 404 for filters that there are not."""
+        """The records that the filters in an address leave of the list; 404 for unknown filters."""
         try:
             return self.get_changelist_instance(request).queryset
         except IncorrectLookupParameters:

@@ -181,11 +181,11 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
             return []  # the form's own check of the model's constraints names the one that no rule is about
 
     def find_warnings(self, draft: Draft) -> list[Issue]:
-        """What is unusual about a draft that can be stored."""
+        """Warnings about a draft that can be stored."""
         return [issue for _, issue in apply_rules([draft], self.warnings)]
 
     def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
-        """What is likely to be a mistake: the person confirms it before anything is saved."""
+        """Warnings of likely mistakes: the person confirms them before anything is saved."""
         return []
 
     def render_change_form(
@@ -309,12 +309,12 @@ class LookupAdmin(RecordAdmin):
 
 
 def is_autocomplete(request: HttpRequest) -> bool:
-    """Whether records are searched to refer to one of them."""
+    """True when records are searched to refer to one of them."""
     return is_page(request, "autocomplete")
 
 
 class RecordAutocompleteView(AutocompleteJsonView):
-    """What is offered while somebody types what to refer to, labelled by the record's own page."""
+    """The suggestions while somebody types what to refer to, labelled by the record's own page."""
 
     def get_context_data(self, **options: Any) -> dict[str, Any]:
         context = super().get_context_data(**options)

@@ -137,7 +137,7 @@ WORD_SIMILARITY = 0.27
 
 
 def may_be_misspelt(words: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether there are columns of names, and no word is a number."""
+    """True when there are columns of names, and no word is a number."""
     return bool(names) and not any(character.isdigit() for word in words for character in word)
 
 
@@ -172,7 +172,7 @@ def similarity(text: str, word: str) -> float:
 
 @cache
 def has_trigrams() -> bool:
-    """Whether the database compares texts by trigrams; asked once."""
+    """True when the database compares texts by trigrams; asked once."""
     if connection.vendor != "postgresql":
         return False
     with connection.cursor() as cursor:

@@ -32,7 +32,7 @@ def statement(vendor: str) -> str:
 
 
 def is_free_text(column: models.Field[Any, Any]) -> bool:
-    """Whether people write it; the texts of unique columns are made by the service, or compared composed."""
+    """True when people write it; texts of unique columns are made by the service, or compared composed."""
     return isinstance(column, models.CharField | models.TextField) and not (column.choices or column.unique)
 
 

@@ -123,7 +123,7 @@ class BatchImporter:
             record.reject(column, "NotUnique", message)
 
     def check_required(self, record: ReadRecord) -> None:
-        """What the declaration requires: of an existing record only what the file has columns for."""
+        """Check the required members: of an existing record only those that the file has columns for."""
         list_attribute = None
         if self.items is not None and record.items:
             list_attribute = self.items.part.attribute
@@ -158,7 +158,7 @@ class BatchImporter:
             self.add_warning(records[number], issue)
 
     def call(self, service: Service, records: Sequence[ReadRecord]) -> bool:
-        """Whether the service saved all drafts; the issues of those that it rejects are added."""
+        """True when the service saved all drafts; the issues of those that it rejects are added."""
         drafts = [record.draft for record in records]
         try:
             keys = service(drafts, **({"ignore_warnings": False} if self.has_warnings else {}))
@@ -247,7 +247,7 @@ class BatchImporter:
         return postponed
 
     def lacks_only_own_kind(self, record: ReadRecord) -> bool:
-        """Whether the record is rejected only for naming records of its own kind that do not exist yet."""
+        """True when the record is rejected only for naming records of its own kind that do not exist yet."""
         return not any(item.errors for item in record.items) and all(
             error.code == "NotFound" and error.column in self.own_kind_columns for error in record.errors
         )

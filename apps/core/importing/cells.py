@@ -49,7 +49,7 @@ def cleaned_and_restored(text: str) -> str:
 
 
 def is_same(existing: Any, value: Any) -> bool:
-    """Whether a record has what a cell says; white space around a text, which no cell has, does not count."""
+    """True when a record has what a cell says; white space around a text does not count: no cell has it."""
     if existing == value:
         return True
     if isinstance(existing, dt.datetime):

@@ -1,4 +1,4 @@
-"""Which member of the record each column of a file gives, however its header is spelt."""
+"""The member of the record that each column of a file gives, however its header is spelt."""
 
 import difflib
 from collections import defaultdict
@@ -20,7 +20,7 @@ IMPORT_REFERENCE = "ImportReference"
 
 @dataclass(frozen=True, eq=False)
 class Member:
-    """What a column can give: a value of the record, or a value that finds a record it refers to.
+    """Something that a column can give: a value of the record, or one that finds a record it refers to.
 
     ``name`` is the interface's (``Address/Suburb``, ``Client/BusinessName``); ``attribute`` is its name in
     drafts. ``navigation`` is the part whose record ``prop`` finds, ``record_name`` says how a text finds it.
@@ -40,7 +40,7 @@ class Member:
 
     @property
     def target(self) -> tuple[str, str]:
-        """Which value of a record, or of an item of its list, it gives; several may give one reference."""
+        """The value of a record, or of an item of its list, that it gives; several may give one reference."""
         return (self.item_list.name if self.item_list is not None else "", self.attribute)
 
     @property
@@ -49,20 +49,20 @@ class Member:
 
     @property
     def is_reference(self) -> bool:
-        """Whether it gives a record that this one refers to."""
+        """True when it gives a record that this one refers to."""
         is_named = self.navigation is not None or self.record_name is not None
         return is_named or self.prop.related_model is not None
 
     @property
     def is_guid(self) -> bool:
-        """Whether it is a key, its own record's or that of one it refers to."""
+        """True when it is a key, its own record's or that of one it refers to."""
         if self.navigation is not None:
             return self.prop.behaviour is Behaviour.KEY
         return self.record_name is None and (self.is_key or self.prop.related_model is not None)
 
     @property
     def is_list(self) -> bool:
-        """Whether a cell of it names several records."""
+        """True when a cell of it names several records."""
         return self.navigation is not None and self.navigation.many
 
 
@@ -247,7 +247,7 @@ def recognise_columns(
 def mapped_members(
     column_map: Mapping[str | int, str], table: Table, by_spelling: Mapping[str, Member]
 ) -> dict[int, Member | None]:
-    """What ``--map`` says, by column; ``ImportFileError`` when it names what does not exist."""
+    """The members that ``--map`` names, by column; ``ImportFileError`` when it names what does not exist."""
     found: dict[int, Member | None] = {}
     for text, name in column_map.items():
         member = by_spelling.get(letters_of(name))
@@ -260,7 +260,7 @@ def mapped_members(
 def kept_members(
     kept: KeptMapping, table: Table, by_spelling: Mapping[str, Member]
 ) -> dict[int, Member | None]:
-    """What a kept mapping says of the columns that the file has, as far as there still are such members."""
+    """The members of a kept mapping for the columns of the file, as far as there still are such members."""
     found: dict[int, Member | None] = {}
     for index, header in enumerate(table.header):
         name = kept.columns.get(letters_of(header))
@@ -271,7 +271,7 @@ def kept_members(
 
 
 def mapped_values(options: ImportOptions, table: Table) -> dict[int, Mapping[str, str]]:
-    """What cells say in place of their text, by column and text in small letters.
+    """The meanings of cells in place of their text, by column and text in small letters.
 
     ``ImportFileError`` when ``--value`` names no column of the file.
     """
@@ -302,7 +302,7 @@ def indexes_of(text: str | int, table: Table, option: str) -> list[int]:
 
 
 def other_header_row(table: Table, header: str) -> str:
-    """What to say where another row has the header: of a header of two lines it is the second."""
+    """The hint that another row has the header: of a header of two lines it is the second."""
     wanted = letters_of(header)
     for number, cells in enumerate(table.first_rows, start=1):
         if number != table.header_row and any(letters_of(cell) == wanted for cell in cells):

@@ -91,7 +91,7 @@ class DayColumn:
 
     @property
     def is_found_month_first(self) -> bool:
-        """Whether values alone say that the month is first, which the user should know."""
+        """True when values alone say that the month is first, which the user should know."""
         return self.stated is None and self.found_day_first is False
 
     def read(self, text: str) -> CleanedText:
@@ -188,7 +188,7 @@ def long_day(day: dt.date) -> str:
 
 
 def serial_date_sentence(text: str) -> str:
-    """What a spreadsheet's number for a day means, so that the user can write it."""
+    """The day that a spreadsheet's number means, as a sentence, so that the user can write it."""
     number = int(text.partition(".")[0])
     if number < 60:
         return "must be a date such as 2026-07-01."

@@ -1,4 +1,4 @@
-"""What an import does beyond the declaration of the interface: as an app defines it, as the user asks."""
+"""The parts of an import beyond the declaration of the interface: as an app defines it, as the user asks."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -111,7 +111,7 @@ class ImportDefinition:
 
 @dataclass(frozen=True, slots=True)
 class KeptMapping:
-    """What was kept of earlier files, by the letters of a header; files need not have all of them.
+    """The mapping kept of earlier files, by the letters of a header; files need not have all of them.
 
     ``columns`` are ``{header: field}``, empty for a column that is left out; ``values`` are
     ``{header: {text: other text}}``.
@@ -123,7 +123,7 @@ class KeptMapping:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """What the user asks of an import. ``column_map`` is what ``--map`` says: ``{header: field}``.
+    """The user's choices for an import. ``column_map`` is that of ``--map``: ``{header: field}``.
 
     A column may be named by its index as well. ``value_map`` is what ``--value`` says, which texts a column's
     cells say in place of theirs: ``{header: {text: other text}}``.

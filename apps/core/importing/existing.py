@@ -1,4 +1,4 @@
-"""Which existing record a row is, and whether it has what the row gives."""
+"""Matching of rows with existing records, and whether these have what the rows give."""
 
 import sqlite3
 from collections import defaultdict
@@ -32,7 +32,7 @@ class FirstRows:
         self._db.execute("BEGIN")
 
     def earlier(self, kind: str, values: Sequence[tuple[ReadRecord, Any]]) -> list[tuple[ReadRecord, int]]:
-        """Those of the records whose value occurs in an earlier row, with that row's number."""
+        """The records among these whose value occurs in an earlier row, with that row's number."""
         # 64 bits, keyed anew in each process: two of a million values are one once in 40 million imports.
         marks = [hash(f"{kind}\0{value}") for _, value in values]
         before = self._db.total_changes
@@ -103,7 +103,7 @@ class ComparedColumns:
         return found
 
     def is_unchanged(self, existing: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
-        """Whether an existing record has every value that a row gives."""
+        """True when an existing record has every value that a row gives."""
         return existing == given or all(
             existing[name] == value or self.has_value(name, existing[name], value)
             for name, value in given.items()
@@ -184,7 +184,7 @@ class ItemMatcher:
         )
 
     def are_unchanged(self, record: ReadRecord) -> bool:
-        """Whether the existing record has the items of the rows, which are matched, and no others.
+        """True when the existing record has the items of the rows, which are matched, and no others.
 
         A required list without rows stays as it is.
         """
@@ -350,7 +350,7 @@ class RecordMatcher:
         return found
 
     def is_unchanged(self, record: ReadRecord) -> bool:
-        """Whether the existing record has what the rows give."""
+        """True when the existing record has what the rows give."""
         assert record.existing is not None
         return self.compared.is_unchanged(record.existing.values, record.values) and (
             self.items is None or self.items.are_unchanged(record)

@@ -25,7 +25,7 @@ _AMOUNT = re.compile(r"-?\$? ?(?:\d{1,7}|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 
 @dataclass
 class FirstPass:
-    """What a file was found to be: its records' rows, and the rows ``footer`` below them."""
+    """The findings about a file: its records' rows, and the rows ``footer`` below them."""
 
     table: Table
     row_count: int = 0
@@ -70,7 +70,7 @@ def look_through(table: Table, day_columns: Mapping[int, DayColumn]) -> FirstPas
 
 
 def is_footer(row: Row) -> bool:
-    """Whether a row with few cells sums up a table, or says who printed it: ``Total suppliers``, 5000."""
+    """True when a row with few cells sums up a table, or says who printed it: ``Total suppliers``, 5000."""
     first, *others = [cell.strip() for cell in row.cells if cell.strip()] or [""]
     amounts = [bool(_AMOUNT.fullmatch(cell)) for cell in others]
     if not all(amounts):
@@ -81,7 +81,7 @@ def is_footer(row: Row) -> bool:
 
 
 def day_notices(table: Table, day_columns: Mapping[int, DayColumn]) -> Iterator[str]:
-    """Which columns of days are read in the order that is rare here."""
+    """Notices about columns of days that are read in the order that is rare here."""
     for index, column in day_columns.items():
         if column.is_found_month_first:
             subject = quote_header(index, table.header[index], table)

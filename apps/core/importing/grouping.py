@@ -1,4 +1,4 @@
-"""Which rows of a file are one record: adjacent rows that share what identifies it."""
+"""Grouping of the rows of a file to records: adjacent rows that share what identifies the record."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -71,7 +71,7 @@ class RowGrouper:
             yield record
 
     def key_of(self, row: Row) -> tuple[int, tuple[Any, ...]] | None:
-        """What identifies the row's record, as ``RecordRows`` has it; ``None`` when the row does not say."""
+        """The key of the row's record, as ``RecordRows`` has it; ``None`` when the row does not say."""
         for rank, (first, others) in enumerate(self.keys):
             texts = comparable_texts(row, first)
             if any(text is not None for text in texts):
@@ -79,7 +79,7 @@ class RowGrouper:
         return None
 
     def continues(self, record: RecordRows, row: Row) -> bool:
-        """Whether the row belongs to the record."""
+        """True when the row belongs to the record."""
         first_row = record.rows[0]
         if row.item is not None or first_row.item is not None:
             return row.number == first_row.number
@@ -100,7 +100,7 @@ class RowGrouper:
         )
 
     def has_no_other_value(self, first: Row, row: Row, may_repeat: bool) -> bool:
-        """Whether the row gives no value of the record itself but, where it may, those of its first row."""
+        """True when the row gives no value of the record itself but, where it may, those of its first row."""
         if row.defect is not None:
             return True  # whatever it is, the record above it may lack a row
         for reader in self.own.readers:

@@ -1,4 +1,4 @@
-"""What columns give and what their values mean, kept under a name for the next file of the same origin."""
+"""Mappings of columns and values, kept under a name for the next file of the same origin."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ NAME_LENGTH = 60
 
 
 def find_mapping(kind: str, name: str) -> KeptMapping:
-    """What is kept under the name for files of this kind; ``ImportFileError`` names those that there are."""
+    """The mapping of that name for files of this kind; ``ImportFileError`` names those that there are."""
     mapping = ImportMapping.objects.filter(kind=kind, name=name).first()
     if mapping is None:
         names = ", ".join(mapping_names(kind)) or "none"

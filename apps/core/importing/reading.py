@@ -59,7 +59,7 @@ class ColumnReader:
         self.comparable = lru_cache(MEMO_SIZE)(self.comparable_value)
 
     def text(self, cell: str) -> str:
-        """What the cell says, or what the user says in its place."""
+        """The text of the cell, or the one that the user says in its place."""
         text = self.clean(cell) if cell else ""
         return self.mapped.get(text.casefold(), text) if self.mapped else text
 
@@ -109,14 +109,14 @@ def day_column(member: Member, definition: ImportDefinition, day_first: bool | N
 
 
 def cleaner_of(member: Member, definition: ImportDefinition) -> Cleaner | None:
-    """What corrects the texts of a column; one that names a record has its spellings instead."""
+    """The function that corrects the texts of a column; one that names a record has its spellings instead."""
     if member.navigation is not None or member.record_name is not None:
         return None
     return definition.cleaners.get(member.attribute)
 
 
 def converter(member: Member) -> CellReader:
-    """What converts the cleaned text of a cell: to a value, a key, or a tuple of keys or names."""
+    """The function that converts a cleaned cell: to a value, a key, or a tuple of keys or names."""
     if member.related is not None:
         return member.related.convert
     is_name = member.record_name is not None
@@ -195,7 +195,7 @@ class RowReader:
         return found
 
     def is_empty(self, row: Row) -> bool:
-        """Whether all cells of the columns are empty."""
+        """True when all cells of the columns are empty."""
         return not any(reader.clean(row.cells[reader.index]) for reader in self.readers)
 
     def check_required(self, record: ReadRecord, only_columns: bool, given: str | None = None) -> None:
@@ -225,7 +225,7 @@ class RowReader:
 
 
 def read_records(records: Sequence[RecordRows], own: RowReader, items: RowReader | None) -> list[ReadRecord]:
-    """What the rows of each record give.
+    """The values that the rows of each record give.
 
     Every cell that cannot be read, or differs from the record's first row, is an error; a record with a row
     of a wrong form has no items.
@@ -260,7 +260,7 @@ def read_records(records: Sequence[RecordRows], own: RowReader, items: RowReader
 
 
 def check_agreement(own: RowReader, record: ReadRecord) -> None:
-    """What a further row gives of the record must be what its first row gives: 1/7/2026 is 2026-07-01."""
+    """Check that further rows give of the record what its first row gives: 1/7/2026 is 2026-07-01."""
     for row in record.rows[1:]:
         for reader in own.readers if row.defect is None and row.item is None else ():
             cell, first = row.cells[reader.index], record.row.cells[reader.index]

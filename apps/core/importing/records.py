@@ -35,7 +35,7 @@ class ExistingRecord:
 
 @dataclass(frozen=True, slots=True)
 class CellIssue:
-    """What is wrong with a cell; a warning tells what was corrected, and ``value`` is what the cell gives."""
+    """A fault of a cell; a warning tells what was corrected, and ``value`` is what the cell gives."""
 
     code: str
     message: str

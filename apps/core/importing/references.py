@@ -108,7 +108,7 @@ class NamedReference:
         return (tuple(some[0] for some in keys) if self.is_list else keys[0][0]), None
 
     def name_issue(self, texts: Sequence[str], named: Sequence[Sequence[Any]]) -> CellIssue | None:
-        """What is wrong with the texts of a cell, each of which must name one record."""
+        """The fault of a cell whose texts must each name one record."""
         meta = self.model._meta
         for text, keys in zip(texts, named, strict=True):
             if not keys:

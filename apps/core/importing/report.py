@@ -1,4 +1,4 @@
-"""What an import reports: every issue with its cell, the counts, and the file of the rejected rows."""
+"""The report of an import: every issue with its cell, the counts, and the file of the rejected rows."""
 
 import re
 from collections import Counter, defaultdict
@@ -192,7 +192,7 @@ class ImportReport:
         return f"SameRecord: {word} {number} keeps its record out, which goes in whole."
 
     def record_label(self, row: Row) -> str:
-        """What a message about another row calls the record of this one."""
+        """The name of a record in a message about another row."""
         return f"the record in {self.table.row_word} {row.number:,} of the file"
 
     def place(self, issue: RowIssue) -> str:

@@ -44,7 +44,7 @@ MAX_POSTPONED = 100_000
 
 @dataclass
 class ImportDisplay:
-    """What shows an import to the user; every call may do nothing."""
+    """The display of an import to the user; every call may do nothing."""
 
     show_notice: Callable[[str], None] = lambda text: None
     show_issue: ShowIssue = lambda issue, line: None
@@ -123,7 +123,7 @@ def open_records(
 
 
 def errors_file(path: Path, options: ImportOptions) -> Path | None:
-    """Where rejected rows are written; ``ImportFileError`` at once when they cannot be.
+    """The file of rejected rows; ``ImportFileError`` at once when they cannot be.
 
     In the current folder unless the user names a file: that of the input may be another's. A dry run writes
     none but a new file that the user names.
@@ -143,7 +143,7 @@ def errors_file(path: Path, options: ImportOptions) -> Path | None:
 
 
 def issue_file(path: Path, options: ImportOptions) -> Path | None:
-    """Where all issues are written, if the user asks for it."""
+    """The file of all issues, if the user asks for it."""
     issues = options.issues
     if issues is not None and issues.exists() and issues.samefile(path):
         raise ImportFileError(f"{issues} is the file to import; --issues must name another.")

@@ -1,4 +1,4 @@
-"""What the back office keeps for a person: chosen lists, imports and exports of files, notices."""
+"""Records of the back office for one person: chosen lists, imports and exports of files, notices."""
 
 from typing import Any, ClassVar
 
@@ -10,7 +10,7 @@ from apps.core.models.records import new_guid
 
 
 class ListChoice(models.Model):
-    """What a person chose for a list of the back office; ``record_type`` is its model's label."""
+    """A person's choice for a list of the back office; ``record_type`` is its model's label."""
 
     staff = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     record_type = models.CharField(max_length=60)
@@ -64,7 +64,7 @@ class ChosenColumns(ListChoice):
 
 
 class BackgroundRun(models.Model):
-    """What a worker does for somebody in the back office, and how far it is."""
+    """Work that a worker does for somebody in the back office, and how far it is."""
 
     guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
     staff = models.ForeignKey(
@@ -149,7 +149,7 @@ class FileImportPage(models.Model):
 
 
 class ImportMapping(models.Model):
-    """What columns of files from one origin give, and what their values mean, under a name.
+    """The mapping of files of one origin: members of columns, meanings of values, under a name.
 
     Headers are in letters alone, as imports compare them.
     """
@@ -208,7 +208,7 @@ class FileExportPart(models.Model):
 
 
 class Notice(models.Model):
-    """What one person should know: what ran in the background, what was assigned to them, what is due."""
+    """A message to one person: what ran in the background, what was assigned to them, what is due."""
 
     class Kind(models.TextChoices):
         FINISHED = "Finished"
@@ -245,7 +245,7 @@ class Notice(models.Model):
 
 
 class NoticePreference(models.Model):
-    """Whether a person gets notices by mail as well; without one they do not."""
+    """A person's wish for notices by mail as well; without one there are none."""
 
     staff = models.OneToOneField(
         settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+"

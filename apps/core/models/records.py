@@ -1,4 +1,4 @@
-"""What every record has: its key, its time stamps, its history; and how texts are compared."""
+"""The base of every record: its key, its time stamps, its history; and how texts are compared."""
 
 from __future__ import annotations
 

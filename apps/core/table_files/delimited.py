@@ -105,7 +105,7 @@ class DelimitedTable(Table):
 
 
 def csv_sentence(error: csv.Error) -> str:
-    """What the csv module found, in the user's words."""
+    """The fault that the csv module found, in the user's words."""
     text = str(error)
     if "unexpected end" in text:
         return "a cell's opening quotation mark is never closed."
@@ -134,7 +134,7 @@ def encoding_of(path: Path) -> str:
 
 
 def has_windows_letters(file: BinaryIO) -> bool:
-    """Whether there are letters beyond ASCII, and no line with some is UTF-8.
+    """True when there are letters beyond ASCII, and no line with some is UTF-8.
 
     Where one is, the file is UTF-8 that was damaged; so is one that breaks off within a letter.
     """

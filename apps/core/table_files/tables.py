@@ -1,4 +1,4 @@
-"""What every file to import is, whatever its format: a header and rows of text."""
+"""A file to import, whatever its format: a header and rows of text."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -105,7 +105,7 @@ class Table:
                 yield Row(number, cells, defect)
 
     def notices(self) -> list[str]:
-        """What the user should know about how the file was read."""
+        """Notices to the user about how the file was read."""
         if self.header_row == 1:
             return []
         return [f"Row {self.header_row:,} is the header; --header-row names another."]

@@ -135,7 +135,7 @@ def check_size(path: Path) -> None:
 
 
 def has_untold_cells(path: Path) -> bool:
-    """Whether a sheet has cells that calamine does not tell as they are; any part may be a sheet."""
+    """True when a sheet has cells that calamine does not tell as they are; any part may be a sheet."""
     try:
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():

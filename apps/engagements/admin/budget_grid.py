@@ -70,7 +70,7 @@ class BudgetRow(forms.Form):
 
     @property
     def is_filled(self) -> bool:
-        """Whether something is to be stored; a category without an amount has no budget."""
+        """True when something is to be stored; a category without an amount has no budget."""
         if self.record is not None:
             return bool(self.changed_data)
         return any(self.cleaned_data.get(name) for name in ("budget", "used_elsewhere")) or bool(self.errors)
@@ -135,7 +135,7 @@ class BudgetGrid:
             yield BudgetRow(each, None, self.data, prefix=str(each.pk))
 
     def is_valid(self) -> bool:
-        """Whether each row can be stored; otherwise its errors are on it."""
+        """True when each row can be stored; otherwise its errors are on it."""
         valid = [row.is_valid() for row in self.rows]  # of all rows: each shows its errors
         if not all(valid):
             return False

@@ -164,7 +164,7 @@ class ActionAdmin(RecordAdmin):
         return {}
 
     def action_amount(self, record: Any, name: str) -> Decimal:
-        """What an action is about in money."""
+        """The money that an action is about."""
         return getattr(record, self.sum_column) or ZERO
 
     def record_summary(self, record: Any) -> str:
@@ -180,7 +180,7 @@ class ActionAdmin(RecordAdmin):
         return may_administer(request) or super().has_view_permission(request, obj)
 
     def question_context(self, record: Any, name: str) -> dict[str, Any]:
-        """What the page that asks before an action on one record shows besides its summary."""
+        """The variables of the page that asks before an action on one record, besides its summary."""
         return {}
 
     # --- the list
@@ -328,7 +328,7 @@ class ActionAdmin(RecordAdmin):
     def review(
         self, button: ActionButton, request: HttpRequest, keys: Sequence[Any], ticked: Sequence[Any]
     ) -> ActionReview:
-        """What the action will do to records, as far as can be said now; the statements are constant."""
+        """A review of the action's effect, as far as can be said now; the statements are constant."""
         review, chosen = ActionReview(), set(ticked)
         found = self.model._default_manager.filter(AnyOf("pk", keys)).order_by(*self.queue_ordering)
         records = list(found.select_related(*(self.list_select_related or ())))

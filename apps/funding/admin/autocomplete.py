@@ -1,4 +1,4 @@
-"""What the line grid requests while somebody types: products of a price book, and the prices of lines."""
+"""Answers to the line grid while somebody types: products of a price book, and the prices of lines."""
 
 import datetime as dt
 import re

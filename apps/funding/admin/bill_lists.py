@@ -94,7 +94,7 @@ class StatusFilter(ConditionFilter):
 
 
 class ResubmissionFilter(ConditionFilter):
-    """Whether bills were resubmitted: those that were have left their queue."""
+    """Filters by whether bills were resubmitted: those that were have left their queue."""
 
     title = "resubmission"
     parameter_name = "resubmitted"
@@ -269,7 +269,7 @@ def hold_reason_label(group: dict[str, Any]) -> str:
 
 
 class BillListAdmin(GroupingAdmin, ActionAdmin):
-    """What the lists of claims and invoices have in common."""
+    """The lists of claims and invoices, as far as they are the same."""
 
     #: The bill's number, and its reference if it has one.
     text_columns: ClassVar[Sequence[str]]
@@ -293,7 +293,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
     )
 
     def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
-        """Of bills on hold the reason is shown."""
+        """Lists of bills on hold have a column of the reason."""
         columns = list(super().get_list_display(request))
         if request.GET.get(STATUS) and "status" in columns:
             is_on_hold = request.GET[STATUS] == ClaimStatus.ON_HOLD

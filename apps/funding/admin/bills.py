@@ -71,7 +71,7 @@ class PartPaymentForm(PaymentForm):
 
 
 class BillAdmin(BillListAdmin):
-    """What the pages of claims and invoices have in common."""
+    """The pages of claims and invoices, as far as they are the same."""
 
     form = BillForm
     line_model: ClassVar[type[ClaimLine | InvoiceLine]]
@@ -270,7 +270,7 @@ class BillAdmin(BillListAdmin):
         return warnings
 
     def action_amount(self, record: Any, name: str) -> Decimal:
-        """Of a payment, what is outstanding."""
+        """The money that an action is about: of a payment, what is outstanding."""
         return record.outstanding if transition_named(name).pays else record.total
 
     def record_summary(self, record: Any) -> str:

@@ -125,7 +125,7 @@ class ClaimAdmin(BillAdmin):
         return fields if obj is None else (*fields, "provider_invoice")
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """What the provider invoice in the address says, or the document."""
+        """The values of the provider invoice in the address, or of the document."""
         initial = super().get_changeform_initial_data(request)
         invoice = find_provider_invoice(request.GET.get("provider_invoice"))
         document = find_document(request)
@@ -147,7 +147,7 @@ class ClaimAdmin(BillAdmin):
         }
 
     def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
-        """Of a new claim: another provider invoice with its total, which nobody has claimed yet."""
+        """Warn of a new claim whose total another provider invoice has, which nobody has claimed yet."""
         mark = mark_of(draft, MARKED) if draft.key is None else None
         if mark is None:
             return []

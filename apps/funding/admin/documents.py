@@ -49,7 +49,7 @@ def entry_url(entered: EnteredDocument) -> str:
 
 
 def entry_place(entry: DocumentEntry | None, document: Any) -> dict[str, Any] | None:
-    """Where a document stands in a person's list, for the bar above the form of its claim."""
+    """The position of a document in a person's list, for the bar above the form of its claim."""
     if entry is None or document not in entry.numbers:
         return None
     previous, following = entry.previous(document), entry.following(document)
@@ -66,7 +66,7 @@ def entry_place(entry: DocumentEntry | None, document: Any) -> dict[str, Any] | 
 
 
 class EnteredFilter(ConditionFilter):
-    """Whether a claim was entered from documents."""
+    """Filters by whether a claim was entered from documents."""
 
     title = "claim"
     parameter_name = "claim"

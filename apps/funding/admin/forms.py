@@ -336,11 +336,11 @@ class BillForm(RecordForm):
 
     @property
     def is_closed(self) -> bool:
-        """Whether the bill cannot be changed now: somebody approved it, say, after it was opened here."""
+        """True when the bill cannot be changed now: somebody approved it, say, after it was opened here."""
         return not self.is_new and not self.instance.is_editable
 
     def resolve_conflicts(self, opened: str) -> bool:
-        """Of a closed bill what differs is shown; there is a choice once it can be changed again."""
+        """A closed bill's differences are shown; there is a choice once it can be changed again."""
         if not self.is_closed:
             return super().resolve_conflicts(opened)
         self.conflicts = self.find_conflicts({}, {})
@@ -449,7 +449,7 @@ def use_typed_days(form: forms.BaseForm) -> None:
 
 
 def with_more_rows(data: QueryDict) -> QueryDict:
-    """What was sent, with some more blank rows: for browsers without scripts."""
+    """The rows that were sent, with some more blank ones: for browsers without scripts."""
     more = data.copy()
     total = more.get(f"{PREFIX}-TOTAL_FORMS") or "0"
     count = int(total) if total.isdecimal() and len(total) < 5 else 0

@@ -53,7 +53,7 @@ class Row:
 
 
 def month_end_context() -> dict[str, Any]:
-    """What the page shows: rows of sums by month and by age, and their totals."""
+    """The variables of the page: rows of sums by month and by age, and their totals."""
     months = last_months()
     entered, aged = rows_by_month(months), rows_by_age()
     return {

@@ -1,4 +1,4 @@
-"""What the overviews of participants, organisations, staff and plans show of claims and invoices."""
+"""Claims and invoices on the overviews of participants, organisations, staff and plans."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -58,7 +58,7 @@ def claim_sums(column: str) -> Callable[[HttpRequest, Any], dict[str, Any] | Non
 
 
 def is_closed(status: str) -> bool:
-    """Whether nothing of such a claim is to be paid any more."""
+    """True when nothing of such a claim is to be paid any more."""
     return STATUSES[status].open_amount is OpenAmount.NOTHING
 
 

@@ -34,7 +34,7 @@ from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS
 
 @admin.register(CostCentre)
 class CostCentreAdmin(LookupAdmin):
-    """Where invoice lines are booked."""
+    """The accounts that invoice lines are booked on."""
 
     menu_group = MENU
     menu_order = 340

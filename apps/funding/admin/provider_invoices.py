@@ -99,7 +99,7 @@ class ApprovalFilter(ConditionFilter):
 
 
 class DecidedFilter(ConditionFilter):
-    """Whether a claim has decided about provider invoices: those have left their queue."""
+    """Filters by whether a claim has decided about provider invoices: those have left their queue."""
 
     title = "claim"
     parameter_name = "claim"

@@ -191,7 +191,7 @@ def provider_invoice_waits(status: str) -> QuerySet[Any, Any]:
 
 
 def waiting_invoices() -> QuerySet[ProviderInvoice]:
-    """Those that wait for a claim, the oldest first; the database has an index of these and no others."""
+    """The provider invoices that wait for a claim, the oldest first; the database has an index of them."""
     return ProviderInvoice.objects.filter(WAITS_FOR_CLAIM).order_by("creation_date", "guid")
 
 

@@ -1,4 +1,4 @@
-"""What an action will do to many records, shown before it is run: how many, how much, which with warnings."""
+"""Reviews of actions on many records, before they are run: how many, how much, which with warnings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -56,7 +56,7 @@ class ActionReview:
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """What the page sends beside the boxes: two texts, however many records."""
+        """The fields that the page sends beside the boxes: two texts, however many records."""
         plain = [*self.possible, *(row.record for row in self.refused)]
         warned = [row.record for row in self.warned]
         return [
@@ -67,7 +67,7 @@ class ActionReview:
 
 @dataclass(frozen=True, slots=True)
 class ConfirmedReview:
-    """What somebody confirmed: exactly the records that the page showed, whatever the list holds by now.
+    """A review that somebody confirmed: the records that the page showed, whatever the list holds by now.
 
     ``shown``: their versions, by key. ``keys``: of those that the action is run on. ``left_out``: how many
     had warnings and were not ticked.
@@ -79,14 +79,14 @@ class ConfirmedReview:
 
     @classmethod
     def read(cls, data: QueryDict) -> "ConfirmedReview":
-        """What a browser sent; texts that are no keys are left out."""
+        """The review that a browser sent; texts that are no keys are left out."""
         plain, warned = (read_versions(data.get(name, "")) for name in (PLAIN, WARNED))
         boxes = set(data.getlist(TICKED))
         ticked = [key for key in warned if str(key) in boxes]
         return cls(plain | warned, [*plain, *ticked], len(warned) - len(ticked))
 
     def is_changed(self, record: Any) -> bool:
-        """Whether somebody changed the record after the page was made, which showed other figures."""
+        """True when somebody changed the record after the page was made, which showed other figures."""
         return shown_version(record).partition(".")[2] != self.shown[record.pk]
 
 

@@ -108,7 +108,7 @@ def load_plans(context: Context) -> list[DemoPlan]:
 
 @dataclass(slots=True)
 class Support:
-    """What one claim is about. ``invoice`` is filled in once the provider invoice is created."""
+    """The subject of one claim. ``invoice`` is filled in once the provider invoice is created."""
 
     plan: DemoPlan
     days: tuple[dt.date, dt.date]

@@ -127,6 +127,6 @@ def guide_of_year(guide: Guide, start: dt.date, factor: Decimal) -> Guide:
 
 
 def is_for_day(product: Product, day: dt.date, state: str | None) -> bool:
-    """Whether a product is for that day in the state, where its name says a type of day."""
+    """True when a product is for that day in the state, where its name says a type of day."""
     named_types: frozenset[DayType] = named_day_types(product.name)
     return not named_types or day_types(day, state) <= named_types

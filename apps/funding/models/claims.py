@@ -39,7 +39,7 @@ def money(label: str | None = None, **options: Any) -> models.DecimalField:
 
 
 class Bill(Record):
-    """What claims and invoices share: their participant, dates, sums and status.
+    """The common part of claims and invoices: their participant, dates, sums and status.
 
     ``funding_status`` and the columns that follow it change only by ``services.transitions``.
     """
@@ -124,7 +124,7 @@ class Bill(Record):
 
     @property
     def is_editable(self) -> bool:
-        """Whether what was entered may still change: before approval, or on hold."""
+        """True when what was entered may still change: before approval, or on hold."""
         return not self.is_archived and self.status.is_editable
 
     @property

@@ -26,7 +26,7 @@ def to_cents(amount: Decimal) -> Decimal:
 
 
 def is_within(part: Decimal, total: Decimal) -> bool:
-    """Whether an amount lies between nothing and a total, which is negative for credits."""
+    """True when an amount lies between nothing and a total, which is negative for credits."""
     return min(total, ZERO) <= part <= max(total, ZERO)
 
 
@@ -39,7 +39,7 @@ def number(label: str) -> models.PositiveSmallIntegerField:
 
 
 class CostCentre(Lookup, Record):
-    """Where the subscriber books what an invoice line brings in."""
+    """The account on which the subscriber books what an invoice line brings in."""
 
     class Meta(Record.Meta):
         ordering = ("name",)
@@ -53,7 +53,7 @@ class PriceBook(Lookup, Record):
 
 
 class Product(Record):
-    """What is claimed and invoiced; mostly a support item of the scheme's price guide.
+    """A product that is claimed and invoiced; mostly a support item of the scheme's price guide.
 
     Category and registration group are those of the price guide; a PACE plan counts by other
     categories. The flags say which claim types the guide allows.
@@ -98,7 +98,7 @@ class Product(Record):
 
     @property
     def support_purpose(self) -> str | None:
-        """What the scheme pays it for, by the last digit of its code."""
+        """The purpose that the scheme pays it for, by the last digit of its code."""
         item = support_item(self.code)
         return item.purpose if item is not None else None
 
@@ -139,7 +139,7 @@ class PriceBookEntry(Record):
 
 
 class Price(Record):
-    """What a product costs in a zone from its first day to its last; the price guide's are caps.
+    """The price of a product in a zone from its first day to its last; the price guide's are caps.
 
     A range without an amount says that the product is current and has no price of its own: it is quoted.
     Ranges of a zone never overlap (price_rules); whoever writes some has locked their entry.

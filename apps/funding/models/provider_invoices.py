@@ -17,7 +17,7 @@ WAITS_FOR_CLAIM = Q(archive_date=None, is_claimed=False, approval_status__in=CLA
 
 
 class ProviderInvoice(Record):
-    """What a provider billed. A claim is built on it, or several when it is reusable.
+    """A provider's bill. A claim is built on it, or several when it is reusable.
 
     Nearly everything may be missing when it is received; the claim supplies the rest. ``is_claimed``: a claim
     took it or, when it is reusable, an unarchived claim is built on it. ``services.effects`` maintains
@@ -85,7 +85,7 @@ class ProviderInvoice(Record):
 
     @property
     def is_claimable(self) -> bool:
-        """Whether its approval allows a claim now."""
+        """True when its approval allows a claim now."""
         return not self.is_archived and self.approval_status in CLAIMABLE_STATUSES
 
     def __str__(self) -> str:

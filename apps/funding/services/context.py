@@ -1,4 +1,4 @@
-"""What defaults, rules and warnings read beside claims and invoices: three trips of batched queries.
+"""Records that defaults, rules and warnings read beside claims and invoices, in three trips.
 
 ``load_records`` loads and locks what drafts name; once they have their defaults, ``load_bill_contexts`` loads
 what exists beside them.
@@ -52,7 +52,7 @@ from apps.people.models import Client, Contact, Role, Staff
 
 @dataclass(slots=True)
 class Records:
-    """What drafts name, by key. ``takers``: (key, number) of the claims that took provider invoices.
+    """The records that drafts name, by key. ``takers``: (key, number) of claims that took provider invoices.
 
     ``taken_before``: the provider invoices that a claim had taken before their lock was waited for.
     ``permissions``: of the staff members who may still log in. ``own_bills``: the drafts' own bills and those
@@ -199,7 +199,7 @@ def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> State
 
 
 def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Records) -> list[BillContext]:
-    """What rules and warnings read beside each draft, which has its defaults.
+    """The context of each draft, which has its defaults, for rules and warnings.
 
     Sets the budgets that cover the lines. Each question is asked once, however many drafts depend on it.
     """
@@ -355,7 +355,7 @@ def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
 
 @prepared_query
 def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
-    """Those of pairs of a provider and a normalised reference."""
+    """The provider invoices with these pairs of a provider and a normalised reference."""
     invoices = ProviderInvoice.objects.filter(AnyRowOf(("provider", "reference_key"), references))
     return invoices.order_by("pk").values_list("provider", "reference_key", "pk")
 

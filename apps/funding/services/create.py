@@ -207,7 +207,7 @@ MAX_LOOKUP = 5_000
 
 
 def used_numbers_query(bill_type: BillType) -> PreparedQuery:
-    """Those of some normalised numbers that bills have. Prepared, since others wait while it is sent."""
+    """The query of normalised numbers that bills have. Prepared, since others wait while it is sent."""
 
     @prepared_query
     def rows(keys: Any) -> QuerySet[Any, Any]:

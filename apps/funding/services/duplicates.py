@@ -34,7 +34,7 @@ def label_bill(bill_type: BillType, bill: DraftBill) -> str:
 
 
 def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
-    """What current lines for any of these participants, products and first days claim, and the first number.
+    """The query of current lines for any of these participants, products and first days.
 
     Rows as ``find_duplicate_lines`` compares them, each once: thousands of lines may be alike.
     """

@@ -47,7 +47,7 @@ from apps.funding.validation.transitions import Resubmission
 def budget_amounts(
     status: str, archived: bool, total: Decimal, paid: Decimal, resubmission: Resubmission | None = None
 ) -> Amounts:
-    """What a line, or the sum of lines, counts on its budget while its bill is in this status.
+    """The amounts that a line, or the sum of lines, counts on its budget while its bill is in this status.
 
     What was paid counts as claimed as long as the bill counts at all. The rest is waiting until somebody is
     asked for it, claimed afterwards, and nothing once the bill is closed or resubmitted for its gap.
@@ -63,7 +63,7 @@ def budget_amounts(
 
 
 class BudgetState(NamedTuple):
-    """What decides how a bill counts on budgets."""
+    """The state of a bill that decides how it counts on budgets."""
 
     status: str
     is_archived: bool
@@ -162,7 +162,7 @@ def recount_budgets() -> Recount:
 
 
 def sum_lines(budget: str) -> dict[UUID, Amounts]:
-    """What all lines count on each of the budgets that lines refer to by this name."""
+    """The sums of all lines on each of the budgets that lines refer to by this name."""
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
     for bill, line in LINES.items():
         for key, amounts in sum_by_status(line, bill, budget):
@@ -190,7 +190,7 @@ def sum_by_status(line: type[models.Model], bill: str, budget: str) -> Iterator[
 
 
 def resubmission_of(line: type[models.Model], bill: str) -> Case:
-    """What the current resubmission of a line's bill took over; null when there is none that matters."""
+    """The part that the current resubmission of a line's bill took over; null when none matters."""
     model: Any = line._meta.get_field(bill).related_model
     current = model.objects.filter(resubmission_of=OuterRef(bill), archive_date=None).order_by()
     in_full = Exists(current.exclude(paid_earlier=0))

@@ -29,7 +29,7 @@ class EnteredDocument:
 
     @classmethod
     def of(cls, document: Any) -> "EnteredDocument":
-        """Of a document that was loaded ``with_claims``; of several provider invoices, one with a claim."""
+        """The list of a document loaded ``with_claims``; of several provider invoices, one with a claim."""
         invoices = sorted(document.current_invoices, key=lambda invoice: not invoice.current_claims)
         return cls(document, *((invoices[0], invoices[0].current_claims) if invoices else (None, ())))
 
@@ -63,7 +63,7 @@ class DocumentEntry:
 
     @property
     def next(self) -> EnteredDocument | None:
-        """Where somebody who returns goes on: where they were or after it, else at the first."""
+        """The document that somebody goes on with who returns: where they were or after, else the first."""
         if self.place in self.numbers:
             here = self.documents[self.numbers[self.place]]
             found = here if not here.claims else self.following(self.place)

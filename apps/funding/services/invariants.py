@@ -1,4 +1,4 @@
-"""What must hold of the money of claims and invoices, whatever happened to them; for ``./run verify``.
+"""Invariants of the money of claims and invoices, whatever happened to them; for ``./run verify``.
 
 Nothing is put right here: which figure is the wrong one, somebody has to find out.
 """
@@ -38,7 +38,7 @@ class BillMoney:
 
 
 def find_money_faults() -> Iterator[str]:
-    """What does not hold of claims and invoices: a line for each fault, with the record and the figures."""
+    """Faults in the money of claims and invoices: a line for each, with the record and the figures."""
     for model in LINE_MODELS:
         all_keys = model._default_manager.order_by("pk").values_list("pk", flat=True)
         for keys in in_batches(all_keys.iterator()):
@@ -104,7 +104,7 @@ def faults_of(money: BillMoney) -> Iterator[str]:
 
 
 def faults_of_resubmission(money: BillMoney) -> Iterator[str]:
-    """What was paid of the original counts once: there, or with the bill that resubmits it."""
+    """Check that what was paid of the original counts once: there, or with the bill that resubmits it."""
     bill, original = money.bill, money.original
     if bill.archive_date is not None:
         if bill.amount_paid != bill.paid_earlier:
@@ -118,7 +118,7 @@ def faults_of_resubmission(money: BillMoney) -> Iterator[str]:
 
 
 def faults_of_entries(money: BillMoney) -> Iterator[str]:
-    """What is paid of each line is the sum of its entries; not judged where an entry is without amounts."""
+    """Check that what is paid of each line is the sum of its entries, where all of them have amounts."""
     entries = money.payments + (money.earlier if money.bill.paid_earlier else [])
     if None in entries:
         return

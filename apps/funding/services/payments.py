@@ -92,7 +92,7 @@ def find_line_problem(payment: Mapping[UUID, Decimal], lines: Sequence[LineAmoun
 def paid_by_line(
     extent: PaymentExtent, payment: Payment | None, lines: Sequence[LineAmounts]
 ) -> dict[UUID, Decimal]:
-    """What is paid of each line after a payment."""
+    """The amount paid of each line after a payment."""
     if extent is PaymentExtent.FULL or payment is None:
         return {line.key: line.total for line in lines}
     shares = payment if isinstance(payment, Mapping) else allocate(payment, lines)

@@ -30,7 +30,7 @@ DAY = dt.timedelta(days=1)
 
 @dataclass
 class GuideReport:
-    """What an import did. A row counts once; ``ended`` are ranges of the price book that the guide closed.
+    """The report of an import. A row counts once; ``ended`` are ranges that the guide closed.
 
     ``missing`` are the codes of current items that are not in the guide, ``unended`` those of them whose
     price begins with the guide or later, so that no day before it is left to end them on.

@@ -356,7 +356,7 @@ class RowReader:
 
 
 def find_range_faults(rows: Sequence[GuideRow], layout: Layout) -> Iterator[str]:
-    """What is wrong with the rows of one item, the oldest first."""
+    """The faults of the rows of one item, the oldest first."""
     for row in rows:
         if row.end_date is not None and row.end_date < row.start_date:
             yield f"{layout.label(row.number, END)}: lies before the first day, {row.start_date}."

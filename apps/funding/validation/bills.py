@@ -280,7 +280,7 @@ INVOICE_RULES = (
 
 @dataclass(frozen=True, slots=True)
 class BillType:
-    """What claims and invoices differ in. ``name``: by which lines and warnings refer to their bill."""
+    """The differences of claims and invoices. ``name``: by which lines and warnings refer to their bill."""
 
     name: str
     model: type[Any]

@@ -13,7 +13,7 @@ from apps.funding.validation.warnings import WarningCode
 
 
 class BillMark(NamedTuple):
-    """What two provider invoices share that are likely to be the same; the keys of whom they are about."""
+    """The mark of two provider invoices that are likely to be the same; the keys of whom they are about."""
 
     contact: UUID
     provider: UUID
@@ -23,7 +23,7 @@ class BillMark(NamedTuple):
 
 
 def same_total_issue(field: str, other: Any, mark: BillMark) -> Issue:
-    """That another provider invoice has the mark; ``other`` names it, or links to it."""
+    """The issue that another provider invoice has the mark; ``other`` names it, or links to it."""
     message = format_html(
         "{} of the same provider, for the same participant, {}, has the same total of {}."
         " Make sure that it is another invoice.",

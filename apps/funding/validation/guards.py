@@ -17,7 +17,7 @@ AnyBill = Claim | Invoice
 
 
 class TransitionContext:
-    """What guards read beside the bills; ``staff``: nobody is the system.
+    """The records that guards read beside the bills; ``staff``: nobody is the system.
 
     Loaded when the first guard asks for it: most transitions have no such guard, and thousands of bills may
     take them at once. ``locked_bills`` and ``locked_invoices`` are records that need not be loaded.

@@ -13,7 +13,7 @@ from apps.funding.validation.bills import for_each_line
 
 
 def paid_amount(line: Draft) -> Any:
-    """What was paid of an existing line; nothing of a new one."""
+    """The amount paid of an existing line; nothing of a new one."""
     record = line.get("existing")
     return record and record.amount_paid
 

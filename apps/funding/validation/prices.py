@@ -55,7 +55,7 @@ SUPPORT_ITEM_CODE = re.compile(r"\d{2}_\d{3}(\d{6})?_\d{4}_\d_\d", re.ASCII)
 
 
 def is_support_item(code: str) -> bool:
-    """Whether a code has the form that codes of the price guide have; a few are words."""
+    """True when a code has the form that codes of the price guide have; a few are words."""
     return SUPPORT_ITEM_CODE.fullmatch(code) is not None
 
 

@@ -62,7 +62,7 @@ T = TransitionName
 
 
 class Target(Enum):
-    """Where a transition leads that does not lead to one and the same status."""
+    """The target of a transition that does not lead to one and the same status."""
 
     SAME = "the same"
     PREVIOUS = "the status before"
@@ -76,14 +76,14 @@ class PaymentExtent(Enum):
 
 
 class Resubmission(Enum):
-    """What a resubmission takes over from the bill it resubmits: all of it, or only what is not paid."""
+    """The part that a resubmission takes over from its original: all of it, or only what is not paid."""
 
     FULL = "full"
     GAP = "gap"
 
 
 class Button(Enum):
-    """Where the button of a transition stands among those of a bill."""
+    """The position of a transition's button among those of a bill."""
 
     NEXT = 0  # the usual next step
     ALSO = 1  # another usual one
@@ -134,13 +134,13 @@ class Transition:
 
     @property
     def changes_provider_invoice(self) -> bool:
-        """Whether the provider invoice of a claim may have another claim afterwards, or one less."""
+        """True when the provider invoice of a claim may have another claim afterwards, or one less."""
         ends = str(self.target) in ENDED and not self.sources <= ENDED
         return ends or self.changes_archiving or self.resubmits is not None
 
     @property
     def changes_budgets(self) -> bool:
-        """Whether bills may count differently on budgets afterwards."""
+        """True when bills may count differently on budgets afterwards."""
         if self.pays or self.resubmits or self.target is Target.PREVIOUS or self.changes_archiving:
             return True
         open_amounts = {STATUSES[status].open_amount for status in (*self.sources, str(self.target))}
@@ -372,7 +372,7 @@ def transition_named(name: str) -> Transition:
 
 
 def missing_permission(transition: Transition, staff: Staff | None) -> str | None:
-    """What the role of a person who takes the transition lacks, in words; the system needs nothing."""
+    """The permission that the role of a person lacks for the transition, in words; the system needs none."""
     if staff is None:
         return None
     if not staff.has_perm(ADMINISTER_PERMISSION):
@@ -403,7 +403,7 @@ def transitions_from(model: type[AnyBill], status: str, is_archived: bool) -> tu
 
 
 def refusal_reason(transition: Transition, bill: AnyBill, context: TransitionContext) -> str | None:
-    """What the first guard says against it; ``None`` when none does."""
+    """The sentence of the first guard that is against it; ``None`` when none is."""
     return next((reason for guard in transition.guards if (reason := guard(bill, context))), None)
 
 

@@ -278,7 +278,7 @@ class Transformer:
         return ResultRows(Result(text, tuple(params), tuple(columns), steps))
 
     def selects(self, rows: Rows, grouping: GroupBy, lists: Sequence[str]) -> list[Select]:
-        """What is aggregated together: the rows, and the items of each list that a value is taken of."""
+        """Groups that are aggregated together: rows, and the items of lists that values are taken of."""
         selects = []
         if grouping.paths or not all(lists):
             selects = [Select(rows, self.binder(rows))]

@@ -129,7 +129,7 @@ class TransformedReader:
             return int(cursor.fetchone()[0])
 
     def shown(self, columns: tuple[ResultColumn, ...]) -> tuple[ResultColumn, ...]:
-        """Those of the columns that $select names; all without it."""
+        """The columns that $select names; all without it."""
         select = self.options.select
         if select is None or ("*",) in select:
             return columns

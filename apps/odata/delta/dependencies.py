@@ -1,4 +1,4 @@
-"""What a list shows besides the columns of its own records, so that changes of it are found."""
+"""The columns that a list shows besides those of its own records, so that changes of them are found."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class DependencyCollector:
 def find_dependencies(
     entity_set: EntitySet, projection: Projection, options: QueryOptions
 ) -> list[Dependency]:
-    """What the records of a query show, and are selected by, of other models.
+    """The columns of other models that the records of a query show, and are selected by.
 
     ``UntrackableError`` when the result can change without an entry in the log that tells it.
     """

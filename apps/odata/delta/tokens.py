@@ -12,7 +12,7 @@ from apps.odata.errors import BadQuery
 
 @dataclass(frozen=True, slots=True)
 class DeltaToken:
-    """Where the next page begins.
+    """The beginning of the next page.
 
     ``query`` is the digest of the query. ``since`` is the moment of the last read, ``None`` while the first
     one goes on; ``until`` the moment at which the pages of this read began. ``after`` is the entry of the

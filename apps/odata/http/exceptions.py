@@ -83,7 +83,7 @@ def odata_error(exception: Exception, request: HttpRequest) -> ServiceError:
 
 
 def is_read(request: HttpRequest) -> bool:
-    """Whether a request changes nothing; queries are sent by POST as well."""
+    """True when a request changes nothing; queries are sent by POST as well."""
     return request.method in SAFE_METHODS or request.path_info.rstrip("/").lower().endswith("/$query")
 
 
@@ -93,7 +93,7 @@ def sqlstate(exception: Exception) -> str | None:
 
 
 def is_over_time(exception: Exception) -> bool:
-    """Whether a statement was ended because it took too long."""
+    """True when a statement was ended because it took too long."""
     return isinstance(exception, OperationalError) and (
         sqlstate(exception) == QUERY_CANCELED
         or getattr(exception.__cause__, "sqlite_errorname", None) == "SQLITE_INTERRUPT"
@@ -101,7 +101,7 @@ def is_over_time(exception: Exception) -> bool:
 
 
 def is_unavailable(exception: Exception | None) -> bool:
-    """Whether the database fails, not the statement; SQLite has one class of errors for both."""
+    """True when the database fails, not the statement; SQLite has one class of errors for both."""
     if not isinstance(exception, OperationalError | InterfaceError):
         return False
     is_invalid = getattr(exception.__cause__, "sqlite_errorname", "") == "SQLITE_ERROR"

@@ -25,7 +25,7 @@ _META_KEYS = {"OData-MaxVersion": "HTTP_ODATA_MAXVERSION", "OData-Version": "HTT
 
 
 def reads_version_401(request: HttpRequest) -> bool:
-    """Whether the client names 4.01 or a later version as the latest that it reads."""
+    """True when the client names 4.01 or a later version as the latest that it reads."""
     version = request.headers.get("OData-MaxVersion", "").partition(";")[0].strip()
     return bool(_LATEST_VERSIONS.fullmatch(version)) and version > "4.0"
 
@@ -123,7 +123,7 @@ _PAGE_SIZE = re.compile("[0-9]{1,9}")
 
 
 def matches_etag(header: str, etag: str) -> bool:
-    """Whether an If-Match or If-None-Match header names ``etag``; compared weakly, as OData does."""
+    """True when an If-Match or If-None-Match header names ``etag``; compared weakly, as OData does."""
     if header.strip() == "*":
         return True
     opaque = etag.removeprefix("W/")

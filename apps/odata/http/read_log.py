@@ -1,4 +1,4 @@
-"""What the service is told about records that were read; ``settings.ODATA_READ_LOG`` names what takes it."""
+"""The log of reads that viewsets tell; ``settings.ODATA_READ_LOG`` names it."""
 
 from collections.abc import Iterator, Sequence
 from functools import cache

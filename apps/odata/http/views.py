@@ -30,7 +30,7 @@ QUERY_IN_BODY = "query"
 
 
 class ODataView(APIView):
-    """What all views of the interface share."""
+    """The base of all views of the interface."""
 
     renderer_classes: Sequence[type[BaseRenderer]] = (ODataJSONRenderer,)
     content_negotiation_class: type[BaseContentNegotiation] = ODataContentNegotiation

@@ -211,7 +211,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     @property
     def expands_others(self) -> bool:
-        """Whether $expand names something: ``*`` stands for parts of the record alone."""
+        """True when $expand names something: ``*`` stands for parts of the record alone."""
         return any(item.name != "*" for item in self.query_options.expand)
 
     def log_records(self, records: Sequence[str], is_list: bool = False) -> None:

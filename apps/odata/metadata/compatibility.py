@@ -1,4 +1,4 @@
-"""What may not change in $metadata while clients of a released version are served (docs/compatibility.md)."""
+"""Limits for changes of $metadata while clients of a released version are served (docs/compatibility.md)."""
 
 from collections.abc import Iterator
 from typing import Any

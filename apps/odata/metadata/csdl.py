@@ -315,7 +315,7 @@ def capabilities(entity_set: EntitySet) -> dict[str, Any]:
 
 
 def requires_etag(entity_set: EntitySet) -> bool:
-    """Whether changes of a record must name its ETag."""
+    """True when changes of a record must name its ETag."""
     methods = filter(entity_set.supports, (PUT, PATCH, DELETE))
     return entity_set.resource.version == V2_1 and any(methods)
 
@@ -329,7 +329,7 @@ def navigation_bindings(type_: StructuredType, path: str = "") -> Iterator[tuple
 
 
 def is_enumeration(prop: StructuralProperty) -> bool:
-    """Whether the values of a property are the members of an enumeration type, which are identifiers."""
+    """True when the values of a property are the members of an enumeration type, which are identifiers."""
     return bool(prop.member_values)
 
 

@@ -331,7 +331,7 @@ OPERATIONS = {
 
 
 def has_parameter(entity_set: EntitySet, name: str) -> bool:
-    """Whether a parameter of an operation has a use for this entity set."""
+    """True when a parameter of an operation has a use for this entity set."""
     if name == "search":
         return bool(entity_set.resource.search)
     if name == "ignoreWarnings":

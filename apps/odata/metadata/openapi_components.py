@@ -1,4 +1,4 @@
-"""What the operations of the OpenAPI document share: parameters, error responses, security, service paths."""
+"""Common parts of the OpenAPI document: parameters, error responses, security, service paths."""
 
 from django.conf import settings
 

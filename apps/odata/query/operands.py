@@ -78,7 +78,7 @@ class KnownValue:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What the options of one request share: the values of aliases, the caller, the start of links.
+    """The context of the options of one request: the values of aliases, the caller, the start of links.
 
     ``outer_types`` are the types of the records around those of an expanded list, the first one's ``$it``.
     """

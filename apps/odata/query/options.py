@@ -67,14 +67,14 @@ class NestedOptions:
 
     @property
     def shows_undeclared(self) -> bool:
-        """Whether something is shown, at any level, that no member of a type declares."""
+        """True when something is shown, at any level, that no member of a type declares."""
         return bool(self.compute or self.only_references) or any(
             item.options.shows_undeclared for item in self.expand
         )
 
     @property
     def selects_rows(self) -> bool:
-        """Whether an option filters, orders, pages or counts rows."""
+        """True when an option filters, orders, pages or counts rows."""
         return (
             self.count
             or bool(self.orderby)

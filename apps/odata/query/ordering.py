@@ -81,7 +81,7 @@ def sort_keys(
 
 
 def is_of_address(expression: Expression, binder: Binder) -> bool:
-    """Whether the rows of a list have all the same value: one of ``$it``, the record around them."""
+    """True when the rows of a list have all the same value: one of ``$it``, the record around them."""
     paths = [node for node, _ in walk(expression) if isinstance(node, Path)]
     of_address = [path for path in paths if path.segments[0] == "$it"]
     if of_address and len(of_address) < len(paths):

@@ -50,7 +50,7 @@ def offset_minutes(moment: dt.datetime) -> int:
 
 
 def fraction_of_second(stored: str | None) -> float | None:
-    """Of a stored time, or date and time."""
+    """The fraction of the second of a stored time, or date and time."""
     return None if stored is None else int(stored.partition(".")[2].ljust(6, "0")) / 1_000_000
 
 

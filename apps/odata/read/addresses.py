@@ -36,7 +36,7 @@ KeyReader = Callable[[str, EntitySet], Any]
 
 @dataclass(frozen=True)
 class MemberAddress:
-    """What an address leads to.
+    """The value or collection that an address leads to.
 
     ``rows`` are the records of ``entity_set`` that it names, a list when ``is_list``; ``owner`` is the record
     that leads to them. ``context`` is the collection that the context URL names, ``path`` the address.
@@ -140,7 +140,7 @@ def related_rows(navigation: NavigationProperty, rows: QuerySet[Any], caller: Ca
 
 
 class ContainedResource(Resource):
-    """What the lists and objects inside records have in common: no ETag, and no text to search."""
+    """The lists and objects inside records: no ETag, and no text to search."""
 
     path = ""
     etag_field = None

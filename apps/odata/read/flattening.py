@@ -28,7 +28,7 @@ class Column:
 
     @property
     def many(self) -> bool:
-        """Whether a cell can hold several values."""
+        """True when a cell can hold several values."""
         return any(navigation.many for navigation in self.navigations)
 
     @cached_property

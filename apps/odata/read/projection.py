@@ -42,7 +42,7 @@ class Projection:
 
 @dataclass(frozen=True)
 class NestedQuery:
-    """What a subquery of its own renders: a list with options of its own or of another set, computed values,
+    """The contents of an own subquery: a list with options of its own or of another set, computed values,
     references, and objects with such a list inside.
 
     ``text`` are its options as they were sent.

@@ -200,7 +200,7 @@ def slice_rows(rows: QuerySet[Any], skip: int | None, top: int | None) -> QueryS
 
 
 def is_whole_table(rows: QuerySet[Any]) -> bool:
-    """Whether a queryset has no condition, as far as a glance tells."""
+    """True when a queryset has no condition, as far as a glance tells."""
     query = rows.query
     return not (query.where or query.alias_map or query.is_sliced or query.combinator or query.extra_tables)
 

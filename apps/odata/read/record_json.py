@@ -32,7 +32,7 @@ from apps.odata.query.stored_values import MAX_INTEGER, MAX_NUMBER, QUOTIENT_DIG
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which members of an object are in the response.
+    """The members of an object that are in the response.
 
     ``names`` are the properties (``None``: all), ``navigations`` the expanded navigation properties, each
     with its own selection. ``etag_field`` is the field of ``@odata.etag``, empty without one.
@@ -114,7 +114,7 @@ class RecordJson(Func):
 
 
 class NestedShape(Enum):
-    """What ``NestedJson`` makes of its rows."""
+    """The shapes that ``NestedJson`` makes of its rows."""
 
     LIST = "an array of them"
     ONE = "the only one, or null"

@@ -111,7 +111,7 @@ def read_drafts(reader: RecordReader, records: Sequence[Any], raw: bytes, bare: 
 
 @dataclass(slots=True)
 class RecordContents:
-    """What was read of one record, its embedded objects included.
+    """The values read of one record, its embedded objects included.
 
     ``unknown``: (target, value) of objects and lists that no member is.
     """
@@ -207,7 +207,7 @@ class NestedMember(Member):
         self.null_is_default = kind is BodyKind.PARTIAL and not self.required
 
     def is_list(self, value: Any, target: str, contents: RecordContents) -> bool:
-        """Whether it is a list with items; reports what else it must not be."""
+        """True when it is a list with items; reports what else it must not be."""
         if value is None or value == []:
             self.refuse_missing(target, contents)
             if self.null_is_default:

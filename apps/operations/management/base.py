@@ -1,4 +1,4 @@
-"""What the commands of operators share: errors in a sentence, and the arguments about a person."""
+"""The common part of operators' commands: errors in a sentence, and the arguments about a person."""
 
 from typing import Any
 

@@ -69,7 +69,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What was done. ``remaining_files`` could not be deleted yet; ``sweep_documents`` deletes them."""
+    """The result of an erasure. ``remaining_files`` are left for ``sweep_documents`` to delete."""
 
     certificate: Certificate
     sha256: str

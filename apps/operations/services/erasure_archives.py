@@ -34,7 +34,7 @@ class OwnChanges:
     owners: dict[str, list[tuple[str, str]]]
 
     def is_of_owner(self, label: str, differences: str) -> bool:
-        """Whether a deleted record belonged to one of these."""
+        """True when a deleted record belonged to one of these."""
         if label not in self.owners or differences == NULL:
             return False
         values = json.loads(unescape_text(differences))

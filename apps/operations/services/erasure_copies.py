@@ -51,7 +51,7 @@ _GUID = re.compile(r"[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Marks:
-    """What a copy is known by: guids, and casefolded texts; of a name the first and the last part.
+    """The marks that a copy is known by: guids, and casefolded texts; of a name the first and the last part.
 
     In a long list the two may be of two people: a copy too many is erased rather than one too few.
     """
@@ -61,7 +61,7 @@ class Marks:
     names: frozenset[tuple[re.Pattern[str], re.Pattern[str]]]
 
     def name_records(self, text: str) -> bool:
-        """Whether a text has the guid of a record."""
+        """True when a text has the guid of a record."""
         return any(found.lower() in self.guids for found in _GUID.findall(text))
 
     def are_in(self, text: str) -> bool:
@@ -73,7 +73,7 @@ class Marks:
         )
 
     def may_be_in(self, text: str) -> bool:
-        """Whether a short text, which is no loss, has as much as one of the names."""
+        """True when a short text, which is no loss, has as much as one of the names."""
         folded = text.casefold()
         return self.are_in(text) or any(part.search(folded) for name in self.names for part in name)
 
@@ -126,7 +126,7 @@ def find_copies(keys: RecordKeys, history: Iterable[Change]) -> list[Copies]:
 
 
 def running_copies() -> str | None:
-    """What copies records now, and may do so again after the erasure."""
+    """The work that copies records now, and may do so again after the erasure."""
     for model in (FileImport, FileExport):
         running = model._default_manager.filter(status__in=model.running_statuses).first()
         if running is not None:
@@ -135,7 +135,7 @@ def running_copies() -> str | None:
 
 
 def remaining_copies(backups: Path | None, archives: Path | None) -> list[str]:
-    """What an erasure does not reach, and until when it stays: a line each."""
+    """The copies that an erasure does not reach, and until when they stay: a line each."""
     today = clock.today()
 
     def in_days(days: int) -> str:
@@ -195,7 +195,7 @@ def find_imports(marks: Marks, requests: set[str | None]) -> Copies:
 
 
 def find_mappings(marks: Marks) -> Copies:
-    """What values of imported columns mean, where one of them names the person."""
+    """The meanings of imported columns' values of which one names the person."""
     naming = [each.pk for each in ImportMapping.objects.all() if any(map(marks.are_in, texts_of(each)))]
     mappings = ImportMapping.objects.filter(pk__in=naming)
     return Copies("Values that imports are told the meaning of", "deleted", len(naming), mappings.delete)

@@ -1,4 +1,4 @@
-"""What the erasure of a person removes, and the rules about when it may."""
+"""The plan of a person's erasure: what it removes, and the rules about when it may."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping
@@ -89,7 +89,7 @@ class RemovedFile:
 
 @dataclass(frozen=True, slots=True)
 class ErasurePlan:
-    """What an erasure removes: the records of a person, and their files."""
+    """The records of a person that an erasure removes, and their files."""
 
     person: Contact
     keys: RecordKeys
@@ -110,7 +110,7 @@ class ErasurePlan:
 
     @property
     def summary(self) -> list[str]:
-        """What becomes of the records, a line for each model."""
+        """The effect on the records, a line for each model."""
         outcome = {True: "without personal data", False: "deleted"}
         counts = {model: len(keys) for model, keys in self.keys.items() if keys}
         return [
@@ -133,7 +133,7 @@ def plan_erasure(
     backups: Path | None = None,
     archives: Path | None = None,
 ) -> ErasurePlan:
-    """What an erasure removes, and what remains: the backups in a folder, archives unless theirs is named."""
+    """Plan an erasure, with what remains: the backups in a folder, archives unless theirs is named."""
     keys = load_keys(find_records(person, client))
     history = find_history(keys)
     documents = Document.objects.filter(pk__in=keys.get(Document, [])).order_by("storage_key")
@@ -219,7 +219,7 @@ def bills_are_closed(plan: ErasurePlan) -> str | None:
 
 
 def no_current_record_names_the_person(plan: ErasurePlan) -> str | None:
-    """Whoever is still key contact or representative of somebody has a role of today."""
+    """Check that the person is key contact or representative of nobody with a role of today."""
     key = plan.person.pk
     current = {
         "key contact of": Client.objects.filter(key_contact=key).exclude(pk__in=plan.keys.get(Client, [])),

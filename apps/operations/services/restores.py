@@ -207,7 +207,7 @@ def set_reference_checks(connection: BaseDatabaseWrapper, moment: str) -> None:
 
 
 def holds_records(connection: BaseDatabaseWrapper) -> bool:
-    """Whether anybody wrote to the database; what migrations write has no history."""
+    """True when anybody wrote to the database; what migrations write has no history."""
     existing = connection.introspection.table_names()
     with connection.cursor() as cursor:
         for table in (Change._meta.db_table, apps.get_model(settings.AUTH_USER_MODEL)._meta.db_table):

@@ -81,7 +81,7 @@ def faults_of(subscribers: Sequence[SubscriberFile]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Migrated:
-    """What became of a subscriber's database; without a reason it is up to date."""
+    """The result for a subscriber's database; without a reason it is up to date."""
 
     name: str
     reason: str = ""

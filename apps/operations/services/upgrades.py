@@ -1,4 +1,4 @@
-"""What the pending migrations do to a service that goes on meanwhile."""
+"""The effects of pending migrations on a service that goes on meanwhile."""
 
 from dataclasses import dataclass
 

@@ -54,7 +54,7 @@ def find_wrong_contents(reader: BackupReader) -> Iterator[str]:
 
 
 def verify_installation() -> list[str]:
-    """What is wrong with the database and the documents of this installation, a line for each fault."""
+    """The faults of this installation's database and documents, a line for each."""
     return [
         *find_damaged_tables(),
         *find_damaged_documents(),
@@ -108,7 +108,7 @@ def has_amcheck() -> bool:
 
 
 def find_damaged_indexes() -> Iterator[str]:
-    """What PostgreSQL's extension amcheck finds, where an administrator has created it."""
+    """The damage that PostgreSQL's extension amcheck finds, where an administrator has created it."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT relation.oid::regclass::text, kind.amname FROM pg_class relation"

@@ -21,7 +21,7 @@ MERGE = Page("merge", "Merge", permission="change", is_minor=True)
 
 
 class DuplicateForm(forms.Form):
-    """Which record is the duplicate."""
+    """The choice of the record that is the duplicate."""
 
     def __init__(self, record: Any, site: Any, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -59,7 +59,7 @@ class MergingAdmin(CustomFieldsAdmin):
         )
 
     def merge_records(self, request: HttpRequest, record: Any, duplicate: Any) -> bool:
-        """Whether the two were merged; messages say why not."""
+        """True when the two were merged; messages say why not."""
         try:
             count = merge(record, duplicate)
         except ValidationFailed as failed:

@@ -76,7 +76,7 @@ PERSONAL = fieldset(
 
 
 class ContactForm(CustomFieldsForm):
-    """Whether a contact's primary email is used follows whether there is one."""
+    """The form of a contact; its primary email is used when there is one."""
 
     def draft(self) -> Draft:
         draft = super().draft()
@@ -90,7 +90,7 @@ class ContactForm(CustomFieldsForm):
 
 
 class PersonAdmin(CustomFieldsAdmin):
-    """What the pages of staff and contacts have in common."""
+    """The pages of staff and contacts, as far as they are the same."""
 
     palette_names = ("first_name", "last_name")
     palette_columns = ("first_name", "last_name", "scheme_number", "unique_code")

@@ -96,7 +96,7 @@ class CoveredAdmin(RecordAdmin):
 
 @admin.register(Role)
 class RoleAdmin(CoveredAdmin, LookupAdmin):
-    """What people do, and what they may do in the back office."""
+    """The roles of people: what they do, and what they may do in the back office."""
 
     form = RoleForm
     menu_order = 800

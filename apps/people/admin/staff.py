@@ -227,7 +227,7 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
         return restore_staff(self.changeable(request, records))
 
     def archiving_page(self, request: HttpRequest, record: Staff) -> HttpResponse:
-        """What somebody looks after, and who takes it over; then the end of their login, or its return."""
+        """The page of somebody's work and who takes it over; then the end of their login, or its return."""
         if "_restore" in request.POST:
             self.change_archive_status(request, record)
             return redirect(self.page_url("change", record.pk))
@@ -238,7 +238,7 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
         return self.render_page(request, "people/leaver.html", title, record, form=form)
 
     def hand_over(self, request: HttpRequest, record: Staff, form: HandoverForm) -> bool:
-        """Whether the work was handed over and the person is archived; messages say why not."""
+        """True when the work was handed over and the person is archived; messages say why not."""
         service = hand_over if record.is_archived else leave
         try:
             count = service(record, form.successors())

@@ -1,4 +1,4 @@
-"""What django-allauth asks of this service: who may sign in, by what, and what is said about it."""
+"""Answers to django-allauth: who may sign in, by what, and what is said about it."""
 
 from typing import Any
 

@@ -40,7 +40,7 @@ def given_login(request: HttpRequest, credentials: dict[str, Any] | None) -> str
 
 
 def counted_login(request: HttpRequest, credentials: dict[str, Any] | None) -> str:
-    """What an attempt is counted under: the login, with the device where it has signed in before."""
+    """The name that an attempt is counted under: the login, with the device where it has signed in before."""
     login = given_login(request, credentials)
     device = known_device(request, login)
     return f"{login} {device}"[:MAX_LOGIN] if device else login[:MAX_LOGIN]

@@ -62,7 +62,7 @@ def user_of_session(request: HttpRequest) -> Any:
 
 
 def lacks_second_factor(request: HttpRequest, user: Any) -> bool:
-    """Whether the role asks for a second factor, and the person has none and was asked for none elsewhere."""
+    """True when the role asks for a second factor, and the person has none and was not asked elsewhere."""
     if not user.is_authenticated or not user.lacks_second_factor:
         return False
     methods = {record["method"] for record in get_authentication_records(request, user)}

@@ -44,7 +44,7 @@ def own_follow_ups(request: HttpRequest) -> HomeContent:
 
 
 def pipeline_by_stage(request: HttpRequest) -> HomeContent:
-    """What the opportunities of every stage that is not the result are worth, times their chances."""
+    """The value of the opportunities of every stage that is not the result, times their chances."""
     columns = [
         column
         for column in pipeline.stage_columns(pipeline.current_opportunities(), limit=0)

@@ -32,7 +32,7 @@ SILENT = "the database server does not answer"
 
 
 def is_silent(host: str | None, port: Any) -> bool:
-    """Whether nothing answers at the address. Of several hosts, or of libpq's default, nothing is known."""
+    """True when nothing answers at the address. Of several hosts, or of libpq's default, nothing is known."""
     if not host or "," in host:
         return False
     is_path = host.startswith("/")

@@ -126,7 +126,7 @@ def options_of(options: dict[str, Any], kind: str) -> ImportOptions:
 
 
 def summary(report: ImportReport, options: ImportOptions) -> str:
-    """What was done, in one or two sentences."""
+    """A summary of the import, in one or two sentences."""
     counts = report.counts
     rows = plural(counts.records, "row")
     if report.has_items:

@@ -103,7 +103,7 @@ def licences(name: str) -> list[dict[str, Any]]:
 
 
 def dependencies(packages: list[LockedPackage]) -> list[dict[str, Any]]:
-    """What each package needs; the service needs those that ``requirements.in`` names."""
+    """The packages that each package needs; the service needs those that ``requirements.in`` names."""
     references = {package.name: package.reference for package in packages}
     needed: dict[str, set[str]] = {SERVICE: set(), **{reference: set() for reference in references.values()}}
     for package in packages:

@@ -90,7 +90,7 @@ def price_book_name(text: str) -> str:
 
 
 def summary(guide: Guide, report: GuideReport, ends_missing: bool) -> list[str]:
-    """What happened, in a few sentences."""
+    """A summary of the import, in a few sentences."""
     several = sum(len(rows) > 1 for rows in guide.items.values())
     lines = [
         f"{report.price_book}: {plural(guide.rows, 'row')} of {plural(len(guide.items), 'item')}, "

@@ -30,7 +30,7 @@ Payments = dict[str, Decimal | None]
 
 
 class TransitionCommand(BaseCommand):
-    """What ``move_claims`` and ``move_invoices`` share; ``model`` says which of them it is."""
+    """The common part of ``move_claims`` and ``move_invoices``; ``model`` says which of them it is."""
 
     model: ClassVar[type[AnyBill]]
 
