@@ -1,16 +1,30 @@
-"""The examples of docs/api.md are calls that the service takes."""
+"""The examples of README.md and docs/api.md are calls that the service takes."""
 
+import contextlib
 import re
 import shlex
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "api.md"
-LINES = [line.removeprefix("$ ") for line in DOCUMENT.read_text().splitlines() if line.startswith("$ api ")]
+ROOT = Path(__file__).parents[2]
+
+
+def calls(page: str) -> list[list[str]]:
+    """The words of each call of a page, which goes on until its quotes are closed."""
+    found = []
+    for text in (ROOT / page).read_text().replace("\\\n", " ").split("\n$ api ")[1:]:
+        lines = text.splitlines()
+        for count in range(1, len(lines)):
+            with contextlib.suppress(ValueError):  # a quote is still open
+                found.append(["api", *shlex.split("\n".join(lines[:count]))])
+                break
+    return found
+
+
 #: Forms (-F) are sent by tests/documents.
-EXAMPLES = [shlex.split(line) for line in LINES if " -F " not in line]
+EXAMPLES = [words for page in ("README.md", "docs/api.md") for words in calls(page) if "-F" not in words]
 #: What an example of made-up guids may be refused for.
 EXPECTED_ERRORS = {"NotFound", "ValidationFailed"}
 
@@ -18,9 +32,10 @@ pytestmark = pytest.mark.django_db
 
 
 def arguments_of(example):
-    """The method, the URL, the content type and the body of an example."""
+    """The method, the path, the query, the content type and the body of an example."""
     method, words = "GET", iter(example[1:])
     url = content_type = body = None
+    parameters = []
     for word in words:
         if word == "-X":
             method = next(words)
@@ -28,15 +43,20 @@ def arguments_of(example):
             content_type = next(words).removeprefix("Content-Type: ")
         elif word == "-d":
             method, body = ("POST" if method == "GET" else method), next(words).encode()
+        elif word == "--data-urlencode":
+            name, _, value = next(words).replace("\\$", "$").partition("=")  # shlex leaves \$ as it is
+            parameters.append(f"{name}={quote(value)}")
+        elif word == "-G":
+            continue
         else:
             assert word.startswith("http"), word
             url = urlsplit(word)
-    return method, url, content_type, body
+    return method, url.path, "&".join(filter(None, [url.query, *parameters])), content_type, body
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda words: re.sub(r"[^\w$]+", " ", " ".join(words))[:60])
 def test_the_example_is_taken(api, example):
-    method, url, content_type, body = arguments_of(example)
-    answer = api.call(method, url.path, url.query, body, content_type)
+    method, path, query, content_type, body = arguments_of(example)
+    answer = api.call(method, path, query, body, content_type)
     if answer.status_code >= 400:
         assert answer.json()["error"]["code"] in EXPECTED_ERRORS, answer.content

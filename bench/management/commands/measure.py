@@ -30,7 +30,7 @@ MEASUREMENTS = (
     "overload",
     "frameworks",
 )
-#: The table of the README stands between these lines.
+#: The tables of bench/README.md stand between these lines.
 BEGIN, END = "<!-- written by ./run bench frameworks -->\n", "<!-- until here -->\n"
 
 
@@ -53,7 +53,7 @@ class Command(BaseCommand):
         lines += ["", f"{timezone.localdate():%d %B %Y}, {machine()}, load {os.getloadavg()[0]:.1f}", ""]
         (ROOT / "bench" / "figures" / f"{name}.txt").write_text("\n".join(lines))
         if name == "frameworks":
-            write_table(ROOT / "README.md", "\n".join(lines))
+            write_table(ROOT / "bench" / "README.md", "\n".join(lines))
 
 
 def write_table(file: Path, table: str) -> None:
