@@ -19,7 +19,7 @@ def archive(records: QuerySet[Any]) -> int:
     Three statements for every 2,000 records: their keys, their dates, their lines of history.
     """
     now = clock.now()
-    changed = {"archive_date": [None, history.json_value(now)]}
+    changed = history.describe(records.model, {"archive_date": None}, {"archive_date": now})
     return set_archive_date(records.filter(archive_date=None), now, "Archived", changed)
 
 
@@ -39,14 +39,10 @@ def set_archive_dates(model: Any, dates: Sequence[tuple[Any, Any, Any]]) -> None
     for date, keys in by_date.items():
         records = model._base_manager.filter(AnyOf("pk", keys))
         records.update(archive_date=date, modify_date=clock.now())
-    history.write_changes(
+    history.write_differences(
         model,
         [
-            (
-                key,
-                "Restored" if after is None else "Archived",
-                {"archive_date": [history.json_value(before), history.json_value(after)]},
-            )
+            (key, history.describe(model, {"archive_date": before}, {"archive_date": after}))
             for key, before, after in dates
         ],
     )

@@ -3,7 +3,7 @@
 import datetime as dt
 import decimal
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -58,23 +58,41 @@ def loaded_values(record: models.Model) -> dict[str, Any]:
     }
 
 
-def differences(record: Any, columns: Iterable[str] | None = None) -> dict[str, list[Any]]:
-    """``{column: [before, after]}`` against what was loaded, as JSON values; without the time stamps.
+#: ``{column: [before, after]}``: columns from what to what, as JSON values.
+Differences = dict[str, list[Any]]
+
+#: What stands in place of a secret.
+MASK = "•••"
+
+
+def describe(model: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> Differences:
+    """The differences between the values of a record's columns, as every entry has them.
+
+    Columns that ``before`` has not cannot differ; unrecorded columns and the modify stamp are left out, and
+    secrets masked.
+    """
+    left_out = {"modify_date", *model.unrecorded_columns}
+    found: Differences = {}
+    for name, value in after.items():
+        if name in left_out or name not in before or values_are_equal(before[name], value):
+            continue
+        shown = mask if name in model.secret_columns else json_value
+        found[name] = [shown(before[name]), shown(value)]
+    return found
+
+
+def mask(value: Any) -> str | None:
+    """The mask of a secret; ``None`` where there is none."""
+    return None if value is None else MASK
+
+
+def differences(record: Any, columns: Iterable[str] | None = None) -> Differences:
+    """The differences of a record against what was loaded of it.
 
     ``columns`` are those that can differ, all when left out.
     """
-    before = getattr(record, "_stored", {})
-    left_out = {"creation_date", "modify_date", *record.unrecorded_columns}
-    found: dict[str, list[Any]] = {}
     values = loaded_values(record) if columns is None else {name: getattr(record, name) for name in columns}
-    for name, value in values.items():
-        if name in left_out or name not in before or values_are_equal(before[name], value):
-            continue
-        if name in record.secret_columns:
-            found[name] = ["•••", "•••"]
-        else:
-            found[name] = [json_value(before[name]), json_value(value)]
-    return found
+    return describe(record, getattr(record, "_stored", {}), values)
 
 
 def values_are_equal(before: Any, after: Any) -> bool:
@@ -95,27 +113,24 @@ def json_value(value: Any) -> Any:
     return value
 
 
-def record_save(record: Any, adding: bool) -> None:
-    """Write the entry of a record just saved; nothing when nothing changed."""
-    if adding:
-        write_entries(type(record), [record.pk], "Created")
-        return
-    changed = differences(record)
-    if not changed:
-        return
-    kind = "Changed"
-    if "archive_date" in changed:
-        kind = "Restored" if record.archive_date is None else "Archived"
-    write_entries(type(record), [record.pk], kind, changed)
+def write_differences(model: type[models.Model], entries: Iterable[tuple[Any, Differences]]) -> None:
+    """Write an entry for each (key, differences) of changed records, by the current author."""
+    write_changes(model, ((key, kind_of(changed), changed) for key, changed in entries))
 
 
-def deleted_values(record: Any) -> dict[str, list[Any]]:
-    """The differences in the entry of a record about to be deleted: all its values."""
-    return {
-        name: [json_value(value), None]
-        for name, value in loaded_values(record).items()
-        if value is not None and name not in record.secret_columns
-    }
+def kind_of(changed: Differences) -> str:
+    """The kind of an entry with these differences: an archive date is more than a change."""
+    if "archive_date" not in changed:
+        return "Changed"
+    return "Restored" if changed["archive_date"][1] is None else "Archived"
+
+
+def write_deletions(model: type[models.Model], records: Iterable[models.Model]) -> None:
+    """Write an entry with all values of each record about to be deleted, by the current author."""
+    values = [(record.pk, loaded_values(record)) for record in records]
+    write_changes(
+        model, ((key, "Deleted", describe(model, before, dict.fromkeys(before))) for key, before in values)
+    )
 
 
 def record_list(record: Any, name: str, before: Iterable[str], after: Iterable[str]) -> None:
@@ -129,7 +144,7 @@ def write_entries(
     model: type[models.Model],
     keys: Iterable[Any],
     kind: str,
-    changed: dict[str, list[Any]] | None = None,
+    changed: Differences | None = None,
     batch: WriteBatch | None = None,
 ) -> None:
     """One entry for each key, by the current author; sent with the ``batch`` when one is given."""
@@ -162,7 +177,7 @@ COLUMNS = (
 
 def write_changes(
     model: type[models.Model],
-    entries: Iterable[tuple[Any, str, dict[str, list[Any]] | None]],
+    entries: Iterable[tuple[Any, str, Differences | None]],
     batch: WriteBatch | None = None,
 ) -> None:
     """An entry for each (key, kind, differences), by the current author; sent with the ``batch`` if given."""

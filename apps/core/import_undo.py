@@ -126,10 +126,7 @@ def delete_created(model: type[models.Model], created: set[str]) -> None:
     """Delete the records, with their history, unless others refer to them."""
     for keys in in_batches(sorted(created)):
         records = model._base_manager.filter(pk__in=keys)
-        found = list(records)
-        history.write_changes(
-            model, [(record.pk, "Deleted", history.deleted_values(record)) for record in found]
-        )
+        history.write_deletions(model, records)
         try:
             records.delete()
         except ProtectedError as protected:

@@ -382,7 +382,7 @@ def save_changes(
     model: type[models.Model],
     drafts: Sequence[Draft],
     existing: Mapping[Any, Any],
-    row_changes: Mapping[Any, dict[str, list[Any]]] | None = None,
+    row_changes: Mapping[Any, history.Differences] | None = None,
 ) -> list[Any]:
     """Write the given columns and lists that differ from the existing records; the keys of those changed.
 
@@ -416,7 +416,7 @@ def save_records(model: type[models.Model], records: Iterable[Any]) -> None:
 
 
 #: A record, the columns that differ from what was loaded, and what changed in its contained lists.
-RecordChange = tuple[Any, dict[str, list[Any]], dict[str, list[Any]]]
+RecordChange = tuple[Any, history.Differences, history.Differences]
 
 
 def save_differences(model: type[models.Model], changes: Sequence[RecordChange]) -> None:
@@ -427,7 +427,7 @@ def save_differences(model: type[models.Model], changes: Sequence[RecordChange])
     for columns, records in changed.items():
         update(model, columns, records)
     entries = ((record, differences | of_rows) for record, differences, of_rows in changes)
-    history.write_changes(model, [(record.pk, "Changed", entry) for record, entry in entries if entry])
+    history.write_differences(model, [(record.pk, entry) for record, entry in entries if entry])
     for each in getattr(model, "responsibilities", ()):
         name = f"{each.column}_id"
         assigned = {record.pk: getattr(record, name) for record, changed, _ in changes if name in changed}

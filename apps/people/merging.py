@@ -114,7 +114,7 @@ def move_references(records: QuerySet[Any], column: Any, before: Any, after: Any
     """Let the records refer to another one by the column, with their history; how many there are."""
     model = column.model
     keys = list(records.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
-    changed = {column.attname: [str(before), str(after)]}
+    changed = history.describe(model, {column.attname: before}, {column.attname: after})
     for batch in in_batches(keys):
         rows = model._default_manager.filter(AnyOf("pk", batch))
         rows.update(**{column.attname: after, "modify_date": clock.now()})

@@ -103,7 +103,8 @@ class TimestampedModel(models.Model):
 
     #: Columns whose values the history never shows, only that they changed.
     secret_columns: ClassVar[frozenset[str]] = frozenset()
-    #: Columns whose change is no change of the record (a login's time).
+    #: Columns whose change is no change of the record (a login's time): no entry has them, and
+    #: ``saving`` does not write them.
     unrecorded_columns: ClassVar[frozenset[str]] = frozenset()
     #: Whether the records are about people, so that reading them is logged (``core.read_log``).
     has_personal_data: ClassVar[bool] = True
@@ -125,12 +126,15 @@ class TimestampedModel(models.Model):
                 options["update_fields"] = {*options["update_fields"], "modify_date"}
         with transaction.atomic(using=options.get("using")):
             super().save(*args, **options)
-            history.record_save(self, adding)
+            if adding:
+                history.write_entries(type(self), [self.pk], "Created")
+            elif changed := history.differences(self):
+                history.write_differences(type(self), [(self.pk, changed)])
         self._stored = history.loaded_values(self)
 
     def delete(self, *args: Any, **options: Any) -> Any:
         with transaction.atomic():
-            history.write_entries(type(self), [self.pk], "Deleted", history.deleted_values(self))
+            history.write_deletions(type(self), [self])
             return super().delete(*args, **options)
 
     @classmethod

@@ -259,7 +259,10 @@ def update_claim_flags(keys: Iterable[Any]) -> int:
         if wrong:
             invoices = ProviderInvoice.objects.filter(AnyOf("pk", wrong))
             invoices.update(claim_on_hold=value, modify_date=clock.now())
-            history.write_entries(ProviderInvoice, wrong, "Changed", {"claim_on_hold": [not value, value]})
+            changed = history.describe(
+                ProviderInvoice, {"claim_on_hold": not value}, {"claim_on_hold": value}
+            )
+            history.write_entries(ProviderInvoice, wrong, "Changed", changed)
     if claimed:
         ProviderInvoice.objects.filter(AnyOf("pk", claimed)).update(is_claimed=~F("is_claimed"))
     return len({*on_hold[True], *on_hold[False], *claimed})

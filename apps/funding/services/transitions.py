@@ -429,12 +429,9 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[Any, dict[str, 
         if not changed:
             continue
         # The status history has the dates.
-        differences = {
-            name: [history.json_value(getattr(bill, name)), history.json_value(value)]
-            for name, value in changed.items()
-            if name != "status_date"
-        }
-        entries.append((bill.pk, change_kind(changed), differences))
+        recorded = {name: value for name, value in changed.items() if name != "status_date"}
+        before = {name: getattr(bill, name) for name in recorded}
+        entries.append((bill.pk, history.describe(model, before, recorded)))
         if changed.get("amount_paid") == bill.total:
             changed["amount_paid"] = F("total")
         elif "amount_paid" in changed:
@@ -446,13 +443,7 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[Any, dict[str, 
         rows.update(**dict(group), modify_date=clock.now())
     if paid:
         saving.update(model, ("amount_paid",), paid)
-    history.write_changes(model, entries)
-
-
-def change_kind(changed: Mapping[str, Any]) -> str:
-    if "archive_date" not in changed:
-        return "Changed"
-    return "Restored" if changed["archive_date"] is None else "Archived"
+    history.write_differences(model, entries)
 
 
 def record_moves(
