@@ -1,5 +1,5 @@
 /* Forms of records: a second press of a button sends nothing, and a form that was sent when the session had ended comes
-   back after signing in. It is kept in this tab until the answer is there. */
+   back after signing in. It is kept in this tab until the answer is there. What is typed replaces a zero. */
 "use strict";
 
 (() => {
@@ -36,6 +36,9 @@
         form.dataset.sent = "yes";
         if (form.matches(".warn-unsaved-form")) keepSent(form);
     });
+
+    // The cursor of a click would stand behind it: 0.0010000.
+    document.addEventListener("click", ({ target }) => { if (target.matches("input") && /^0(\.0+)?$/.test(target.value)) target.select(); });
 
     window.addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
 

@@ -7,6 +7,8 @@ import pytest
 
 from apps.base import clock
 from apps.documents.demo import pdf
+from apps.engagements.models import ClientEngagement
+from apps.engagements.services import create_support_categories
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import AcknowledgedWarning, Claim
 from apps.funding.validation.warnings import WarningCode
@@ -154,6 +156,35 @@ def test_a_participant_is_found_by_name_and_the_plan_shows_what_is_left(begin):
             journey.press("Enter")
         assert journey.page.url.endswith(f"/contact/{scene.mia.pk}/overview/")
         journey.wait_for("[aria-label='Budgets of the current plan'] >> text=10,000.00")
+
+
+def test_a_new_plan_gets_its_budgets_on_its_own_page(begin):
+    create_support_categories()
+    a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430123456")
+    address = "/admin/engagements/clientengagement/add/"
+    with begin("A new plan with three budgets", "Plan manager", address) as journey:
+        journey.click("[name=participant] + .select2 .select2-selection")
+        journey.wait_for(".select2-search__field:focus")
+        journey.type("430 123")
+        journey.wait_for(".select2-results__option--highlighted >> text=Mia Nguyen")
+        journey.press("Enter")
+        for name, words in (
+            ("plan_start_date", "01/07/2026"),
+            ("plan_end_date", "30/06/2027"),
+            ("total_budget_amount", "10000"),
+        ):
+            journey.click(f"[name={name}]")
+            journey.type(words)
+            journey.press("Tab")
+        journey.submit("#submit-row [name=_save]")
+        for number, amount in ((1, "6000"), (3, "3000"), (15, "1000")):
+            journey.click(f"[name=category{number}-budget]")
+            journey.type(amount)
+        journey.wait_for("[data-unallocated] >> text=0.00")
+        journey.submit("text=Save budgets")
+        journey.wait_for("text=3 budgets saved.")
+    plan = ClientEngagement.objects.get()
+    assert (plan.is_plan_managed, sum(each.budget for each in plan.budgets.all())) == (True, 10_000)
 
 
 def test_claims_on_hold_for_one_reason_are_released_from_the_home_page(begin):
