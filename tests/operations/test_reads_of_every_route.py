@@ -177,6 +177,7 @@ def is_about_people(model):
     return model is None or is_logged(model) or model in COPIES
 
 
+@pytest.mark.any_engine("reads are noted in Python, and stored by the tests of the log")
 def test_every_page_of_the_back_office_is_logged_or_says_why_not(client, participant, copies):
     keys, found, visited = records_of(participant), [], set()
     for route, name in routes():

@@ -37,7 +37,7 @@ class Server:
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
         return [int(number) for number in children.split()]
 
-    def request(self, method, path, body=None, headers=None, seconds=10):
+    def request(self, method, path, body=None, headers=None, seconds=60):
         """Status and JSON of an answer."""
         with contextlib.closing(HTTPConnection("127.0.0.1", self.port, timeout=seconds)) as client:
             client.request(method, path, body, headers or {}, encode_chunked=not isinstance(body, bytes))
@@ -58,7 +58,7 @@ class Server:
 
     @contextlib.contextmanager
     def open_connection(self, sent):
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as client:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as client:
             client.sendall(sent)
             yield client
 
@@ -69,7 +69,7 @@ class Server:
 
     def metrics(self):
         """The value of each series."""
-        with contextlib.closing(HTTPConnection("127.0.0.1", self.port, timeout=10)) as client:
+        with contextlib.closing(HTTPConnection("127.0.0.1", self.port, timeout=60)) as client:
             client.request("GET", "/metrics", headers={"Authorization": "Bearer operator"})
             lines = client.getresponse().read().decode().splitlines()
         series = (line.rsplit(" ", 1) for line in lines if not line.startswith("#"))

@@ -143,7 +143,7 @@ def proxy(request, server, tmp_path):
         yield port
     finally:
         running.terminate()
-        running.wait(10)
+        running.wait(60)
 
 
 def can_connect(port):
@@ -154,7 +154,7 @@ def can_connect(port):
 
 def test_proxies_read_the_next_response_of_a_kept_connection(proxy, callers):
     headers = dict(header.split(": ", 1) for header in callers[:1])
-    with contextlib.closing(HTTPConnection("127.0.0.1", proxy, timeout=10)) as client:
+    with contextlib.closing(HTTPConnection("127.0.0.1", proxy, timeout=60)) as client:
         for path in ("/livez", "/api/$metadata", "/admin/login/", "/static/favicon.svg") * 3:
             for method, asked, body in (("HEAD", path, b""), ("GET", "/livez", b'{"status": "alive"}')):
                 client.request(method, asked, headers=headers)

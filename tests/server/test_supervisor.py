@@ -78,7 +78,7 @@ class Parent:
         return seen - {None}
 
 
-def wait_for(condition, seconds=10):
+def wait_for(condition, seconds=60):
     deadline = time.monotonic() + seconds
     while not (found := condition()):
         assert time.monotonic() < deadline
@@ -91,7 +91,7 @@ def parent(tmp_path, request):
     started = Parent(tmp_path, *request.param)
     yield started
     started.process.terminate()
-    assert started.process.wait(10) == 0
+    assert started.process.wait(60) == 0
 
 
 with_task_worker = pytest.mark.parametrize("parent", [[]], indirect=True, ids=["tasks"])
@@ -157,8 +157,14 @@ def test_a_second_interrupt_ends_workers_that_do_not_stop(parent):
     parent.process.send_signal(signal.SIGINT)
     time.sleep(0.2)
     assert parent.process.poll() is None
-    parent.process.send_signal(signal.SIGINT)
-    assert parent.process.wait(10) == 0
+
+    def interrupt_again():
+        """On a busy machine the first two may arrive as one."""
+        parent.process.send_signal(signal.SIGINT)
+        return parent.process.poll() is not None
+
+    wait_for(interrupt_again)
+    assert parent.process.returncode == 0
 
 
 @with_task_worker

@@ -49,7 +49,7 @@ class Gate:
 
     def __call__(self, environ, start_response):
         if environ["PATH_INFO"].startswith("/wait"):
-            self.opened.wait(10)
+            self.opened.wait(90)  # longer than a client of a test: nobody is served because it ends
         start_response("200 OK", PLAIN)
         return [b"served"]
 
@@ -61,7 +61,7 @@ class Address:
 
     @contextlib.contextmanager
     def send(self, data):
-        with socket.create_connection(self.address, timeout=10) as client:
+        with socket.create_connection(self.address, timeout=30) as client:
             client.sendall(data)
             yield client
 
@@ -106,7 +106,7 @@ def serve():
         started.pull_trigger()  # it would sleep until its next tick
     for started, thread in running:
         started.stopped_at -= worker.STOP_SECONDS
-        thread.join(5)
+        thread.join(30)
 
 
 @pytest.fixture
@@ -143,12 +143,14 @@ def test_a_client_that_sends_byte_after_byte_loses_its_connection_too(serve, imp
 
 
 def test_a_slow_body_that_goes_on_is_read(serve, impatient, monkeypatch):
-    monkeypatch.setattr(parsing, "CLIENT_BYTES_PER_SECOND", 3)
+    monkeypatch.setattr(parsing, "CLIENT_BYTES_PER_SECOND", 1)
+    monkeypatch.setattr(parsing, "CLIENT_SECONDS", 1)  # each byte has so long, also on a busy machine
+    monkeypatch.setattr(connections, "IDLE_SECONDS", 1)
     with serve(echo).send(
         b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 12\r\n\r\n12345678"
     ) as client:
         for byte in (b"9", b"0", b"1", b"2"):
-            time.sleep(0.15)
+            time.sleep(0.4)
             client.sendall(byte)
         assert read_all(client).endswith(b"123456789012")
 
@@ -157,14 +159,14 @@ def test_a_reader_that_stalls_loses_its_connection_and_frees_the_thread(serve, i
     stream = Stream()
     with serve(stream).send(get("/")) as client:
         client.recv(1000)
-        assert stream.closed.wait(5)
+        assert stream.closed.wait(30)
 
 
 def test_a_client_that_goes_frees_the_thread(serve):
     stream = Stream()
     with serve(stream).send(get("/")) as client:
         client.recv(1000)
-    assert stream.closed.wait(5)
+    assert stream.closed.wait(30)
 
 
 def test_only_some_threads_write_streams(serve):
@@ -176,9 +178,9 @@ def test_only_some_threads_write_streams(serve):
         refused = address.get("/api/claim")
         assert refused.startswith(b"HTTP/1.1 503 ")
         assert b"\r\nRetry-After: 1\r\n" in refused
-        assert stream.closed.wait(5)  # the one that was refused
+        assert stream.closed.wait(30)  # the one that was refused
         stream.closed.clear()
-    assert stream.closed.wait(5)
+    assert stream.closed.wait(30)
     with address.send(get("/")) as client:
         assert client.recv(12) == b"HTTP/1.1 200"
 
@@ -397,7 +399,7 @@ def test_a_stream_is_not_made_for_head(serve):
     stream, made = Stream(), []
     stream.pieces = (made.append(number) or b"x" for number in range(3))
     assert serve(stream).answer(get("/").replace(b"GET", b"HEAD")).startswith(b"HTTP/1.1 200 ")
-    assert stream.closed.wait(5)
+    assert stream.closed.wait(30)
     assert made == []
 
 
@@ -467,7 +469,7 @@ def test_urgent_data_ends_the_connection(serve):
 def test_a_worker_whose_parent_is_gone_ends(serve):
     address = serve(echo)
     address.worker.parent = 0
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while address.worker.stopped_at is None:
         assert time.monotonic() < deadline
         time.sleep(0.05)
