@@ -1,15 +1,11 @@
 """The resources of this service, in the order of its service document."""
 
 from apps.base.declaration.service import Service
-from apps.documents import viewsets as documents
-from apps.engagements import viewsets as engagements
-from apps.funding import viewsets as funding
+from apps.core.domains import ROUTER, find_parts
 from apps.odata.http.router import ODataRouter
-from apps.people import viewsets as people
-from apps.sales import viewsets as sales
 
 router = ODataRouter()
-for viewsets in (people, documents, engagements, sales, funding):
-    router.registry.extend(viewsets.router.registry)
+for each in find_parts(ROUTER):
+    router.registry.extend(each.registry)
 
 service = Service(*router.resources)

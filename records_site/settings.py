@@ -47,6 +47,9 @@ SECRET_KEY_FALLBACKS = env.list("SECRET_KEY_FALLBACKS", default=[])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
+#: The apps of the domain, in the order of the service document; each refers to records of those before it.
+DOMAIN_APPS = ["apps.people", "apps.documents", "apps.engagements", "apps.sales", "apps.funding"]
+
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
     "unfold.contrib.filters",
@@ -75,11 +78,7 @@ INSTALLED_APPS = [
     "apps.odata",
     "apps.core",
     "apps.access",
-    "apps.people",
-    "apps.documents",
-    "apps.engagements",
-    "apps.sales",
-    "apps.funding",
+    *DOMAIN_APPS,
     "apps.operations",
 ]
 
@@ -555,15 +554,8 @@ UNFOLD = {
 #: Shown at the top of every page, so that nobody mistakes a copy for the real thing ("Training").
 ENVIRONMENT_LABEL = env.str("ENVIRONMENT_LABEL", "")
 
-# --- demo data: the sets that load_demo loads, in the order in which they refer to each other ----------
-
-DEMO_DATA = [
-    "apps.people.demo.PEOPLE",
-    "apps.documents.demo.DOCUMENTS",
-    "apps.engagements.demo.ENGAGEMENTS",
-    "apps.sales.demo.SALES",
-    "apps.funding.demo.loading.FUNDING",
-]
+#: The apps whose demo data load_demo loads.
+DEMO_APPS = DOMAIN_APPS
 
 # --- logging and metrics: one line an event on standard error -----------------------------------------
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from django.conf import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -58,7 +59,7 @@ PROTOCOL_FOLDERS: dict[str, set[str]] = {
 }
 
 # The files of every domain app, or packages of that name.
-DOMAIN_APPS = ("people", "documents", "sales", "engagements", "funding")
+DOMAIN_APPS = [app.removeprefix("apps.") for app in settings.DOMAIN_APPS]
 DOMAIN_FILES = {
     "apps", "models", "choices", "validation", "services", "resources", "viewsets",
     "admin", "imports", "demo", "management",

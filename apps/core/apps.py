@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 from django.core.checks import Tags, register
 
-from apps.core import virus_scanner
+from apps.core import domains, virus_scanner
 
 
 class CoreConfig(AppConfig):
@@ -11,4 +11,5 @@ class CoreConfig(AppConfig):
     verbose_name = "Settings and history"
 
     def ready(self) -> None:
+        register(domains.check_domains, "domains")
         register(virus_scanner.check_scanner, Tags.security, deploy=True)

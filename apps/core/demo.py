@@ -19,11 +19,11 @@ from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.db import models, transaction
-from django.utils.module_loading import import_string
 
 from apps.base import clock
 from apps.base.drafts import Draft
 from apps.core.bulk_insert import plain
+from apps.core.domains import DEMO, find_parts
 from apps.core.models import normalised
 from apps.core.services import service_of
 
@@ -52,7 +52,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True)
 class DemoSet:
-    """The demo data of one app. Sets are loaded in the order of ``settings.DEMO_DATA``."""
+    """The demo data of one app. Sets are loaded in the order of ``settings.DEMO_APPS``."""
 
     sizes: tuple[Size, ...]
     #: Rows of these make a database one that is in use.
@@ -74,8 +74,8 @@ def complete_sizes(sizes: Iterable[Size], asked: Mapping[str, int]) -> dict[str,
 
 
 def demo_sets() -> tuple[DemoSet, ...]:
-    """The sets named by ``settings.DEMO_DATA``."""
-    return tuple(import_string(path) for path in settings.DEMO_DATA)
+    """The sets of the apps in ``settings.DEMO_APPS``."""
+    return tuple(find_parts(DEMO, settings.DEMO_APPS))
 
 
 def read_data(module: str) -> dict[str, Any]:

@@ -99,4 +99,4 @@ def escape_pdf_text(text: str) -> str:
 
 
 SIZES = (Size("documents", 60, 0, "documents about clients, which open"),)
-DOCUMENTS = DemoSet(SIZES, (Document,), load)
+DEMO = DemoSet(SIZES, (Document,), load)

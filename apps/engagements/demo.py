@@ -163,4 +163,4 @@ def cents(amount: Decimal | float) -> Decimal:
     return Decimal(amount).quantize(Decimal("0.01"))
 
 
-ENGAGEMENTS = DemoSet((), (ClientEngagement, ServiceBooking, CategoryBudget), load)
+DEMO = DemoSet((), (ClientEngagement, ServiceBooking, CategoryBudget), load)

@@ -427,4 +427,4 @@ SIZES = (
     Size("staff", 25, 1, "members of staff, who are the users of the back office"),
     Size("contacts", 400, 0, "participants, their representatives and people who work at clients"),
 )
-PEOPLE = DemoSet(SIZES, (Staff, Client, Contact), load, loaded_seeds)
+DEMO = DemoSet(SIZES, (Staff, Client, Contact), load, loaded_seeds)

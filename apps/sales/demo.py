@@ -154,4 +154,4 @@ def set_follow_ups(context: Context, chance: Random, keys: Sequence[int]) -> Non
 
 
 SIZES = (Size("opportunities", 240, 0, "opportunities to win participants and partners"),)
-SALES = DemoSet(SIZES, (Opportunity,), load)
+DEMO = DemoSet(SIZES, (Opportunity,), load)

@@ -4,9 +4,9 @@ import pytest
 
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim, ProviderInvoice
-from apps.people.demo import PEOPLE
+from apps.people.demo import DEMO as PEOPLE
 from apps.sales import pipeline
-from apps.sales.demo import SALES
+from apps.sales.demo import DEMO as SALES
 from tests.demo.loading import load_demo, load_sets
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_engine("test_load_demo loads it on both")]

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from apps.core.demo import DemoSet, Size, complete_sizes, demo_sets
 from apps.core.management.commands import load_demo as command
 from apps.core.models import Change, Subscriber
-from apps.funding.demo.loading import FUNDING
+from apps.funding.demo import DEMO as FUNDING
 from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice
 from apps.people.demo import ORGANISATION
 from apps.people.models import Client, Contact, CustomFieldAnswer, Role, Staff
@@ -33,7 +33,7 @@ def on_a_day(at):
 @pytest.fixture
 def people_only(settings):
     """The command with the people's set alone, for tests in which others add nothing but time."""
-    settings.DEMO_DATA = ["apps.people.demo.PEOPLE"]
+    settings.DEMO_APPS = ["apps.people"]
 
 
 def counts():
@@ -222,9 +222,9 @@ def test_references_are_checked_with_plans_for_the_tables_as_they_have_become(pe
         assert cursor.fetchone() == (SMALL["contacts"],)
 
 
-def test_every_set_named_in_the_settings_is_one():
+def test_every_domain_app_has_a_set():
     sets = demo_sets()
-    assert len(sets) == len(settings.DEMO_DATA)
+    assert len(sets) == len(settings.DOMAIN_APPS)
     assert all(isinstance(each, DemoSet) for each in sets)
     options = [size.name for each in sets for size in each.sizes]
     assert len(set(options)) == len(options)

@@ -1,0 +1,3 @@
+"""The demo data of funding."""
+
+from apps.funding.demo.loading import DEMO as DEMO

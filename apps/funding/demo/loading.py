@@ -254,4 +254,4 @@ SIZES = (
     Size("invoices", 200, 0, "invoices to the agency and to clients"),
     Size("inbox", 100, 0, "provider invoices that no claim is built on yet"),
 )
-FUNDING = DemoSet(SIZES, (Product, Price, ProviderInvoice, Claim, Invoice), load)
+DEMO = DemoSet(SIZES, (Product, Price, ProviderInvoice, Claim, Invoice), load)
