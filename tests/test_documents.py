@@ -1,4 +1,4 @@
-"""README.md and docs/: links lead somewhere, and settings and commands are those of the code."""
+"""README.md and docs/: links lead somewhere, and settings, commands and layers are those of the code."""
 
 import ast
 import functools
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from django.core.management import get_commands, load_command_class
+
+from tests.test_architecture import MAY_IMPORT
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = {
@@ -195,3 +197,15 @@ def test_each_command_of_a_page_exists_with_its_options(page):
         else:
             wrong.append(name)
     assert wrong == []
+
+
+# --- the layers in docs/architecture.md ---------------------------------------------------------------
+
+
+def test_the_picture_of_the_layers_shows_what_may_be_imported():
+    arrows = re.findall(r"^ *(\w+) --> (\w+)$", PAGES["docs/architecture.md"], re.MULTILINE)
+    below: dict[str, set[str]] = {}
+    for app in MAY_IMPORT:  # from the lowest on
+        lower = {target for source, target in arrows if source == app}
+        below[app] = lower.union(*(below[target] for target in lower))
+    assert below == MAY_IMPORT
