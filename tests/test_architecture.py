@@ -43,7 +43,7 @@ SPEAKS_THE_PROTOCOL = {
 
 # The layers of an app, the lowest first. A module imports from its own layer and from those below it. Modules
 # with another name (``statuses``, ``storage``) have no layer: only the ban on circles holds for them.
-LAYERS = ("choices", "models", "validation", "services", "entry points")
+LAYERS = ("choices", "models", "drafts", "validation", "services", "entry points")
 ENTRY_POINTS = {"resources", "viewsets", "views", "urls", "forms", "admin", "imports", "demo", "management"}
 
 # The folders of the protocol in the way of a request: what each may import of the others.
@@ -61,7 +61,7 @@ PROTOCOL_FOLDERS: dict[str, set[str]] = {
 # The files of every domain app, or packages of that name.
 DOMAIN_APPS = [app.removeprefix("apps.") for app in settings.DOMAIN_APPS]
 DOMAIN_FILES = {
-    "apps", "models", "choices", "validation", "services", "resources", "viewsets",
+    "apps", "models", "choices", "drafts", "validation", "services", "resources", "viewsets",
     "admin", "imports", "demo", "management",
 }  # fmt: skip
 # What a domain has besides, each with the reason why none of the files above is its place.
@@ -91,7 +91,6 @@ OWN_FILES: dict[str, dict[str, str]] = {
     "funding": {
         "approval": "the API's action on a provider invoice: its body and its description",
         "statuses": "the table of statuses and transitions",
-        "drafts": "what services work out beside a draft, typed",
         "public_holidays": "the calendar of the states",
         "invoice_pdf": "an invoice as a document to send",
     },

@@ -17,6 +17,7 @@ from apps.access.callers import SecretDraft, join_scopes, offered_scopes, split_
 from apps.access.models import AccessToken, ApiApplication, Webhook, WebhookMessage
 from apps.access.services import create_applications, renew_secret, revoke_applications
 from apps.access.webhooks import (
+    WebhookDraft,
     create_webhooks,
     renew_webhook_secret,
     send_again,
@@ -190,7 +191,7 @@ class WebhookAdmin(SecretAdmin):
     icon = "webhook"
 
     form = WebhookForm
-    draft_class = SecretDraft
+    draft_class = WebhookDraft
     create = staticmethod(create_webhooks)
     update = staticmethod(update_webhooks)
     renew_secret = staticmethod(renew_webhook_secret)

@@ -24,7 +24,7 @@ from django.core.exceptions import ValidationError
 from apps.base.declaration.resource import POST, PUT
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
-from apps.base.drafts import Draft
+from apps.base.drafts import Draft, Extra
 
 # --- client ids, secrets and tokens ---------------------------------------------------------------------
 
@@ -57,7 +57,7 @@ def secret_matches(secret: str, *hashes: str | None) -> bool:
 class SecretDraft(Draft):
     """``new_secret``: of a new record, which is shown once."""
 
-    new_secret: str = ""
+    new_secret: Extra[str] = ""
 
 
 # --- scopes ---------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from apps.access.outgoing import AddressRefused, check_address, post
 from apps.base import clock
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
-from apps.base.drafts import Draft, Issue, Rule
+from apps.base.drafts import Issue, Rule
 from apps.base.errors import Gone, ServiceError
 from apps.core import history, saving
 from apps.core.models import Subscriber
@@ -68,7 +68,13 @@ logger = logging.getLogger(__name__)
 # --- webhooks -------------------------------------------------------------------------------------------
 
 
-def address_is_allowed(draft: Draft) -> Iterator[Issue]:
+class WebhookDraft(SecretDraft):
+    address: str
+    entity_set: str
+    filter: str
+
+
+def address_is_allowed(draft: WebhookDraft) -> Iterator[Issue]:
     if draft.address:
         try:
             check_address(draft.address)
@@ -76,7 +82,7 @@ def address_is_allowed(draft: Draft) -> Iterator[Issue]:
             yield Issue("NotAllowed", "address", str(error))
 
 
-def entity_set_is_readable(draft: Draft) -> Iterator[Issue]:
+def entity_set_is_readable(draft: WebhookDraft) -> Iterator[Issue]:
     entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
     if entity_set is None:
         yield Issue("Unknown", "entity_set", f"There is no entity set {draft.entity_set}.")
@@ -84,7 +90,7 @@ def entity_set_is_readable(draft: Draft) -> Iterator[Issue]:
         yield Issue("NotAllowed", "entity_set", f"{application} has no scope to read {draft.entity_set}.")
 
 
-def filter_can_be_followed(draft: Draft) -> Iterator[Issue]:
+def filter_can_be_followed(draft: WebhookDraft) -> Iterator[Issue]:
     entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
     if not draft.filter or entity_set is None or application is None:
         return
@@ -96,10 +102,14 @@ def filter_can_be_followed(draft: Draft) -> Iterator[Issue]:
         yield Issue("InvalidFilter", "filter", str(error))
 
 
-WEBHOOK_RULES: Sequence[Rule] = (address_is_allowed, entity_set_is_readable, filter_can_be_followed)
+WEBHOOK_RULES: Sequence[Rule[WebhookDraft]] = (
+    address_is_allowed,
+    entity_set_is_readable,
+    filter_can_be_followed,
+)
 
 
-def create_webhooks(drafts: Sequence[SecretDraft]) -> list[Any]:
+def create_webhooks(drafts: Sequence[WebhookDraft]) -> list[Any]:
     """Store new webhooks, which are told of changes from now on; each draft has its secret afterwards."""
     saving.apply_model_defaults(Webhook, drafts)
     saving.validate(Webhook, drafts, WEBHOOK_RULES)
@@ -135,7 +145,7 @@ def entity_set_named(name: str) -> EntitySet | None:
     return next((entity_set for entity_set in sets if entity_set.name == name), None)
 
 
-def application_of(draft: Draft) -> ApiApplication | None:
+def application_of(draft: WebhookDraft) -> ApiApplication | None:
     return ApiApplication.objects.filter(pk=draft.key_of("application")).first()
 
 

@@ -9,8 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, TypeVar, get_type_hints
 
 from django.db import models
 
@@ -44,6 +43,14 @@ class InvalidValue(Exception):
     """A rule read a member that is invalid itself: the rule does not apply to this draft."""
 
 
+T = TypeVar("T")
+_EXTRA = object()
+
+#: ``total: Extra[Decimal]`` in a draft class: no member of the declaration. A service works it out, or a form
+#: adds it.
+Extra = Annotated[T, _EXTRA]
+
+
 class Draft:
     """A record before it is saved: an attribute for every writable member, by its Python name.
 
@@ -54,9 +61,11 @@ class Draft:
     modify stamp that the record must still have; ``label`` is what messages about others call it, such as the
     row of a file, in place of its number in the request. Reading an invalid member raises ``InvalidValue``.
 
-    A domain declares what its services work out (a price, a booking) on a subclass, as annotated attributes
-    with defaults, and names the class as ``draft_class`` of its resource or nested type. To set any other
-    attribute is an error.
+    A domain declares a subclass with the members that its rules and services read, as annotations with their
+    types, and names it as ``draft_class`` of its resource or nested type; a system check compares them with
+    the declaration (``apps.base.draft_checks``). What services work out besides (a price, a booking) is
+    declared there as ``Extra``, with a default where rules read it before. To set any other attribute is an
+    error.
     """
 
     given: frozenset[str]
@@ -66,10 +75,13 @@ class Draft:
     expected_change: dt.datetime | None = None
     label: str | None = None
 
-    declared_attributes: ClassVar[frozenset[str]] = frozenset()
+    extra_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        cls.declared_attributes |= cls.__annotations__.keys()
+        hints = get_type_hints(cls, include_extras=True).items()
+        cls.extra_attributes = frozenset(
+            name for name, hint in hints if _EXTRA in getattr(hint, "__metadata__", ())
+        )
 
     def __init__(
         self,
@@ -78,6 +90,7 @@ class Draft:
         invalid: Iterable[str] = (),
         key: Any = None,
     ) -> None:
+        # The members are the instance's dictionary: rules read them as plain attributes.
         self.__dict__.update(values, given=frozenset(given), invalid=frozenset(invalid), key=key)
 
     def __getattr__(self, name: str) -> Any:
@@ -89,24 +102,24 @@ class Draft:
     if not TYPE_CHECKING:  # mypy refuses undeclared attributes itself, unless it sees this method
 
         def __setattr__(self, name: str, value: Any) -> None:
-            if not self.has(name) and name not in self.declared_attributes:
-                raise AttributeError(f"{type(self).__name__} declares no attribute {name!r}")
-            self.fill(name, value)
+            if name not in self.__dict__ and name not in self.extra_attributes:
+                raise AttributeError(f"{type(self).__name__} declares no extra attribute {name!r}")
+            self.__dict__[name] = value
 
-    # The members are the instance's dictionary: rules read them as plain attributes, and services, for every
-    # member of every draft of an import, by the methods of that dictionary.
+    def has(self, name: str) -> bool:
+        """Whether the draft has such a member, and it is not invalid."""
+        return name in self.__dict__
 
-    #: ``has(name)``: whether the draft has such a member, and it is not invalid.
-    has = property(attrgetter("__dict__.__contains__"))
-    #: ``get(name)``: the value of a member; ``None`` when it is invalid, left out or not set yet.
-    get = property(attrgetter("__dict__.get"))
-    #: ``fill(name, value)``: give a member that was left out, or another column, the value of the domain. Any
-    #: name is taken: to look it up would double the time of a call that imports make for every member.
-    fill = property(attrgetter("__dict__.__setitem__"))
-    #: ``fill_all(values)``: fill several members.
-    fill_all = property(attrgetter("__dict__.update"))
-    #: ``member_names()``: the names of all members that are not invalid.
-    member_names = property(attrgetter("__dict__.keys"))
+    def get(self, name: str) -> Any:
+        """The value of a member; ``None`` when it is invalid, left out or not set yet."""
+        return self.__dict__.get(name)
+
+    def fill(self, name: str, value: Any) -> None:
+        """Give a member that was left out, or another column, the value of the domain.
+
+        Any name is taken: to look it up would double the time of a call that imports make for every member.
+        """
+        self.__dict__[name] = value
 
     def key_of(self, name: str) -> Any:
         """The key of the record that a member refers to; bodies hold keys until references are attached."""
@@ -141,8 +154,11 @@ def keys_of(drafts: Iterable[Draft], name: str) -> set[Any]:
     return {draft.key_of(name) for draft in drafts} - {None}
 
 
+D = TypeVar("D", bound=Draft)
+
 #: ``rule(draft)``, or ``rule(draft, context)`` where the service loads a context for each draft.
-Rule = Callable[..., Iterator[Issue]]
+#: ``Rule[ContactDraft]`` is one that reads drafts of contacts.
+Rule = Callable[Concatenate[D, ...], Iterator[Issue]]
 
 #: (number of the draft, issue) pairs.
 Issues = Iterable[tuple[int, Issue]]
@@ -167,7 +183,7 @@ class WarningsPresent(ValidationFailed):
 
 
 def apply_rules(
-    drafts: Iterable[Any], rules: Sequence[Rule], contexts: Iterable[Any] | None = None
+    drafts: Iterable[D], rules: Sequence[Rule[D]], contexts: Iterable[Any] | None = None
 ) -> list[tuple[int, Issue]]:
     """Check every draft against every rule, which is passed the draft's context as well if there are any."""
     subjects = zip(drafts, strict=True) if contexts is None else zip(drafts, contexts, strict=True)

@@ -21,7 +21,7 @@ from django.conf import settings
 from django.db import models, transaction
 
 from apps.base import clock
-from apps.base.drafts import Draft
+from apps.base.drafts import D, Draft
 from apps.core.bulk_insert import plain
 from apps.core.domains import DEMO, find_parts
 from apps.core.models import normalised
@@ -161,9 +161,9 @@ class Context:
         self.records[model] = [each for each in self.records[model] if each.pk not in keys]
 
 
-def draft_of(model: type[models.Model], **values: Any) -> Draft:
+def draft_of(draft_class: type[D], model: type[models.Model], **values: Any) -> D:
     """A draft of a new record: the given values, and the model's defaults for what is left out."""
-    return Draft({**defaults_of(model), **values}, given=values)
+    return draft_class({**defaults_of(model), **values}, given=values)
 
 
 @lru_cache(maxsize=32)
@@ -182,9 +182,9 @@ def defaults_of(model: type[models.Model]) -> dict[str, Any]:
     return values | {each.name: () for each in model._meta.many_to_many}
 
 
-def change_of(record: models.Model, **values: Any) -> Draft:
+def change_of(draft_class: type[D], record: models.Model, **values: Any) -> D:
     """A draft that changes these members of a record."""
-    return Draft(values, given=values, key=record.pk)
+    return draft_class(values, given=values, key=record.pk)
 
 
 def load_lookups(
@@ -201,7 +201,7 @@ def load_lookups(
     names = {row["name"]: normalised(row["name"]) for row in rows}
     existing = model._default_manager.filter(name_key__in=names.values(), **common)
     known = set(existing.values_list("name_key", flat=True))
-    missing = [draft_of(model, **row, **common) for row in rows if names[row["name"]] not in known]
+    missing = [draft_of(Draft, model, **row, **common) for row in rows if names[row["name"]] not in known]
     keys = service_of(model, "create")(missing)
     if is_archived:
         service_of(model, "archive")(existing.filter(pk__in=keys))

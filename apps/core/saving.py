@@ -24,6 +24,7 @@ from apps.base.batched_queries import (
     prepared_query,
 )
 from apps.base.drafts import (
+    D,
     Draft,
     Issue,
     Rule,
@@ -58,8 +59,8 @@ def in_transaction() -> Iterator[None]:
 
 def validate(
     model: type[models.Model],
-    drafts: Sequence[Draft],
-    rules: Sequence[Rule] = (),
+    drafts: Sequence[D],
+    rules: Sequence[Rule[D]] = (),
     existing: Mapping[Any, Any] | None = None,
 ) -> None:
     """Raise ``ValidationFailed`` with every issue that the rules, and unique and fixed columns, find.
@@ -86,7 +87,7 @@ def find_changes_of_fixed_columns(
             yield number, Issue("NotAllowed", name, "It cannot be changed: other records depend on it.")
 
 
-def check_warnings(drafts: Sequence[Draft], rules: Sequence[Rule], ignore_warnings: bool) -> None:
+def check_warnings(drafts: Sequence[D], rules: Sequence[Rule[D]], ignore_warnings: bool) -> None:
     """Raise ``WarningsPresent`` with every issue that the rules find, unless warnings are ignored."""
     if not ignore_warnings and (warnings := apply_rules(drafts, rules)):
         raise WarningsPresent(warnings)
@@ -246,7 +247,7 @@ def insert_rows(
     """
     if not drafts:
         return []
-    keys, members = new_keys(model, len(drafts)), drafts[0].member_names()
+    keys, members = new_keys(model, len(drafts)), vars(drafts[0]).keys()
     own_batch = batch or WriteBatch()
     names = [
         f.name for f in model._meta.concrete_fields if f.name in members and f.name not in SYSTEM_COLUMNS
@@ -303,7 +304,7 @@ def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> 
         if not (field.primary_key or field.name in SYSTEM_COLUMNS or hasattr(field, "text_field"))
     }
     # Drafts of one call have the same members, but for invalid ones: many are not searched one by one.
-    missing = fields.keys() - drafts[0].member_names() if drafts else ()
+    missing = fields.keys() - vars(drafts[0]).keys() if drafts else ()
     for draft in drafts:
         for name in missing:
             if not draft.has(name) and name not in draft.invalid:
@@ -365,7 +366,7 @@ def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[An
             raise PreconditionFailed(RECORD_CHANGED)
         known = draft.given | draft.invalid
         values = zip(names, values_of(record)[2:], strict=True)
-        draft.fill_all({name: value for name, value in values if name not in known})
+        vars(draft).update({name: value for name, value in values if name not in known})
         for field in relations:
             if field.name not in known:
                 draft.fill(field.name, existing_value(record, field))

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Generic, Literal
 
 from django.db import models
 
 from apps.base.declaration.service import get_service
-from apps.base.drafts import Draft, Rule
+from apps.base.drafts import D, Draft, Rule
 from apps.core import archive, saving
 from apps.core.models import Subscriber
 
@@ -19,22 +19,22 @@ Service = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Checks:
+class Checks(Generic[D]):
     """The rules and warnings of a kind of record. ``prepare`` loads and fills in what they read."""
 
-    rules: Sequence[Rule] = ()
-    warnings: Sequence[Rule] = ()
-    prepare: Callable[[Sequence[Draft]], None] = lambda drafts: None
+    rules: Sequence[Rule[D]] = ()
+    warnings: Sequence[Rule[D]] = ()
+    prepare: Callable[[Sequence[D]], None] = lambda drafts: None
 
 
-NO_CHECKS = Checks()
+NO_CHECKS: Checks[Any] = Checks()
 
 
 def create_records(
     model: type[models.Model],
-    drafts: Sequence[Draft],
+    drafts: Sequence[D],
     ignore_warnings: bool = False,
-    checks: Checks = NO_CHECKS,
+    checks: Checks[D] = NO_CHECKS,
 ) -> list[Any]:
     """Store new records; their keys in the order of the drafts."""
     saving.apply_model_defaults(model, drafts)
@@ -46,9 +46,9 @@ def create_records(
 
 def update_records(
     model: type[models.Model],
-    drafts: Sequence[Draft],
+    drafts: Sequence[D],
     ignore_warnings: bool = False,
-    checks: Checks = NO_CHECKS,
+    checks: Checks[D] = NO_CHECKS,
 ) -> list[Any]:
     """Change what drafts of existing records give; the keys of those changed."""
     existing = saving.load_existing(model, drafts)

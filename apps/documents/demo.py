@@ -6,9 +6,9 @@ from decimal import Decimal
 from random import Random
 
 from apps.base import clock
-from apps.base.drafts import Draft
 from apps.core.demo import Context, DemoSet, Size, draft_of, existing, load_lookups, read_data
 from apps.core.models import repeatable_guids
+from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import attach_file, create_documents
 from apps.documents.storage import FileBatch
@@ -41,7 +41,7 @@ def sample_document(
     files: FileBatch,
     number: int,
     categories: Mapping[str, DocumentCategory],
-) -> Draft:
+) -> DocumentDraft:
     """A document, mostly about one of the first clients, so that their lists are worth looking at."""
     clients, staff = existing(context.records[Client]), existing(context.records[Staff])
     client = clients[number * 7 % min(len(clients), 12)] if number % 3 else chance.choice(clients)
@@ -60,6 +60,7 @@ def sample_document(
     if file_name.endswith(".pdf"):
         content = pdf(*text.splitlines())
     draft = draft_of(
+        DocumentDraft,
         Document,
         name=template["name"].format(**values),
         client=client,

@@ -11,7 +11,8 @@ from django import forms
 from django.core import signing
 from django.core.files.uploadedfile import UploadedFile
 
-from apps.base.drafts import Draft, apply_rules, raise_if_invalid
+from apps.base.drafts import apply_rules, raise_if_invalid
+from apps.documents.drafts import DocumentDraft
 from apps.documents.services import attach_file
 from apps.documents.storage import FileBatch, StoredFile, document_storage, find_used_keys
 from apps.documents.validation import FILE_RULES
@@ -34,9 +35,9 @@ def store_form_file(upload: UploadedFile) -> StoredFile:
     return stored
 
 
-def document_draft(file: StoredFile, **members: Any) -> Draft:
+def document_draft(file: StoredFile, **members: Any) -> DocumentDraft:
     """The draft of a document with this file and its name."""
-    draft = Draft({"name": None, **members})
+    draft = DocumentDraft({"name": None, **members})
     attach_file(draft, file)
     return draft
 

@@ -10,10 +10,11 @@ from django.conf import settings
 
 from apps.base.declaration.resource import Optional, Required
 from apps.base.declaration.values import WireValueError
-from apps.base.drafts import Draft, Issue, ValidationFailed
+from apps.base.drafts import Issue, ValidationFailed
 from apps.base.errors import ServiceError
 from apps.core.importing.definition import CleanedText, ImportDefinition
 from apps.core.table_files.tables import ImportFileError
+from apps.documents.drafts import DocumentDraft
 from apps.documents.models import MAX_PATH_LENGTH, Document
 from apps.documents.services import attach_file, create_documents, update_documents
 from apps.documents.storage import CHUNK_SIZE, FileBatch, StoredFile
@@ -71,7 +72,7 @@ class DocumentImport(ImportDefinition):
             raise WireValueError("TooLarge", f"is larger than {settings.DOCUMENT_MAX_BYTES:,} bytes.")
         return path
 
-    def create(self, drafts: Sequence[Draft], **options: Any) -> Any:
+    def create(self, drafts: Sequence[DocumentDraft], **options: Any) -> Any:
         issues = []
         for number, draft in enumerate(drafts):
             path = self.folder / (draft.get("import_source") or "").rpartition(HASH)[0]
@@ -93,7 +94,7 @@ class DocumentImport(ImportDefinition):
         except ServiceError as error:
             raise ImportFileError(f"{path.name}: {error.message}") from None
 
-    def update(self, drafts: Sequence[Draft], **options: Any) -> Any:
+    def update(self, drafts: Sequence[DocumentDraft], **options: Any) -> Any:
         sources = dict(
             Document.objects.filter(pk__in=[draft.key for draft in drafts]).values_list("pk", "import_source")
         )

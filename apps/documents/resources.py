@@ -11,6 +11,7 @@ from apps.base.declaration.resource import (
     UnrestrictedResource,
 )
 from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
+from apps.documents.drafts import DocumentDraft
 from apps.documents.imports import DocumentImport
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.services import create_documents, update_documents
@@ -34,6 +35,7 @@ class DocumentResource(UnrestrictedResource):
         ReadOnly("ArchiveDate"),
         RefersTo("DocumentCategory", DocumentCategorySummary, source="category", required=True),
     )
+    draft_class = DocumentDraft
     create, update = create_documents, update_documents
     importing = DocumentImport
 

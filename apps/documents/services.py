@@ -12,11 +12,11 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
-from apps.base.drafts import Draft
 from apps.core import saving
 from apps.core.bulk_insert import in_batches
 from apps.core.models import composed
 from apps.core.services import Checks, update_records
+from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document
 from apps.documents.storage import StorageUnavailable, StoredFile, document_storage, find_used_keys
 from apps.documents.validation import DOCUMENT_RULES, FILE_RULES
@@ -28,14 +28,14 @@ SWEEP_LOCK = 0x646F63756D656E74
 SWEEP_BATCH = 100
 
 
-def attach_file(draft: Draft, file: StoredFile) -> None:
+def attach_file(draft: DocumentDraft, file: StoredFile) -> None:
     """Fill in the columns of the file; a document without a name gets the file's."""
-    draft.fill_all({**asdict(file), "file_name": composed(file.file_name)})
+    vars(draft).update(asdict(file), file_name=composed(file.file_name))
     if "name" not in draft.invalid and not draft.name:
         draft.fill("name", draft.file_name)
 
 
-def create_documents(drafts: Sequence[Draft]) -> list[Any]:
+def create_documents(drafts: Sequence[DocumentDraft]) -> list[Any]:
     """Store new documents (interface.md 4.5), in a transaction; their keys in the order of the drafts.
 
     Raises ``ValidationFailed``, or ``StorageUnavailable`` when a file is not in the storage any more.

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.values import WireValueError
-from apps.base.drafts import Draft
 from apps.base.errors import Conflict, ErrorDetail, InvalidRecords, plural
+from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document
 from apps.documents.parsers import FILES, PARALLEL_LISTS, ParallelList, Upload
 from apps.documents.services import attach_file
@@ -38,12 +38,13 @@ def form_place(target: str | None) -> str | None:
 
 def read_upload(entity_set: EntitySet, upload: Upload) -> Body:
     """The drafts of an upload's documents and the faults of its lists, with the places of the form."""
-    body = Body([Draft({each.attribute: None for each in PARALLEL_LISTS}) for _ in upload.stored_files])
-    if not body.drafts:
+    drafts = [DocumentDraft({each.attribute: None for each in PARALLEL_LISTS}) for _ in upload.stored_files]
+    body = Body([*drafts])
+    if not drafts:
         body.faults.append((0, ErrorDetail("Required", FILES, "One file or more is required.")))
     for each in PARALLEL_LISTS:
         read_list(each, upload.lists[each.name], body)
-    for number, (draft, file) in enumerate(zip(body.drafts, upload.stored_files, strict=True)):
+    for number, (draft, file) in enumerate(zip(drafts, upload.stored_files, strict=True)):
         attach_file(draft, file)
         if upload.contact is not None:
             draft.fill("contact", upload.contact)

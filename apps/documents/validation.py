@@ -2,32 +2,33 @@
 
 from collections.abc import Iterator
 
-from apps.base.drafts import Draft, Issue
+from apps.base.drafts import Issue, Rule
 from apps.core.virus_scanner import virus_sentence
+from apps.documents.drafts import DocumentDraft
 from apps.documents.file_types import allowed_extensions, extension_of, is_detectable
 
 
-def document_has_a_name(draft: Draft) -> Iterator[Issue]:
+def document_has_a_name(draft: DocumentDraft) -> Iterator[Issue]:
     if not draft.name or not draft.name.strip():
         yield Issue("Required", "name", "A document has a name.")
 
 
-def document_has_a_category(draft: Draft) -> Iterator[Issue]:
+def document_has_a_category(draft: DocumentDraft) -> Iterator[Issue]:
     if draft.category is None:
         yield Issue("Required", "category", "A document has a category.")
 
 
-def file_has_a_name(draft: Draft) -> Iterator[Issue]:
+def file_has_a_name(draft: DocumentDraft) -> Iterator[Issue]:
     if not draft.file_name:
         yield Issue("Required", "file_name", "The file has no name.")
 
 
-def file_is_not_empty(draft: Draft) -> Iterator[Issue]:
+def file_is_not_empty(draft: DocumentDraft) -> Iterator[Issue]:
     if not draft.size:
         yield Issue("Empty", "file_name", f"{draft.file_name or 'The file'} is empty: it has no bytes.")
 
 
-def file_is_of_an_allowed_type(draft: Draft) -> Iterator[Issue]:
+def file_is_of_an_allowed_type(draft: DocumentDraft) -> Iterator[Issue]:
     extension = extension_of(draft.file_name)
     types = {extension} if extension else draft.content
     if draft.size and not types & allowed_extensions():
@@ -39,7 +40,7 @@ def file_is_of_an_allowed_type(draft: Draft) -> Iterator[Issue]:
         )
 
 
-def file_content_matches_its_name(draft: Draft) -> Iterator[Issue]:
+def file_content_matches_its_name(draft: DocumentDraft) -> Iterator[Issue]:
     extension = extension_of(draft.file_name)
     if not draft.size or extension not in allowed_extensions() or not is_detectable(extension):
         return
@@ -51,15 +52,15 @@ def file_content_matches_its_name(draft: Draft) -> Iterator[Issue]:
         )
 
 
-def file_has_no_virus(draft: Draft) -> Iterator[Issue]:
+def file_has_no_virus(draft: DocumentDraft) -> Iterator[Issue]:
     if draft.virus:
         yield Issue("VirusFound", "file_name", virus_sentence(draft.file_name or "The file", draft.virus))
 
 
-DOCUMENT_RULES = (document_has_a_name, document_has_a_category)
+DOCUMENT_RULES: tuple[Rule[DocumentDraft], ...] = (document_has_a_name, document_has_a_category)
 
 #: Of the files of new documents.
-FILE_RULES = (
+FILE_RULES: tuple[Rule[DocumentDraft], ...] = (
     file_has_a_name,
     file_is_not_empty,
     file_is_of_an_allowed_type,

@@ -2,14 +2,15 @@
 
 import datetime as dt
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
 from typing import Any
 
-from apps.base.drafts import Draft
 from apps.core.demo import Context, DemoSet, draft_of, existing, read_data
 from apps.engagements.choices import ManagementType, ParticipantType
+from apps.engagements.drafts import BookingDraft, BudgetDraft, EngagementDraft
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
     create_bookings,
@@ -48,9 +49,9 @@ class Plan:
     """The drafts of a plan and of what it is divided into, and the day they are entered."""
 
     entered: dt.date
-    plan: Draft
-    bookings: list[Draft]
-    budgets: list[Draft]
+    plan: EngagementDraft
+    bookings: Sequence[BudgetDraft]
+    budgets: Sequence[BudgetDraft]
 
 
 def load(context: Context) -> None:
@@ -100,6 +101,7 @@ def plan_of(
     allocated = sum((draft.budget for draft in parts), ZERO)
     coordinators = [contact for contact in context.records[Contact][:40] if contact.position_title]
     plan = draft_of(
+        EngagementDraft,
         ClientEngagement,
         participant_type=(ParticipantType.PACE if stage.is_pace else ParticipantType.AGENCY).value,
         participant=participant,
@@ -129,7 +131,7 @@ def budget_draft(
     start: dt.date,
     end: dt.date,
     category: SupportCategory,
-) -> Draft:
+) -> BudgetDraft:
     """A service booking, or a PACE plan's budget for a category, and what others spent of it already."""
     usual = DATA["usual"].get(str(category.number), DATA["usual"]["others"])
     claims, contacts = context.sizes.get("claims", 0), context.sizes["contacts"]
@@ -143,9 +145,10 @@ def budget_draft(
         "used_elsewhere": cents(float(budget) * share),
     }
     if stage.is_pace:
-        return draft_of(CategoryBudget, **values)
+        return draft_of(BudgetDraft, CategoryBudget, **values)
     managers = [each for each in existing(context.records[Staff]) if each.role.name == "Plan manager"]
     return draft_of(
+        BookingDraft,
         ServiceBooking,
         support_purpose=category.support_purpose,
         support_item=DATA["items"].get(str(category.number)) if chance.random() < 0.25 else None,

@@ -18,10 +18,10 @@ from apps.base.declaration.resource import (
 )
 from apps.core.resources import RECORD_DATES, LookupResource
 from apps.engagements.choices import ParticipantType
+from apps.engagements.drafts import EngagementDraft
 from apps.engagements.imports import ClientEngagementImport
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_engagements, update_engagements
-from apps.engagements.validation import EngagementDraft
 from apps.people.models import Contact
 from apps.people.resources import AddressType
 

@@ -18,12 +18,13 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from apps.base.drafts import Draft, Issue, ValidationFailed
+from apps.base.drafts import Issue, ValidationFailed
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.services import Checks, create_records, load_references, update_records
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
+from apps.engagements.drafts import BudgetDraft, EngagementDraft
 from apps.engagements.models import (
     ZERO,
     Budget,
@@ -53,7 +54,7 @@ def delete_budget(budget: Budget) -> None:
     current.delete()
 
 
-def load_engagement_context(drafts: Sequence[Draft]) -> None:
+def load_engagement_context(drafts: Sequence[EngagementDraft]) -> None:
     """Load what the warnings compare the plans with; two queries for all drafts."""
     known = [draft for draft in drafts if draft.get("participant") is not None]
     plans = load_current_plans({draft.participant.pk for draft in known})
@@ -66,7 +67,7 @@ def load_engagement_context(drafts: Sequence[Draft]) -> None:
         draft.fill("other_plans", [plan for plan in current if plan.pk != draft.key])
 
 
-def load_booking_context(drafts: Sequence[Draft]) -> None:
+def load_booking_context(drafts: Sequence[BudgetDraft]) -> None:
     """Fill in whole plans and categories where drafts have bare keys, and the sums of the other bookings.
 
     Three queries for all drafts. Drafts of the same plan count one another.

@@ -1,32 +1,11 @@
 """Rules and warnings of plans, service bookings and category budgets (interface.md 2.9)."""
 
-from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from collections.abc import Iterator
 
-from apps.base.drafts import Draft, Issue
+from apps.base.drafts import Issue, Rule
 from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType, ParticipantType, SupportPurpose
-from apps.engagements.models import ZERO, ClientEngagement, last_day_of_plan, support_item
-
-
-class EngagementDraft(Draft):
-    """A draft of a plan. The services load what its warnings compare it with.
-
-    ``other_plans`` are the participant's other current plans, ``allocated_amount`` the sum of its
-    budgets.
-    """
-
-    other_plans: Sequence[ClientEngagement] = ()
-    allocated_amount: Decimal = ZERO
-
-
-class BudgetDraft(Draft):
-    """A draft of a service booking or a category budget.
-
-    ``allocated_to_others`` is the sum of the plan's other service bookings, which the services load.
-    """
-
-    allocated_to_others: Decimal = ZERO
-
+from apps.engagements.drafts import BookingDraft, BudgetDraft, EngagementDraft
+from apps.engagements.models import last_day_of_plan, support_item
 
 # --- plans: rules ---------------------------------------------------------------------------------------
 
@@ -58,7 +37,7 @@ def support_coordinator_is_not_the_participant(draft: EngagementDraft) -> Iterat
         yield Issue("NotAllowed", "support_coordinator", "Nobody is their own support coordinator.")
 
 
-ENGAGEMENT_RULES = (
+ENGAGEMENT_RULES: tuple[Rule[EngagementDraft], ...] = (
     plan_ends_after_it_starts,
     bookings_end_after_they_start,
     total_budget_is_not_negative,
@@ -71,8 +50,8 @@ ENGAGEMENT_RULES = (
 
 
 def booking_dates_lie_within_the_plan(draft: EngagementDraft) -> Iterator[Issue]:
-    for name in ("booking_start_date", "booking_end_date"):
-        day = getattr(draft, name)
+    days = {"booking_start_date": draft.booking_start_date, "booking_end_date": draft.booking_end_date}
+    for name, day in days.items():
         if day and not draft.plan_start_date <= day <= draft.plan_end_date:
             yield Issue("OutsidePlan", name, "It lies outside the plan's dates.")
 
@@ -114,7 +93,7 @@ def bookings_fit_into_the_total_budget(draft: EngagementDraft) -> Iterator[Issue
         )
 
 
-ENGAGEMENT_WARNINGS = (
+ENGAGEMENT_WARNINGS: tuple[Rule[EngagementDraft], ...] = (
     booking_dates_lie_within_the_plan,
     plan_commences_before_it_ends,
     plan_is_active_for_a_day,
@@ -127,7 +106,7 @@ ENGAGEMENT_WARNINGS = (
 # --- service bookings: rules ----------------------------------------------------------------------------
 
 
-def booking_ends_after_it_starts(draft: BudgetDraft) -> Iterator[Issue]:
+def booking_ends_after_it_starts(draft: BookingDraft) -> Iterator[Issue]:
     start, end = draft.booking_start_date, draft.booking_end_date
     if start and end and end < start:
         yield Issue("OutOfOrder", "booking_end_date", "The booking ends before it starts.")
@@ -138,14 +117,14 @@ def budget_is_not_negative(draft: BudgetDraft) -> Iterator[Issue]:
         yield Issue("OutOfRange", "budget", "A budget is not negative.")
 
 
-def booking_has_a_category_or_a_custom_purpose(draft: BudgetDraft) -> Iterator[Issue]:
+def booking_has_a_category_or_a_custom_purpose(draft: BookingDraft) -> Iterator[Issue]:
     if draft.category is None and draft.support_purpose != SupportPurpose.CUSTOM_PURPOSE:
         yield Issue(
             "Required", "category", f"A booking for {draft.support_purpose} is made for a support category."
         )
 
 
-def purpose_is_that_of_the_category(draft: BudgetDraft) -> Iterator[Issue]:
+def purpose_is_that_of_the_category(draft: BookingDraft) -> Iterator[Issue]:
     category = draft.category
     if category is None or draft.support_purpose in (None, SupportPurpose.CUSTOM_PURPOSE):
         return
@@ -160,12 +139,12 @@ def booking_is_not_in_a_pace_plan(draft: BudgetDraft) -> Iterator[Issue]:
         yield Issue("NotAllowed", "engagement", "A PACE plan has budgets by category, no service bookings.")
 
 
-def category_is_not_pace_only(draft: BudgetDraft) -> Iterator[Issue]:
+def category_is_not_pace_only(draft: BookingDraft) -> Iterator[Issue]:
     if draft.category is not None and draft.category.number >= FIRST_PACE_CATEGORY:
         yield Issue("NotAllowed", "category", "Categories from 16 on are those of PACE plans.")
 
 
-BOOKING_RULES = (
+BOOKING_RULES: tuple[Rule[BookingDraft], ...] = (
     booking_ends_after_it_starts,
     budget_is_not_negative,
     booking_has_a_category_or_a_custom_purpose,
@@ -178,10 +157,10 @@ BOOKING_RULES = (
 # --- service bookings: warnings -------------------------------------------------------------------------
 
 
-def booking_lies_within_the_plan(draft: BudgetDraft) -> Iterator[Issue]:
+def booking_lies_within_the_plan(draft: BookingDraft) -> Iterator[Issue]:
     plan = draft.engagement
-    for name in ("booking_start_date", "booking_end_date"):
-        day = getattr(draft, name)
+    days = {"booking_start_date": draft.booking_start_date, "booking_end_date": draft.booking_end_date}
+    for name, day in days.items():
         if plan and day and not plan.plan_start_date <= day <= plan.plan_end_date:
             yield Issue(
                 "OutsidePlan",
@@ -190,7 +169,7 @@ def booking_lies_within_the_plan(draft: BudgetDraft) -> Iterator[Issue]:
             )
 
 
-def support_item_is_of_the_category(draft: BudgetDraft) -> Iterator[Issue]:
+def support_item_is_of_the_category(draft: BookingDraft) -> Iterator[Issue]:
     if not draft.support_item:
         return
     item = support_item(draft.support_item)
@@ -242,7 +221,7 @@ def amount_used_elsewhere_fits_into_the_budget(draft: BudgetDraft) -> Iterator[I
         yield Issue("OverBudget", "used_elsewhere", f"It is more than the budget of {draft.budget:,.2f}.")
 
 
-BOOKING_WARNINGS = (
+BOOKING_WARNINGS: tuple[Rule[BookingDraft], ...] = (
     booking_lies_within_the_plan,
     support_item_is_of_the_category,
     management_type_is_one_of_the_plan,
@@ -259,5 +238,11 @@ def category_budget_is_in_a_pace_plan(draft: BudgetDraft) -> Iterator[Issue]:
         yield Issue("NotAllowed", "engagement", "Only PACE plans have budgets by category.")
 
 
-CATEGORY_BUDGET_RULES = (budget_is_not_negative, category_budget_is_in_a_pace_plan)
-CATEGORY_BUDGET_WARNINGS = (management_type_is_one_of_the_plan, amount_used_elsewhere_fits_into_the_budget)
+CATEGORY_BUDGET_RULES: tuple[Rule[BudgetDraft], ...] = (
+    budget_is_not_negative,
+    category_budget_is_in_a_pace_plan,
+)
+CATEGORY_BUDGET_WARNINGS: tuple[Rule[BudgetDraft], ...] = (
+    management_type_is_one_of_the_plan,
+    amount_used_elsewhere_fits_into_the_budget,
+)

@@ -8,7 +8,8 @@ from uuid import UUID
 
 from django.db import models
 
-from apps.base.drafts import Draft
+from apps.base.drafts import Draft, Extra
+from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document
 from apps.engagements.coverage import Coverage, CoveringBudget
 from apps.funding.models import ZERO, Claim, Invoice, LineItem, ProviderInvoice
@@ -25,20 +26,20 @@ class LineDraft(Draft):
     covers the line. Updates set the line as it is.
     """
 
-    first_day: dt.date
-    last_day: dt.date
-    book_price: EffectivePrice | None
-    total: Decimal
-    booking: CoveringBudget | None
-    category_budget: CoveringBudget | None
-    existing: LineItem | None = None
+    first_day: Extra[dt.date]
+    last_day: Extra[dt.date]
+    book_price: Extra[EffectivePrice | None]
+    total: Extra[Decimal]
+    booking: Extra[CoveringBudget | None]
+    category_budget: Extra[CoveringBudget | None]
+    existing: Extra[LineItem | None] = None
 
 
 class InvoiceDraft(Draft):
     """An invoice; ``apply_defaults`` sets the total. Updates set the invoice as it is."""
 
-    total: Decimal
-    existing: Invoice | None = None
+    total: Extra[Decimal]
+    existing: Extra[Invoice | None] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class InvoiceEntry:
     """
 
     total: Decimal | None
-    document: Draft | Document | None
+    document: DocumentDraft | Document | None
 
 
 class ClaimDraft(Draft):
@@ -59,12 +60,12 @@ class ClaimDraft(Draft):
     provider invoice is created or completed together with the claim.
     """
 
-    total: Decimal
-    missing_abn_reason_code: str | None
-    takes_provider_invoice: bool
-    previous_provider_invoice_id: UUID | None
-    existing: Claim | None = None
-    invoice_entry: InvoiceEntry | None = None
+    total: Extra[Decimal]
+    missing_abn_reason_code: Extra[str | None]
+    takes_provider_invoice: Extra[bool]
+    previous_provider_invoice_id: Extra[UUID | None]
+    existing: Extra[Claim | None] = None
+    invoice_entry: Extra[InvoiceEntry | None] = None
 
 
 class ProviderInvoiceDraft(Draft):
@@ -72,9 +73,9 @@ class ProviderInvoiceDraft(Draft):
     was paid of those.
     """
 
-    existing: ProviderInvoice | None = None
-    claim_numbers: Sequence[str] = ()
-    paid: Decimal = ZERO
+    existing: Extra[ProviderInvoice | None] = None
+    claim_numbers: Extra[Sequence[str]] = ()
+    paid: Extra[Decimal] = ZERO
 
 
 # --- context --------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.checks import CheckMessage, Error, Warning
 from django.db import models
 
+from apps.base import draft_checks
 from apps.base.declaration.resource import V2_1, Behaviour, Enumeration, Nesting, Property, Resource
 from apps.base.declaration.schema import (
     IDENTIFIER,
@@ -18,6 +19,7 @@ from apps.base.declaration.schema import (
     fields_on_path,
 )
 from apps.base.declaration.service import Service, get_service
+from apps.base.drafts import Draft
 from apps.odata.metadata.csdl import CONTAINER
 from apps.odata.query.options import OPTION_PARSERS, SERVICE_PARAMETERS
 
@@ -64,6 +66,8 @@ HINTS = {
     "odata.E021": "Declare a Key(…) in its type: lists may leave out navigation properties.",
     # a navigation property between entity sets has the name of another member
     "odata.E022": "Name it by set_navigation=… or partner=… in the declaration, or rename the member.",
+    # an annotation of a draft class names no member, or not its type
+    "odata.E023": draft_checks.HINT,
     # a required member may be null in the database
     "odata.W001": "Set null=False on the field, or declare the member Optional.",
     # the plain filter of a property has the name of a query option
@@ -117,6 +121,7 @@ def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
             yield from check(type_)
     if bound.supports("POST") or bound.supports("PUT"):
         yield from check_writable(bound.type)
+    yield from check_drafts(bound)
 
 
 def find_name_conflicts(service: Service) -> Iterator[tuple[type[Resource], Mistake]]:
@@ -266,6 +271,22 @@ def check_writable(type_: StructuredType) -> Iterator[Mistake]:
         if not nested.writable_properties and not nested.writable_navigations:
             yield "odata.E018", f"{name} is writable, and no member of it is"
         yield from check_writable(nested)
+
+
+# --- drafts -------------------------------------------------------------------------------------------
+
+
+def check_drafts(entity_set: EntitySet) -> Iterator[Mistake]:
+    """The members that draft classes annotate are those of the declaration.
+
+    Drafts of records that requests do not create come from forms and imports, which have the model's columns.
+    """
+    for type_ in entity_set.type.walk():
+        members = draft_checks.members_of_type(type_)
+        if type_ is entity_set.type and not entity_set.supports("POST"):
+            members = {**draft_checks.members_of_model(type_.model), **members}
+        for message in draft_checks.find_mistakes(type_.declaration.draft_class or Draft, members):
+            yield "odata.E023", message
 
 
 def field_at(model: type[models.Model], path: str) -> Any:

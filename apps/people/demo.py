@@ -27,6 +27,7 @@ from apps.core.demo import (
 from apps.core.models import Consent, Subscriber
 from apps.core.services import save_settings
 from apps.people.choices import AppliesTo, Gender
+from apps.people.drafts import ClientDraft, ContactDraft, StaffDraft
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
 from apps.people.services import (
     create_clients,
@@ -259,7 +260,7 @@ def load_clients(context: Context, examples: Examples) -> None:
                 **values_in_file(DATA["clients"], number),
                 "custom_answers": answers(chance, examples, number, 3),
             }
-            drafts.append(draft_of(Client, **values))
+            drafts.append(draft_of(ClientDraft, Client, **values))
         context.create(Client, create_clients, drafts)
     with context.clock_at(context.day(45), 16):
         context.archive(Client, existing(context.records[Client])[17::25])
@@ -306,14 +307,14 @@ def load_staff(context: Context, roles: Mapping[str, Role], examples: Examples) 
                 "teams": [teams[(number + nth) % len(teams)] for nth in range(in_teams)],
                 "custom_answers": answers(chance, examples, number, 1),
             }
-            drafts.append(draft_of(Staff, **values))
+            drafts.append(draft_of(StaffDraft, Staff, **values))
         context.create(Staff, create_staff, drafts)
     with context.clock_at(context.day(45), 16):
         staff = existing(context.records[Staff])
         # Those who come late lead nobody.
         context.archive(Staff, staff[11 + len(staff) // 6 :: 13])
         closed = existing(context.records[Staff])[5::17]
-        update_staff([change_of(each, disable_login_date=clock.now()) for each in closed])
+        update_staff([change_of(StaffDraft, each, disable_login_date=clock.now()) for each in closed])
         context.records[Staff] = [each for each in context.records[Staff] if each not in closed]
 
 
@@ -366,7 +367,7 @@ def load_contacts(context: Context, roles: Mapping[str, Role], examples: Example
         context.archive(Contact, independent[15::25])
         workers = {contact.client_id: contact for contact in contacts if contact.position_title}
         clients = [client for client in context.records[Client] if client.pk in workers]
-        update_clients([change_of(client, key_contact=workers[client.pk]) for client in clients])
+        update_clients([change_of(ClientDraft, client, key_contact=workers[client.pk]) for client in clients])
 
 
 def contact_draft(
@@ -377,7 +378,7 @@ def contact_draft(
     roles: Mapping[str, Role],
     examples: Examples,
     speaker: Contact | None = None,
-) -> Draft:
+) -> ContactDraft:
     """A contact of a kind; ``speaker`` is the representative."""
     gender = sometimes(chance, 0.66, FEMALE) if kind is PARENT else None
     values = person(context, chance, kind.ages, speaker.last_name if speaker else None, gender)
@@ -412,7 +413,7 @@ def contact_draft(
             if kind is REPRESENTED
             else parent,
         }
-    return draft_of(Contact, **values)
+    return draft_of(ContactDraft, Contact, **values)
 
 
 def loaded_seeds() -> set[int]:

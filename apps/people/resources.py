@@ -16,6 +16,7 @@ from apps.base.declaration.resource import (
     UnrestrictedResource,
 )
 from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
+from apps.people.drafts import ClientDraft, ContactDraft, RoleDraft, StaffDraft
 from apps.people.imports import ClientImport, ContactImport, RoleImport, StaffImport
 from apps.people.models import (
     Client,
@@ -30,9 +31,6 @@ from apps.people.models import (
     Team,
 )
 from apps.people.services import (
-    CustomFieldsDraft,
-    RoleDraft,
-    StaffDraft,
     archive_staff,
     create_clients,
     create_contacts,
@@ -245,7 +243,7 @@ class ClientResource(UnrestrictedResource):
         CUSTOM_FIELDS,
         RefersTo("KeyContact", ContactSummary),
     )
-    draft_class = CustomFieldsDraft
+    draft_class = ClientDraft
     create, update = create_clients, update_clients
     importing = ClientImport
 
@@ -278,7 +276,7 @@ class ContactResource(UnrestrictedResource):
         Embedded("Representative", RepresentativeType),
         ACCOUNT_MANAGER,
     )
-    draft_class = CustomFieldsDraft
+    draft_class = ContactDraft
     create, update = create_contacts, update_contacts
     importing = ContactImport
 

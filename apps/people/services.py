@@ -11,7 +11,6 @@ import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 from typing import Any
 
 from allauth.usersessions.models import UserSession
@@ -31,6 +30,7 @@ from apps.core import archive, history, saving
 from apps.core.models import Change, Notice, Subscriber, normalised
 from apps.core.notices import write_notices
 from apps.core.services import Checks, create_records
+from apps.people.drafts import Answers, ClientDraft, ContactDraft, GrantingDraft, RoleDraft, StaffDraft
 from apps.people.models import (
     Client,
     Contact,
@@ -49,35 +49,10 @@ from apps.people.validation import (
     can_sign_in,
 )
 
-#: Responses by the key of their custom field.
-Answers = Mapping[Any, list[str]]
-
-
-class CustomFieldsDraft(Draft):
-    """A draft of a staff member, a client or a contact, with answers to custom fields."""
-
-    custom_answers: Answers = MappingProxyType({})
-
-
-class RoleDraft(Draft):
-    """A draft of a role, with what the services load for the rules.
-
-    ``author``: the member of staff who is signed in and changes it; none where an application or a command
-    does. ``removes_administrators_by``: the member that leaves nobody who may do everything.
-    """
-
-    author: Staff | None = None
-    removes_administrators_by: str | None = None
-
-
-class StaffDraft(RoleDraft, CustomFieldsDraft):
-    """A draft of a staff member, whose rules ask the same."""
-
-
 # --- staff ----------------------------------------------------------------------------------------------
 
 
-def create_staff(drafts: Sequence[Draft]) -> list[Any]:
+def create_staff(drafts: Sequence[StaffDraft]) -> list[Any]:
     """Store new staff (interface.md 4.1). Without the hash of a password nobody can sign in as them."""
     apply_email_consent(drafts)
     saving.apply_model_defaults(Staff, drafts)
@@ -88,7 +63,7 @@ def create_staff(drafts: Sequence[Draft]) -> list[Any]:
     return keys
 
 
-def update_staff(drafts: Sequence[Draft]) -> list[Any]:
+def update_staff(drafts: Sequence[StaffDraft]) -> list[Any]:
     """Change what drafts of existing staff give; passwords and times of sign-ins stay."""
     apply_email_consent(drafts)
     existing = saving.load_existing(Staff, drafts)
@@ -98,7 +73,7 @@ def update_staff(drafts: Sequence[Draft]) -> list[Any]:
     return saving.save_changes(Staff, drafts, existing, save_answers(Staff, drafts))
 
 
-def notify_of_teams(drafts: Sequence[Draft], existing: Mapping[Any, Staff]) -> None:
+def notify_of_teams(drafts: Sequence[StaffDraft], existing: Mapping[Any, Staff]) -> None:
     """Let staff know which teams they become members of; called before that is saved."""
     who = history.author()
     write_notices(
@@ -116,10 +91,10 @@ def notify_of_teams(drafts: Sequence[Draft], existing: Mapping[Any, Staff]) -> N
     )
 
 
-def password_column(draft: Draft) -> str:
+def password_column(draft: StaffDraft) -> str:
     """The password's hash, or what ``make_password(None)`` makes, a hundred times as fast."""
     no_password = UNUSABLE_PASSWORD_PREFIX + secrets.token_urlsafe(UNUSABLE_PASSWORD_SUFFIX_LENGTH)
-    return draft.get("password") or no_password
+    return draft.password or no_password
 
 
 def apply_email_consent(drafts: Iterable[Draft]) -> None:
@@ -133,7 +108,7 @@ def apply_email_consent(drafts: Iterable[Draft]) -> None:
 # --- clients --------------------------------------------------------------------------------------------
 
 
-def create_clients(drafts: Sequence[Draft]) -> list[Any]:
+def create_clients(drafts: Sequence[ClientDraft]) -> list[Any]:
     """Store new clients (interface.md 4.2)."""
     saving.apply_model_defaults(Client, drafts)
     saving.validate(Client, drafts, CLIENT_RULES)
@@ -142,7 +117,7 @@ def create_clients(drafts: Sequence[Draft]) -> list[Any]:
     return keys
 
 
-def update_clients(drafts: Sequence[Draft]) -> list[Any]:
+def update_clients(drafts: Sequence[ClientDraft]) -> list[Any]:
     existing = saving.load_existing(Client, drafts)
     saving.validate(Client, drafts, CLIENT_RULES, existing)
     return saving.save_changes(Client, drafts, existing, save_answers(Client, drafts))
@@ -151,7 +126,7 @@ def update_clients(drafts: Sequence[Draft]) -> list[Any]:
 # --- contacts -------------------------------------------------------------------------------------------
 
 
-def create_contacts(drafts: Sequence[Draft]) -> list[Any]:
+def create_contacts(drafts: Sequence[ContactDraft]) -> list[Any]:
     """Store new contacts (decisions.md 7)."""
     apply_email_consent(drafts)
     use_the_only_email(drafts)
@@ -162,13 +137,13 @@ def create_contacts(drafts: Sequence[Draft]) -> list[Any]:
     return keys
 
 
-def update_contacts(drafts: Sequence[Draft]) -> list[Any]:
+def update_contacts(drafts: Sequence[ContactDraft]) -> list[Any]:
     existing = saving.load_existing(Contact, drafts)
     saving.validate(Contact, drafts, CONTACT_RULES, existing)
     return saving.save_changes(Contact, drafts, existing, save_answers(Contact, drafts))
 
 
-def use_the_only_email(drafts: Iterable[Draft]) -> None:
+def use_the_only_email(drafts: Iterable[ContactDraft]) -> None:
     """A contact's primary email is used when nothing is given about which one to use."""
     for draft in drafts:
         given = {"use_primary_email", "use_secondary_email"} & (draft.given | draft.invalid)
@@ -233,18 +208,18 @@ def save_answers(
 # --- roles ----------------------------------------------------------------------------------------------
 
 
-def load_author(drafts: Iterable[Draft]) -> None:
+def load_author(drafts: Iterable[GrantingDraft]) -> None:
     """Fill in the member of staff who is signed in."""
     key = history.author().staff_id
     author = None if key is None else Staff.objects.select_related("role").get(pk=key)
     for draft in drafts:
-        draft.fill("author", author)
+        draft.author = author
 
 
 create_roles = partial(create_records, Role, checks=Checks(ROLE_RULES, prepare=load_author))
 
 
-def update_roles(drafts: Sequence[Draft]) -> list[Any]:
+def update_roles(drafts: Sequence[RoleDraft]) -> list[Any]:
     """The history has permissions by their codes: their keys differ between installations."""
     lock_administration()
     existing = saving.load_existing(Role, drafts)
@@ -323,7 +298,7 @@ def change_logins(staff: QuerySet[Staff], **values: Any) -> int:
     return len(saving.save_changes(Staff, drafts, existing))
 
 
-def check_logins(staff: QuerySet[Staff], **values: Any) -> tuple[Sequence[Draft], Mapping[Any, Staff]]:
+def check_logins(staff: QuerySet[Staff], **values: Any) -> tuple[Sequence[StaffDraft], Mapping[Any, Staff]]:
     """Drafts with these values, and the records; ``ValidationFailed`` by the rules of logins."""
     keys = staff.order_by("pk").values_list("pk", flat=True)
     drafts = [StaffDraft(dict(values), given=values, key=key) for key in keys]
@@ -333,7 +308,7 @@ def check_logins(staff: QuerySet[Staff], **values: Any) -> tuple[Sequence[Draft]
     return drafts, existing
 
 
-def load_login_context(drafts: Sequence[Draft]) -> None:
+def load_login_context(drafts: Sequence[StaffDraft]) -> None:
     """Fill in what the rules of logins read; two queries, and one for the author."""
     load_author(drafts)
     roles = set(Role.objects.filter(all_permissions=True).values_list("pk", flat=True))

@@ -6,8 +6,17 @@ from collections.abc import Iterator
 from stdnum.au import abn
 
 from apps.base import clock
-from apps.base.drafts import Draft, Issue, Rule
+from apps.base.drafts import Issue, Rule
 from apps.people.choices import STATES, PersonalTitle
+from apps.people.drafts import (
+    AddressedDraft,
+    ClientDraft,
+    ContactDraft,
+    GrantingDraft,
+    PersonDraft,
+    RoleDraft,
+    StaffDraft,
+)
 
 #: Nobody is older in years; a day before is what an empty field became elsewhere: 1 January 1900.
 OLDEST_AGE = 119
@@ -21,12 +30,12 @@ AUSTRALIA = frozenset({"australia", "au", "aus"})
 # --- rules of all or several of them --------------------------------------------------------------------
 
 
-def state_has_a_country(draft: Draft) -> Iterator[Issue]:
+def state_has_a_country(draft: AddressedDraft) -> Iterator[Issue]:
     if (draft.state or draft.postal_state) and not draft.country:
         yield Issue("Required", "country", "The country is required when a state is given.")
 
 
-def scheme_number_has_its_format(draft: Draft) -> Iterator[Issue]:
+def scheme_number_has_its_format(draft: PersonDraft) -> Iterator[Issue]:
     if draft.scheme_number and not SCHEME_NUMBER_FORMAT.fullmatch(draft.scheme_number):
         yield Issue(
             "InvalidSchemeNumber",
@@ -35,34 +44,34 @@ def scheme_number_has_its_format(draft: Draft) -> Iterator[Issue]:
         )
 
 
-def other_title_is_for_the_title_other(draft: Draft) -> Iterator[Issue]:
+def other_title_is_for_the_title_other(draft: PersonDraft) -> Iterator[Issue]:
     if draft.personal_title_other and draft.personal_title != PersonalTitle.OTHER:
         yield Issue("NotAllowed", "personal_title_other", "It is allowed only when the title is Other.")
 
 
-def birthday_reminder_has_a_birthday(draft: Draft) -> Iterator[Issue]:
+def birthday_reminder_has_a_birthday(draft: PersonDraft) -> Iterator[Issue]:
     if draft.send_birthday_reminder and draft.birthday is None:
         yield Issue("Required", "birthday", "The birthday is required for a birthday reminder.")
 
 
-def partner_birthday_reminder_has_a_birthday(draft: Draft) -> Iterator[Issue]:
+def partner_birthday_reminder_has_a_birthday(draft: PersonDraft) -> Iterator[Issue]:
     if draft.send_partner_birthday_reminder and draft.partner_birthday is None:
         message = "The partner's birthday is required for a reminder of it."
         yield Issue("Required", "partner_birthday", message)
 
 
-def used_secondary_email_is_given(draft: Draft) -> Iterator[Issue]:
+def used_secondary_email_is_given(draft: PersonDraft) -> Iterator[Issue]:
     if draft.use_secondary_email and draft.secondary_email is None:
         yield Issue("Required", "secondary_email", "The secondary email is required when it is used.")
 
 
-def account_manager_is_somebody_else(draft: Draft) -> Iterator[Issue]:
+def account_manager_is_somebody_else(draft: StaffDraft) -> Iterator[Issue]:
     manager = draft.account_manager
     if manager is not None and draft.key is not None and manager.pk == draft.key:
         yield Issue("NotAllowed", "account_manager", "Nobody is their own account manager.")
 
 
-PERSON_RULES = (
+PERSON_RULES: tuple[Rule[PersonDraft], ...] = (
     scheme_number_has_its_format,
     other_title_is_for_the_title_other,
     birthday_reminder_has_a_birthday,
@@ -74,7 +83,7 @@ PERSON_RULES = (
 # --- staff ----------------------------------------------------------------------------------------------
 
 
-def an_email_is_used(draft: Draft) -> Iterator[Issue]:
+def an_email_is_used(draft: PersonDraft) -> Iterator[Issue]:
     if not draft.use_primary_email and not draft.use_secondary_email:
         message = "The primary or the secondary email must be used for communication."
         yield Issue("Required", "use_primary_email", message)
@@ -83,34 +92,34 @@ def an_email_is_used(draft: Draft) -> Iterator[Issue]:
 # --- logins and roles: services fill in the author and what the change does to the administrators -------
 
 
-def can_sign_in(draft: Draft) -> bool:
+def can_sign_in(draft: StaffDraft) -> bool:
     """True when the login of a staff member is enabled once the draft is stored."""
-    moment = draft.get("disable_login_date")
-    return draft.get("archive_date") is None and (moment is None or moment > clock.now())
+    moment = draft.get("disable_login_date")  # a service asks: it may be invalid
+    return draft.archive_date is None and (moment is None or moment > clock.now())
 
 
-def author_covers_the_role_given(draft: Draft) -> Iterator[Issue]:
-    author = draft.get("author")
+def author_covers_the_role_given(draft: StaffDraft) -> Iterator[Issue]:
+    author = draft.author
     if author is not None and "role" in draft.given and not author.covers(draft.role):
         yield Issue("NotAllowed", "role", "This role allows more than your own, so you cannot give it.")
 
 
-def author_can_sign_in_afterwards(draft: Draft) -> Iterator[Issue]:
-    author = draft.get("author")
+def author_can_sign_in_afterwards(draft: StaffDraft) -> Iterator[Issue]:
+    author = draft.author
     if author is not None and author.pk == draft.key and not can_sign_in(draft):
         message = "You would lock yourself out. Somebody else has to disable your login."
         yield Issue("NotAllowed", "disable_login_date", message)
 
 
-def an_administrator_remains(draft: Draft) -> Iterator[Issue]:
-    field = draft.get("removes_administrators_by")
+def an_administrator_remains(draft: GrantingDraft) -> Iterator[Issue]:
+    field = draft.removes_administrators_by
     if field is not None:
         message = "Nobody would be left who may do everything. Give somebody else such a role first."
         yield Issue("NotAllowed", field, message)
 
 
-def author_has_the_permissions_granted(draft: Draft) -> Iterator[Issue]:
-    author = draft.get("author")
+def author_has_the_permissions_granted(draft: RoleDraft) -> Iterator[Issue]:
+    author = draft.author
     if author is None:
         return
     if draft.all_permissions and not author.is_superuser:
@@ -124,39 +133,44 @@ def author_has_the_permissions_granted(draft: Draft) -> Iterator[Issue]:
             yield Issue("NotAllowed", "permissions", f"You may not do this yourself: {names}.")
 
 
-LOGIN_RULES: tuple[Rule, ...] = (
+LOGIN_RULES: tuple[Rule[StaffDraft], ...] = (
     author_covers_the_role_given,
     author_can_sign_in_afterwards,
     an_administrator_remains,
 )
-STAFF_RULES = (*PERSON_RULES, an_email_is_used, account_manager_is_somebody_else, *LOGIN_RULES)
-ROLE_RULES = (author_has_the_permissions_granted, an_administrator_remains)
+STAFF_RULES: tuple[Rule[StaffDraft], ...] = (
+    *PERSON_RULES,
+    an_email_is_used,
+    account_manager_is_somebody_else,
+    *LOGIN_RULES,
+)
+ROLE_RULES: tuple[Rule[RoleDraft], ...] = (author_has_the_permissions_granted, an_administrator_remains)
 
 # --- clients --------------------------------------------------------------------------------------------
 
-CLIENT_RULES = (state_has_a_country,)
+CLIENT_RULES: tuple[Rule[ClientDraft], ...] = (state_has_a_country,)
 
 # --- contacts -------------------------------------------------------------------------------------------
 
 
-def used_primary_email_is_given(draft: Draft) -> Iterator[Issue]:
+def used_primary_email_is_given(draft: ContactDraft) -> Iterator[Issue]:
     if draft.use_primary_email and draft.primary_email is None:
         yield Issue("Required", "primary_email", "The primary email is required when it is used.")
 
 
-def representative_is_somebody_else(draft: Draft) -> Iterator[Issue]:
+def representative_is_somebody_else(draft: ContactDraft) -> Iterator[Issue]:
     representative = draft.representative
     if representative is not None and draft.key is not None and representative.pk == draft.key:
         yield Issue("NotAllowed", "representative", "Nobody is their own representative.")
 
 
-def relationship_has_a_representative(draft: Draft) -> Iterator[Issue]:
+def relationship_has_a_representative(draft: ContactDraft) -> Iterator[Issue]:
     if draft.representative_relationship and draft.representative is None:
         message = "It is allowed only when there is a representative."
         yield Issue("NotAllowed", "representative_relationship", message)
 
 
-CONTACT_RULES = (
+CONTACT_RULES: tuple[Rule[ContactDraft], ...] = (
     *PERSON_RULES,
     used_primary_email_is_given,
     representative_is_somebody_else,
@@ -168,7 +182,7 @@ CONTACT_RULES = (
 # and an import would call the services twice for nearly every batch (docs/decisions.md 60).
 
 
-def scheme_number_has_its_length(draft: Draft) -> Iterator[Issue]:
+def scheme_number_has_its_length(draft: PersonDraft) -> Iterator[Issue]:
     if draft.scheme_number and len(draft.scheme_number) != SCHEME_NUMBER_DIGITS:
         yield Issue(
             "UnusualSchemeNumber",
@@ -177,7 +191,7 @@ def scheme_number_has_its_length(draft: Draft) -> Iterator[Issue]:
         )
 
 
-def business_number_is_an_abn(draft: Draft) -> Iterator[Issue]:
+def business_number_is_an_abn(draft: ClientDraft) -> Iterator[Issue]:
     # Stored as given all the same: foreign organisations have other numbers.
     if draft.business_number and not abn.is_valid(draft.business_number):
         yield Issue(
@@ -187,17 +201,17 @@ def business_number_is_an_abn(draft: Draft) -> Iterator[Issue]:
         )
 
 
-def is_australian(draft: Draft) -> bool:
-    return bool(draft.country) and draft.country.strip().casefold() in AUSTRALIA
+def is_australian(draft: AddressedDraft) -> bool:
+    return draft.country is not None and draft.country.strip().casefold() in AUSTRALIA
 
 
-def australian_states_are_abbreviated(draft: Draft) -> Iterator[Issue]:
+def australian_states_are_abbreviated(draft: AddressedDraft) -> Iterator[Issue]:
     for name, state in (("state", draft.state), ("postal_state", draft.postal_state)):
         if state and state not in STATES and is_australian(draft):
             yield Issue("UnusualState", name, f"Australian states are {', '.join(STATES)}.")
 
 
-def australian_postcodes_have_four_digits(draft: Draft) -> Iterator[Issue]:
+def australian_postcodes_have_four_digits(draft: AddressedDraft) -> Iterator[Issue]:
     for name, code in (("post_code", draft.post_code), ("postal_post_code", draft.postal_post_code)):
         if not code or re.fullmatch(r"[0-9]{4}", code) or not is_australian(draft):
             continue
@@ -206,7 +220,7 @@ def australian_postcodes_have_four_digits(draft: Draft) -> Iterator[Issue]:
         yield Issue("UnusualPostCode", name, f"Australian postcodes have four digits.{meant}")
 
 
-def birthdays_are_of_living_people(draft: Draft) -> Iterator[Issue]:
+def birthdays_are_of_living_people(draft: PersonDraft) -> Iterator[Issue]:
     today = clock.today()
     for name, day in (("birthday", draft.birthday), ("partner_birthday", draft.partner_birthday)):
         if day is None:
@@ -218,20 +232,20 @@ def birthdays_are_of_living_people(draft: Draft) -> Iterator[Issue]:
             yield Issue("UnusualBirthday", name, message)
 
 
-def names_are_names(draft: Draft) -> Iterator[Issue]:
+def names_are_names(draft: PersonDraft) -> Iterator[Issue]:
     for name, text in (("first_name", draft.first_name), ("last_name", draft.last_name)):
         if text is not None and text.casefold().strip(" .-–*?/") in NO_NAMES:
             yield Issue("PlaceholderName", name, "It seems to stand for a name that was not known.")
 
 
-ADDRESS_WARNINGS: tuple[Rule, ...] = (
+ADDRESS_WARNINGS: tuple[Rule[AddressedDraft], ...] = (
     australian_states_are_abbreviated,
     australian_postcodes_have_four_digits,
 )
-PERSON_WARNINGS = (
+PERSON_WARNINGS: tuple[Rule[PersonDraft], ...] = (
     names_are_names,
     birthdays_are_of_living_people,
     scheme_number_has_its_length,
     *ADDRESS_WARNINGS,
 )
-CLIENT_WARNINGS = (business_number_is_an_abn, *ADDRESS_WARNINGS)
+CLIENT_WARNINGS: tuple[Rule[ClientDraft], ...] = (business_number_is_an_abn, *ADDRESS_WARNINGS)

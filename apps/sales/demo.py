@@ -6,7 +6,6 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from apps.base.drafts import Draft
 from apps.core.demo import (
     Context,
     DemoSet,
@@ -19,6 +18,7 @@ from apps.core.demo import (
     sometimes,
 )
 from apps.people.models import Contact, Staff
+from apps.sales.drafts import OpportunityDraft
 from apps.sales.models import (
     Opportunity,
     OpportunityOutcomeReason,
@@ -86,7 +86,7 @@ def load_short_lists() -> ShortLists:
     return ShortLists([*stages.values(), last], types, reasons, list(templates.values()))
 
 
-def opportunity_draft(context: Context, chance: Random, number: int, lists: ShortLists) -> Draft:
+def opportunity_draft(context: Context, chance: Random, number: int, lists: ShortLists) -> OpportunityDraft:
     """One in three opportunities is made from a template, one in four names no contact yet."""
     staff, contacts = existing(context.records[Staff]), existing(context.records[Contact])
     # Whoever looks at the demo is mostly the first member of staff, who is to have something to do.
@@ -97,7 +97,12 @@ def opportunity_draft(context: Context, chance: Random, number: int, lists: Shor
         "primary_contact": chance.choice(contacts) if contacts and number % 4 != 3 else None,
     }
     if number % 3 == 0:
-        return draft_of(Opportunity, template=lists.templates[number // 3 % len(lists.templates)], **values)
+        return draft_of(
+            OpportunityDraft,
+            Opportunity,
+            template=lists.templates[number // 3 % len(lists.templates)],
+            **values,
+        )
     type_name = chance.choice(DATA["types"])
     shares = [source["share"] for source in DATA["sources"].values()]
     [(name, source)] = chance.choices(list(DATA["sources"].items()), shares)
@@ -114,7 +119,7 @@ def opportunity_draft(context: Context, chance: Random, number: int, lists: Shor
         values["source_details"] = sometimes(chance, 0.7, chance.choice(source["details"]))
     else:
         values |= chance.choice(DATA["referrers"])
-    return draft_of(Opportunity, **values)
+    return draft_of(OpportunityDraft, Opportunity, **values)
 
 
 def advance(chance: Random, current: dict[int, int], lists: ShortLists) -> None:
@@ -132,7 +137,7 @@ def advance(chance: Random, current: dict[int, int], lists: ShortLists) -> None:
             current[key] = stage + 1
             values = {"stage": lists.stages[stage + 1]}
         if values:
-            changes.append(Draft(values, given=values, key=key))
+            changes.append(OpportunityDraft(values, given=values, key=key))
     update_opportunities(changes)
 
 
@@ -148,7 +153,7 @@ def set_follow_ups(context: Context, chance: Random, keys: Sequence[int]) -> Non
                     values: dict[str, Any] = {"follow_up_date": due, "follow_up_staff": opportunity.owner}
                     if chance.random() < 0.6:
                         values["expected_date"] = context.day(-5 - chance.randrange(120))
-                    changes.append(change_of(opportunity, **values))
+                    changes.append(change_of(OpportunityDraft, opportunity, **values))
             update_opportunities(changes)
             waiting = [each for each in waiting if each.creation_date >= now]
 

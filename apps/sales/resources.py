@@ -14,6 +14,7 @@ from apps.base.declaration.resource import (
 )
 from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
 from apps.people.resources import ContactSummary, StaffSummary, TeamSummary
+from apps.sales.drafts import OpportunityDraft, TemplateDraft
 from apps.sales.imports import OpportunityImport, TemplateImport
 from apps.sales.models import (
     Opportunity,
@@ -102,6 +103,7 @@ class OpportunityResource(UnrestrictedResource):
             rule_columns=("outcome",),
         ),
     )
+    draft_class = OpportunityDraft
     create, update = create_opportunities, update_opportunities
     importing = OpportunityImport
 
@@ -124,6 +126,7 @@ class OpportunityTemplateResource(UnrestrictedResource):
         RefersTo("OpportunityOwner", StaffSummary, source="owner", set_navigation="Owner"),
         *CHOSEN_LISTS,
     )
+    draft_class = TemplateDraft
     create, update = create_templates, update_templates
     importing = TemplateImport
 

@@ -14,11 +14,12 @@ from django.db.models import prefetch_related_objects
 from django.utils import timezone
 
 from apps.base import clock
-from apps.base.drafts import Draft, InvalidValue
+from apps.base.drafts import D, Draft, InvalidValue
 from apps.core import saving
 from apps.core.services import Checks, create_records, load_references, update_records
 from apps.people.models import Staff
 from apps.sales.choices import DECIDED, Outcome
+from apps.sales.drafts import OpportunityDraft, TemplateDraft
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
 from apps.sales.validation import (
     AVAILABILITY,
@@ -51,7 +52,7 @@ TEMPLATE_INTERVALS = {"expiry_date": "expiry_date_interval", "follow_up_date": "
 # --- opportunities --------------------------------------------------------------------------------------
 
 
-def create_opportunities(drafts: Sequence[Draft]) -> list[Any]:
+def create_opportunities(drafts: Sequence[OpportunityDraft]) -> list[Any]:
     """Store new opportunities (interface.md 4.7)."""
     apply_templates(drafts)
     saving.apply_model_defaults(Opportunity, drafts)
@@ -62,7 +63,7 @@ def create_opportunities(drafts: Sequence[Draft]) -> list[Any]:
     return saving.insert_records(Opportunity, drafts)
 
 
-def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
+def update_opportunities(drafts: Sequence[OpportunityDraft]) -> list[Any]:
     """Change what drafts of existing opportunities give; the keys of those that changed.
 
     What the change makes unavailable is cleared: an opportunity that leaves the result has no outcome.
@@ -80,7 +81,7 @@ def update_opportunities(drafts: Sequence[Draft]) -> list[Any]:
     return saving.save_changes(Opportunity, drafts, existing)
 
 
-def keep_moment_of_day(draft: Draft, record: Opportunity) -> None:
+def keep_moment_of_day(draft: OpportunityDraft, record: Opportunity) -> None:
     """Keep the time of an outcome where only its date is given, which is all that responses have of it."""
     given, stored = draft.get("outcome_moment"), record.outcome_moment
     if given is None or stored is None:
@@ -93,7 +94,7 @@ def keep_moment_of_day(draft: Draft, record: Opportunity) -> None:
 @transaction.atomic
 def change_stage(opportunity: Opportunity, stage: OpportunityStage) -> None:
     """Put an opportunity into another stage: its outcome becomes Deferred in the result, none elsewhere."""
-    update_opportunities([Draft({"stage": stage}, given=["stage"], key=opportunity.pk)])
+    update_opportunities([OpportunityDraft({"stage": stage}, given=["stage"], key=opportunity.pk)])
 
 
 @transaction.atomic
@@ -102,15 +103,18 @@ def complete_follow_up(opportunity: Opportunity, next_date: dt.date | None) -> N
     values: dict[str, dt.date | None] = {"follow_up_date": next_date}
     if next_date is None:
         values["follow_up_staff"] = None
-    update_opportunities([Draft(values, given=values, key=opportunity.pk)])
+    update_opportunities([OpportunityDraft(values, given=values, key=opportunity.pk)])
 
 
-def load_teams(drafts: Iterable[Draft]) -> None:
+def load_teams(drafts: Iterable[OpportunityDraft]) -> None:
     """Load the teams of all owners at once, for the rules."""
-    prefetch_related_objects([draft.owner for draft in drafts if draft.get("owner") is not None], "teams")
+    owners = [owner for owner in (draft.get("owner") for draft in drafts) if owner is not None]
+    prefetch_related_objects(owners, "teams")
 
 
-def load_unchanged_references(drafts: Sequence[Draft], existing: Mapping[Any, Opportunity]) -> None:
+def load_unchanged_references(
+    drafts: Sequence[OpportunityDraft], existing: Mapping[Any, Opportunity]
+) -> None:
     """Fill in the whole stage, owner and outcome reasons of the records where drafts do not give them."""
     prefetch_related_objects(list(existing.values()), "outcome_reasons")
     for name, model in (("stage", OpportunityStage), ("owner", Staff)):
@@ -124,7 +128,7 @@ def load_unchanged_references(drafts: Sequence[Draft], existing: Mapping[Any, Op
 # --- templates ------------------------------------------------------------------------------------------
 
 
-def clear_unavailable_by_source(drafts: Sequence[Draft]) -> None:
+def clear_unavailable_by_source(drafts: Sequence[TemplateDraft]) -> None:
     for draft in drafts:
         clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
 
@@ -134,18 +138,18 @@ create_templates = partial(create_records, OpportunityTemplate, checks=TEMPLATE_
 update_templates = partial(update_records, OpportunityTemplate, checks=TEMPLATE_CHECKS)
 
 
-def apply_templates(drafts: Sequence[Draft]) -> None:
+def apply_templates(drafts: Sequence[OpportunityDraft]) -> None:
     """Fill what drafts leave out from the templates they name; one query for all of them."""
-    with_template = [draft for draft in drafts if draft.get("template") is not None]
-    if not with_template:
+    named = [(draft, template) for draft in drafts if (template := draft.get("template")) is not None]
+    if not named:
         return
     rows = OpportunityTemplate.objects.select_related("owner", "team", "type", "stage", "follow_up_staff")
-    templates = rows.in_bulk({draft.template.pk for draft in with_template})
-    for draft in with_template:
-        apply_template(templates[draft.template.pk], draft)
+    templates = rows.in_bulk({template.pk for _, template in named})
+    for draft, template in named:
+        apply_template(templates[template.pk], draft)
 
 
-def apply_template(template: OpportunityTemplate, draft: Draft) -> None:
+def apply_template(template: OpportunityTemplate, draft: OpportunityDraft) -> None:
     """Fill what the draft leaves out. A member given as null counts as given."""
     given = draft.given | draft.invalid
     for name, source in TEMPLATE_MEMBERS.items():
@@ -161,18 +165,18 @@ def apply_template(template: OpportunityTemplate, draft: Draft) -> None:
 # Members that were given stay as they are, for the rules to check.
 
 
-def apply_defaults(draft: Draft) -> None:
+def apply_defaults(draft: OpportunityDraft) -> None:
     """Clear what source, stage and outcome make unavailable, and fill what they make necessary.
 
     The default of Outcome is Deferred, that of OutcomeDate is now (interface.md 4.7). Whatever depends on an
     invalid member stays as it is.
     """
-    clear_unavailable(draft)
+    clear_unavailable(draft, AVAILABILITY)
     with suppress(InvalidValue):
         apply_outcome_defaults(draft)
 
 
-def apply_outcome_defaults(draft: Draft) -> None:
+def apply_outcome_defaults(draft: OpportunityDraft) -> None:
     is_result = is_in_result_stage(draft)
     if is_result and draft.outcome is None:
         set_member(draft, "outcome", Outcome.DEFERRED.value)
@@ -188,7 +192,7 @@ def apply_outcome_defaults(draft: Draft) -> None:
     set_member(draft, "outcome_date", moment and timezone.localtime(moment).date())
 
 
-def unavailable_members(draft: Draft, availability: Availability = AVAILABILITY) -> set[str]:
+def unavailable_members(draft: D, availability: Availability[D]) -> set[str]:
     """The members that the source, the stage and the outcome make unavailable."""
     unavailable: set[str] = set()
     for name, (condition, _) in availability.items():
@@ -199,7 +203,7 @@ def unavailable_members(draft: Draft, availability: Availability = AVAILABILITY)
     return unavailable | {MAILING_LIST} if "outcome" in unavailable else unavailable
 
 
-def clear_unavailable(draft: Draft, availability: Availability = AVAILABILITY) -> None:
+def clear_unavailable(draft: D, availability: Availability[D]) -> None:
     """Clear the members that are not available and were not given."""
     for name in unavailable_members(draft, availability) - draft.given - draft.invalid:
         if draft.get(name):

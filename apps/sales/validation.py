@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from apps.base import clock
-from apps.base.drafts import Draft, InvalidValue, Issue, Rule
+from apps.base.drafts import D, InvalidValue, Issue, Rule
 from apps.core.models import Subscriber
 from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Source
+from apps.sales.drafts import OpportunityDraft, TemplateDraft
 
 REFERRER = ("referrer_email", "referrer_first_name", "referrer_last_name", "referrer_organisation")
 MAILING_LIST = "add_e_marketing_contact_list"
@@ -16,37 +17,37 @@ FUTURE_DATES = ("expiry_date", "follow_up_date", "expected_date")
 # --- members that are available only with others --------------------------------------------------------
 
 
-def has_details(draft: Draft) -> bool:
+def has_details(draft: TemplateDraft) -> bool:
     """True when the source can be described: a referral is described by its referrer."""
     return draft.source is not None and draft.source != Source.REFERRAL
 
 
-def is_referral(draft: Draft) -> bool:
-    return bool(draft.source == Source.REFERRAL)
+def is_referral(draft: TemplateDraft) -> bool:
+    return draft.source == Source.REFERRAL
 
 
-def is_in_result_stage(draft: Draft) -> bool:
+def is_in_result_stage(draft: OpportunityDraft) -> bool:
     return draft.stage is not None and draft.stage.is_result
 
 
-def is_decided(draft: Draft) -> bool:
+def is_decided(draft: OpportunityDraft) -> bool:
     return is_in_result_stage(draft) and draft.outcome in DECIDED
 
 
-def may_join_mailing_list(draft: Draft) -> bool:
+def may_join_mailing_list(draft: OpportunityDraft) -> bool:
     """True when AddEMarketingContactList is available (interface.md 2.7, rule 5)."""
     return Subscriber.current().email_marketing_module and draft.outcome in MAILING_LIST_OUTCOMES
 
 
 #: When a member is available, and what is said of it when it is given all the same.
-Availability = Mapping[str, tuple[Callable[[Draft], bool], str]]
+Availability = Mapping[str, tuple[Callable[[D], bool], str]]
 
 IN_RESULT_STAGE = (is_in_result_stage, "It is allowed only in the stage that is the result.")
-AVAILABILITY_BY_SOURCE: Availability = {
+AVAILABILITY_BY_SOURCE: Availability[TemplateDraft] = {
     "source_details": (has_details, "It is allowed only with a source, and not with a referral."),
     **dict.fromkeys(REFERRER, (is_referral, "It is allowed only when the source is Referral.")),
 }
-AVAILABILITY: Availability = {
+AVAILABILITY: Availability[OpportunityDraft] = {
     **AVAILABILITY_BY_SOURCE,
     "outcome": IN_RESULT_STAGE,
     "outcome_moment": (
@@ -61,11 +62,11 @@ AVAILABILITY: Availability = {
 }
 
 
-def is_available(name: str) -> Rule:
+def is_available(name: str, availability: Availability[D]) -> Rule[D]:
     """The rule that a member is given only when it is available."""
-    condition, message = AVAILABILITY[name]
+    condition, message = availability[name]
 
-    def rule(draft: Draft) -> Iterator[Issue]:
+    def rule(draft: D) -> Iterator[Issue]:
         value = getattr(draft, name)
         if not value or condition(draft):
             return
@@ -76,16 +77,18 @@ def is_available(name: str) -> Rule:
     return rule
 
 
-TEMPLATE_RULES: tuple[Rule, ...] = tuple(map(is_available, AVAILABILITY_BY_SOURCE))
+TEMPLATE_RULES: tuple[Rule[TemplateDraft], ...] = tuple(
+    is_available(name, AVAILABILITY_BY_SOURCE) for name in AVAILABILITY_BY_SOURCE
+)
 
 
 # --- opportunities --------------------------------------------------------------------------------------
 
 
-def is_given_or_in_the_template(name: str, message: str) -> Rule:
+def is_given_or_in_the_template(name: str, message: str) -> Rule[OpportunityDraft]:
     """The rule for a member that every opportunity has."""
 
-    def rule(draft: Draft) -> Iterator[Issue]:
+    def rule(draft: OpportunityDraft) -> Iterator[Issue]:
         if "template" in draft.invalid:
             raise InvalidValue("template")  # a valid template might have it
         if getattr(draft, name) is None:
@@ -94,31 +97,30 @@ def is_given_or_in_the_template(name: str, message: str) -> Rule:
     return rule
 
 
-def values_of_the_template_are_current(draft: Draft) -> Iterator[Issue]:
+def values_of_the_template_are_current(draft: OpportunityDraft) -> Iterator[Issue]:
     if draft.template is None or draft.key is not None:
         return
-    for name in ("team", "type", "stage"):
-        record = getattr(draft, name)
+    for name, record in (("team", draft.team), ("type", draft.type), ("stage", draft.stage)):
         if record is not None and record.is_archived:
             yield Issue("Archived", name, f"The template's {name}, {record}, is archived; name another.")
 
 
-def outcome_date_is_past(draft: Draft) -> Iterator[Issue]:
+def outcome_date_is_past(draft: OpportunityDraft) -> Iterator[Issue]:
     if draft.outcome_moment is not None and draft.outcome_moment > clock.now():
         yield Issue("MustBePast", "outcome_moment", "An outcome date lies in the past.")
 
 
-def outcome_reasons_are_of_the_outcome(draft: Draft) -> Iterator[Issue]:
+def outcome_reasons_are_of_the_outcome(draft: OpportunityDraft) -> Iterator[Issue]:
     for number, reason in enumerate(draft.outcome_reasons):
         if is_in_result_stage(draft) and reason.outcome != draft.outcome:
             message = f"{reason} is a reason of {reason.outcome}, not of {draft.outcome}."
             yield Issue("NotAllowed", ("outcome_reasons", number), message)
 
 
-def is_future_when_set(name: str) -> Rule:
+def is_future_when_set(name: str) -> Rule[OpportunityDraft]:
     """The rule for a date that must be after today when it is set; later it may pass."""
 
-    def rule(draft: Draft) -> Iterator[Issue]:
+    def rule(draft: OpportunityDraft) -> Iterator[Issue]:
         day = getattr(draft, name)
         if day is not None and name in draft.given and day <= clock.today():
             yield Issue("MustBeFuture", name, "It must be after today.")
@@ -126,7 +128,7 @@ def is_future_when_set(name: str) -> Rule:
     return rule
 
 
-def team_is_named_when_the_owner_has_one(draft: Draft) -> Iterator[Issue]:
+def team_is_named_when_the_owner_has_one(draft: OpportunityDraft) -> Iterator[Issue]:
     """Any current team will do: colleagues of several teams work on one opportunity."""
     if draft.team is not None or draft.owner is None or not Subscriber.current().team_on_opportunities:
         return
@@ -134,23 +136,23 @@ def team_is_named_when_the_owner_has_one(draft: Draft) -> Iterator[Issue]:
         yield Issue("Required", "team", "A team is required, since the owner belongs to one.")
 
 
-def follow_up_has_a_staff_member(draft: Draft) -> Iterator[Issue]:
+def follow_up_has_a_staff_member(draft: OpportunityDraft) -> Iterator[Issue]:
     if draft.follow_up_date is not None and draft.follow_up_staff is None:
         yield Issue("Required", "follow_up_staff", "Somebody is required to follow up on the date given.")
 
 
-OPPORTUNITY_RULES: tuple[Rule, ...] = (
+OPPORTUNITY_RULES: tuple[Rule[OpportunityDraft], ...] = (
     is_given_or_in_the_template("name", "A name is required, here or in the template."),
     is_given_or_in_the_template("owner", "An owner is required, here or in the template."),
     is_given_or_in_the_template("stage", "A stage is required, here or in the template."),
     values_of_the_template_are_current,
     *TEMPLATE_RULES,
-    is_available("outcome"),
-    is_available("outcome_moment"),
+    is_available("outcome", AVAILABILITY),
+    is_available("outcome_moment", AVAILABILITY),
     outcome_date_is_past,
-    is_available("outcome_reasons"),
+    is_available("outcome_reasons", AVAILABILITY),
     outcome_reasons_are_of_the_outcome,
-    is_available(MAILING_LIST),
+    is_available(MAILING_LIST, AVAILABILITY),
     *(is_future_when_set(name) for name in FUTURE_DATES),
     team_is_named_when_the_owner_has_one,
     follow_up_has_a_staff_member,

@@ -2,8 +2,9 @@
 
 import pytest
 
+from apps.people.drafts import StaffDraft
 from apps.people.models import CustomField, CustomFieldAnswer, CustomFieldResponse, Staff
-from apps.people.services import StaffDraft, update_staff
+from apps.people.services import update_staff
 from tests.api.caller import Caller, ok, refused
 from tests.api.conftest import an_answer
 from tests.api.followers import Follower

@@ -4,9 +4,9 @@ import datetime as dt
 from decimal import Decimal
 
 from apps.base.drafts import apply_rules
+from apps.engagements.drafts import BookingDraft, EngagementDraft
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_support_categories
-from apps.engagements.validation import BudgetDraft, EngagementDraft
 from tests.people.records import a_contact
 
 START, END = dt.date(2026, 7, 1), dt.date(2027, 6, 30)
@@ -50,7 +50,7 @@ def a_category_budget(plan=None, category=16, **columns):
     )
 
 
-def a_draft(model, key=None, draft_class=BudgetDraft, **members):
+def a_draft(model, key=None, draft_class=BookingDraft, **members):
     """A draft with every member of the model, as a form passes it to a service."""
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     return draft_class({**{field.name: field.get_default() for field in fields}, **members}, members, key=key)

@@ -28,7 +28,7 @@ from apps.base.declaration.resource import (
 )
 from apps.base.declaration.resource import Required as Must
 from apps.base.declaration.schema import bind_resource
-from apps.base.drafts import Draft, InvalidValue
+from apps.base.drafts import Draft, Extra, InvalidValue
 from apps.base.errors import BadBody, TooLarge
 from apps.odata.write.bodies import read_record, read_records, record_reader
 
@@ -683,7 +683,7 @@ def test_no_member_is_read_as_another_type_than_its_columns():
 
 def test_drafts_are_of_the_class_that_the_declaration_names():
     class OrderDraft(Draft):
-        weight: int = 0
+        weight: Extra[int] = 0
 
     class LineDraft(Draft):
         pass

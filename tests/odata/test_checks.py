@@ -25,6 +25,7 @@ from apps.base.declaration.resource import (
     UnrestrictedResource,
 )
 from apps.base.declaration.service import Service, get_service
+from apps.base.drafts import Draft
 from apps.odata import checks
 from tests.odata import sample
 
@@ -92,6 +93,10 @@ class Good(UnrestrictedResource):
     methods = (GET, POST)
     fields = (Key("ParcelGuid"), Required("Name"))
     create = dict
+
+
+class MisspeltDraft(Draft):
+    nmae: str
 
 
 def resource(**differences):
@@ -167,6 +172,7 @@ def test_this_service_has_no_messages():
         (fields(RefersTo("Job", JobBrief, required=True)), "odata.W001", "Job is required"),
         (fields(Optional("Count", source="note")), "odata.W002", "?Count= is a query option"),
         (fields(ReadOnly("Version", source="note")), "odata.W002", "?Version="),
+        (resource(draft_class=MisspeltDraft), "odata.E023", "MisspeltDraft.nmae is no member"),
     ],
 )
 def test_an_invalid_declaration_has_a_message(broken, id, text):

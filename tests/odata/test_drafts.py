@@ -4,11 +4,12 @@ from decimal import Decimal
 
 import pytest
 
-from apps.base.drafts import Draft, InvalidValue, Issue, ValidationFailed, WarningsPresent
+from apps.base.drafts import Draft, Extra, InvalidValue, Issue, ValidationFailed, WarningsPresent
 
 
 class OrderDraft(Draft):
-    total: Decimal = Decimal(0)
+    name: str
+    total: Extra[Decimal] = Decimal(0)
 
 
 def test_what_a_service_works_out_has_the_default_of_its_class():
@@ -18,8 +19,21 @@ def test_what_a_service_works_out_has_the_default_of_its_class():
 
 
 def test_an_attribute_that_the_class_does_not_declare_cannot_be_set():
-    with pytest.raises(AttributeError, match="OrderDraft declares no attribute 'sum'"):
+    with pytest.raises(AttributeError, match="OrderDraft declares no extra attribute 'sum'"):
         OrderDraft({"name": "a"}).sum = 5
+
+
+def test_a_member_is_no_extra_attribute():
+    """Forms and bodies give it: a rule that sets one that is not there has mistaken its name."""
+    with pytest.raises(AttributeError, match="OrderDraft declares no extra attribute 'name'"):
+        OrderDraft({}).name = "a"
+
+
+def test_a_subclass_has_the_extra_attributes_of_its_bases():
+    class UrgentOrderDraft(OrderDraft):
+        until: Extra[str | None] = None
+
+    assert UrgentOrderDraft.extra_attributes == {"total", "until"}
 
 
 def test_an_invalid_member_cannot_be_read():

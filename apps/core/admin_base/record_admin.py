@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.contrib import messages
 from django.contrib.admin.utils import label_for_field
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
+from django.core.checks import CheckMessage, Error
 from django.core.paginator import Paginator
 from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
@@ -15,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 
+from apps.base import draft_checks
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
 from apps.core import history_display, saving
@@ -81,6 +83,14 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     palette_names: ClassVar[Sequence[str]] = ()
     #: The columns at the top of the record's overview.
     overview_fields: ClassVar[Sequence[str]] = ()
+
+    def check(self, **options: Any) -> list[CheckMessage]:
+        """Django's own checks, and that the draft class named here fits the model."""
+        members = draft_checks.members_of_model(self.model)
+        return super().check(**options) + [
+            Error(message, hint=draft_checks.HINT, obj=type(self), id="core.E002")
+            for message in draft_checks.find_mistakes(self.draft_class or Draft, members)
+        ]
 
     # --- the list and the form
 

@@ -14,8 +14,8 @@ from apps.core.admin_base.display import plain_amount
 from apps.core.admin_base.forms import AmountField
 from apps.core.services import Service
 from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType
+from apps.engagements.drafts import BookingDraft, BudgetDraft
 from apps.engagements.models import ZERO, ClientEngagement, SupportCategory
-from apps.engagements.validation import BudgetDraft
 
 #: The cells of a row that are the budget's columns.
 COLUMNS = ("budget", "management_type", "used_elsewhere")
@@ -87,15 +87,16 @@ class BudgetRow(forms.Form):
         return self.cleaned_data
 
     def draft(self, plan: ClientEngagement) -> BudgetDraft:
+        draft_class = BudgetDraft if plan.is_pace else BookingDraft
         values = {name: self.cleaned_data.get(name) for name in COLUMNS}
         values = {name: ZERO if value is None else value for name, value in values.items()}
         if self.record is not None:
             changed = {name: values[name] for name in self.changed_data}
-            return BudgetDraft(changed, given=set(changed), key=self.record.pk)
+            return draft_class(changed, given=set(changed), key=self.record.pk)
         values |= {"engagement": plan, "category": self.category}
         if not plan.is_pace and self.category is not None:
             values["support_purpose"] = self.category.support_purpose
-        return BudgetDraft(values, given=set(values))
+        return draft_class(values, given=set(values))
 
 
 class BudgetGrid:

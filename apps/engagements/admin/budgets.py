@@ -24,6 +24,7 @@ from apps.core.admin_base import (
     fieldset,
 )
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, link
+from apps.engagements.drafts import BookingDraft, BudgetDraft
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
     create_bookings,
@@ -33,7 +34,6 @@ from apps.engagements.services import (
     update_category_budgets,
 )
 from apps.engagements.spending import Spending
-from apps.engagements.validation import BudgetDraft
 
 #: From this share on, a budget is nearly spent.
 NEARLY_SPENT = Decimal("0.9")
@@ -135,6 +135,7 @@ def plan_url(budget: Any) -> str:
 class ServiceBookingAdmin(BudgetAdmin):
     """Service bookings of all plans."""
 
+    draft_class = BookingDraft
     purpose = (
         "A service booking reserves an amount of a plan for one kind of support. Bookings of the "
         "agency's portal can be imported."

@@ -37,6 +37,7 @@ from apps.core.models import Subscriber, normalised
 from apps.core.table_files.opening import open_table
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans
+from apps.engagements.drafts import BookingDraft, EngagementDraft
 from apps.engagements.imports.service_booking_rows import (
     COLUMN_OF_MEMBER,
     DAYS,
@@ -47,7 +48,7 @@ from apps.engagements.imports.service_booking_rows import (
 )
 from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
-from apps.engagements.validation import BudgetDraft, EngagementDraft
+from apps.people.drafts import ContactDraft
 from apps.people.models import Client, Contact
 from apps.people.services import create_contacts
 
@@ -319,7 +320,7 @@ class PortalImport:
         for line, values in changing:
             if line.booking is None:
                 values = {**values, "engagement": line.plan}
-            drafts.append(BudgetDraft(values, values, key=line.booking.pk if line.booking else None))
+            drafts.append(BookingDraft(values, values, key=line.booking.pk if line.booking else None))
             line.is_changed = True
         self.call_service(service, drafts, [[line] for line, _ in changing])
 
@@ -361,13 +362,13 @@ def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]
     }
 
 
-def new_contact(values: Mapping[str, Any]) -> Draft:
+def new_contact(values: Mapping[str, Any]) -> ContactDraft:
     """The draft of a contact, with the defaults of a request's."""
     defaults = defaults_of(get_service().by_model[Contact].type)
-    return Draft({**defaults.values(), **values}, values)
+    return ContactDraft({**defaults.values(), **values}, values)
 
 
-def new_plan(lines: Sequence[BookingLine], manager: Client | None) -> Draft:
+def new_plan(lines: Sequence[BookingLine], manager: Client | None) -> EngagementDraft:
     """The draft of a plan that spans the bookings of some lines."""
     start, end = min(line.start_date for line in lines), max(line.end_date for line in lines)
     managed = {line.booking_type for line in lines}

@@ -24,6 +24,7 @@ from apps.core.admin_base.display import plain_amount, plain_quantity, short_day
 from apps.core.admin_base.forms import AmountField, code_label, with_composed_texts
 from apps.core.history_display import NO_VALUE
 from apps.core.models import normalised
+from apps.documents.drafts import DocumentDraft
 from apps.documents.form_files import StoredFileField, document_draft
 from apps.documents.models import Document, DocumentCategory
 from apps.funding.admin.autocomplete import records_by_text
@@ -424,7 +425,7 @@ class ClaimForm(BillForm):
         if "file" not in self.fields:
             return draft
         values, file = self.cleaned_data, self.cleaned_data.get("file")
-        document: Draft | Document | None = self.uploaded_document
+        document: DocumentDraft | Document | None = self.uploaded_document
         if file is not None:
             document = document_draft(file, category=values.get("document_category"))
         draft.fill("invoice_entry", InvoiceEntry(values.get("invoice_total"), document))

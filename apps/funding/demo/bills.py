@@ -8,7 +8,6 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from apps.base.drafts import Draft
 from apps.core.demo import Context, draft_of, existing, sometimes
 from apps.documents.demo import INVOICE_TOTAL
 from apps.documents.models import Document
@@ -24,6 +23,7 @@ from apps.funding.choices import (
     Unit,
 )
 from apps.funding.demo.price_books import PriceBooks
+from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft, ProviderInvoiceDraft
 from apps.funding.models import (
     ZERO,
     Claim,
@@ -112,7 +112,7 @@ class Support:
 
     plan: DemoPlan
     days: tuple[dt.date, dt.date]
-    lines: list[Draft]
+    lines: list[LineDraft]
     total: Decimal
     invoice: ProviderInvoice | None
 
@@ -173,7 +173,7 @@ class BillFactory:
 
     def lines(
         self, model: type[ClaimLine | InvoiceLine], plan: DemoPlan, days: tuple[dt.date, dt.date], most: int
-    ) -> Iterator[Draft]:
+    ) -> Iterator[LineDraft]:
         """At most so many lines that the plan has budgets for; none where nothing is left."""
         chance = self.chance
         for _ in range(most):
@@ -197,6 +197,7 @@ class BillFactory:
             budget.left -= total
             claim_type, cancellation_reason = self.choose_claim_type(product)
             yield draft_of(
+                LineDraft,
                 model,
                 price_book=self.books.price_guide,
                 product=product,
@@ -233,9 +234,10 @@ class BillFactory:
 
     # --- bills ------------------------------------------------------------------------------------------
 
-    def provider_invoice(self, number: int, support: Support) -> Draft:
+    def provider_invoice(self, number: int, support: Support) -> ProviderInvoiceDraft:
         plan = support.plan
         return draft_of(
+            ProviderInvoiceDraft,
             ProviderInvoice,
             reference=STYLES[number % len(STYLES)].format(number + 101),
             service_start_date=support.days[0],
@@ -248,9 +250,10 @@ class BillFactory:
             created_by=self.choose_staff(),
         )
 
-    def claim(self, number: int, support: Support) -> Draft:
+    def claim(self, number: int, support: Support) -> ClaimDraft:
         """A claim; for whom and by whom it is follows from its provider invoice."""
         return draft_of(
+            ClaimDraft,
             Claim,
             provider_invoice=support.invoice,
             external_invoice_number=sometimes(self.chance, 0.5, f"X{number + 1:07}"),
@@ -261,7 +264,7 @@ class BillFactory:
             line_items=support.lines,
         )
 
-    def invoice(self, number: int, plan: DemoPlan, staff: Staff, is_credited: bool) -> Draft:
+    def invoice(self, number: int, plan: DemoPlan, staff: Staff, is_credited: bool) -> InvoiceDraft:
         """Two in three invoices go to the agency for supports of the plan, the others to the client."""
         days = self.choose_days(plan)
         recipient = InvoiceClaimType.INVOICE_TO_AGENCY
@@ -275,6 +278,7 @@ class BillFactory:
         for line in lines:
             line.fill("cost_centre", sometimes(self.chance, 0.7, self.chance.choice(self.books.cost_centres)))
         return draft_of(
+            InvoiceDraft,
             Invoice,
             invoice_claim_type=recipient.value,
             start_date=days[0],
@@ -285,9 +289,10 @@ class BillFactory:
             line_items=lines,
         )
 
-    def private_line(self, product: Product, quantity: int, day: dt.date, **values: Any) -> Draft:
+    def private_line(self, product: Product, quantity: int, day: dt.date, **values: Any) -> LineDraft:
         """A line of a support that the subscriber sells beside the scheme."""
         return draft_of(
+            LineDraft,
             InvoiceLine,
             price_book=self.books.private_rates,
             product=product,
@@ -296,10 +301,11 @@ class BillFactory:
             **values,
         )
 
-    def recurring_invoice(self, plan: DemoPlan) -> Draft:
+    def recurring_invoice(self, plan: DemoPlan) -> InvoiceDraft:
         """An invoice to a client that recurs every month from today on."""
         today = self.context.today
         return draft_of(
+            InvoiceDraft,
             Invoice,
             invoice_claim_type=InvoiceClaimType.INVOICE_TO_CLIENT.value,
             start_date=today,
@@ -314,7 +320,7 @@ class BillFactory:
 
     def provider_invoice_to_review(
         self, number: int, plans: Sequence[DemoPlan], documents: list[Document]
-    ) -> Draft:
+    ) -> ProviderInvoiceDraft:
         """A provider invoice that no claim is built on yet; some have nothing but their document."""
         chance = self.chance
         document = documents.pop() if documents and number % 2 == 0 else None
@@ -322,7 +328,7 @@ class BillFactory:
         if document is not None and document.client is not None and not document.client.is_self:
             values["provider"] = document.client
         if document is not None and number % 3 == 0:
-            return draft_of(ProviderInvoice, **values)
+            return draft_of(ProviderInvoiceDraft, ProviderInvoice, **values)
         last = self.context.today - (1 + chance.randrange(9)) * DAY
         values |= {
             "reference": f"R-{number + 1:06}",
@@ -335,4 +341,4 @@ class BillFactory:
         if plans and chance.random() < 0.85:
             plan = chance.choice(plans)
             values = {"contact": plan.participant, "provider": self.choose_provider(plan)} | values
-        return draft_of(ProviderInvoice, **values)
+        return draft_of(ProviderInvoiceDraft, ProviderInvoice, **values)

@@ -15,6 +15,7 @@ from apps.core.demo import Context, draft_of
 from apps.funding.choices import ClaimType
 from apps.funding.demo.bills import DAY, DemoPlan
 from apps.funding.demo.price_books import PriceBooks, first_days
+from apps.funding.drafts import ClaimDraft, LineDraft, ProviderInvoiceDraft
 from apps.funding.models import Claim, ClaimLine, ProviderInvoice, to_cents
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.create import create_claims
@@ -62,6 +63,7 @@ def create_claims_with_warnings(
     with context.clock_at(context.workdays[-1], 16):
         drafts = {
             example.reference: draft_of(
+                ProviderInvoiceDraft,
                 ProviderInvoice,
                 reference=example.reference,
                 invoice_total=example.invoice_total,
@@ -77,6 +79,7 @@ def create_claims_with_warnings(
     with context.clock_at(context.workdays[-1], 16.5):
         for example in examples:
             line = draft_of(
+                LineDraft,
                 ClaimLine,
                 price_book=books.price_guide,
                 product=books.products[example.item],
@@ -85,6 +88,7 @@ def create_claims_with_warnings(
                 **example.values,
             )
             claim = draft_of(
+                ClaimDraft,
                 Claim,
                 provider_invoice=invoices[example.reference],
                 provider_invoice_reference=example.given_reference,

@@ -7,7 +7,6 @@ from typing import Any
 from django.db import transaction
 
 from apps.base.drafts import (
-    Draft,
     Issue,
     ValidationFailed,
     WarningsPresent,
@@ -15,6 +14,7 @@ from apps.base.drafts import (
     raise_if_invalid,
 )
 from apps.core import history
+from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document
 from apps.documents.services import create_documents, update_documents
 from apps.funding.drafts import ClaimDraft, InvoiceEntry, ProviderInvoiceDraft
@@ -96,12 +96,12 @@ def create_provider_invoice(claim: ClaimDraft, members: dict[str, Any]) -> Provi
     return ProviderInvoice(pk=key)
 
 
-def save_document(claim: ClaimDraft, document: Draft | Document) -> Document:
+def save_document(claim: ClaimDraft, document: DocumentDraft | Document) -> Document:
     """The document belongs to the participant and to the provider of the claim, unless it has others."""
     whose = {"contact": claim.get("contact"), "client": claim.get("provider")}
     if isinstance(document, Document):
         lacking = {name: value for name, value in whose.items() if getattr(document, f"{name}_id") is None}
-        update_documents([Draft(lacking, given=lacking, key=document.pk)])
+        update_documents([DocumentDraft(lacking, given=lacking, key=document.pk)])
         return document
     for name, value in whose.items():
         document.fill(name, value)

@@ -183,7 +183,7 @@ def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: Pr
     missing = [name for name, value in calculated.items() if value is None]
     if not can_be_priced:
         missing.append("book_price")
-    line.fill_all({**calculated, "book_price": book_price})
+    vars(line).update(calculated, book_price=book_price)
     if missing:
         line.mark_invalid(*missing)
     return total

@@ -83,8 +83,9 @@ class ContactForm(CustomFieldsForm):
         if "primary_email" in draft.invalid:
             return draft
         changed = {"primary_email", "use_primary_email"}.intersection(self.changed_data)
-        if draft.primary_email is None or (not self.is_new and changed == {"primary_email"}):
-            draft.fill("use_primary_email", draft.primary_email is not None)
+        email = draft.get("primary_email")
+        if email is None or (not self.is_new and changed == {"primary_email"}):
+            draft.fill("use_primary_email", email is not None)
             draft.given |= {"use_primary_email"}
         return draft
 

@@ -9,7 +9,6 @@ from django.http import HttpRequest
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
 
-from apps.base.drafts import Draft
 from apps.core.admin_base import (
     ArchivedFilter,
     DateRangeFilter,
@@ -26,6 +25,7 @@ from apps.people.models import Contact, Staff
 from apps.sales.admin.forms import OpportunityForm, TemplateForm
 from apps.sales.admin.pages import PipelineAdmin
 from apps.sales.choices import Outcome
+from apps.sales.drafts import OpportunityDraft
 from apps.sales.models import (
     Opportunity,
     OpportunityOutcomeReason,
@@ -135,7 +135,7 @@ class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
         initial: dict[str, Any] = {"owner": request.user.pk}
         template = find_template(request.GET.get("template"))
         if template is not None:
-            draft = Draft({})
+            draft = OpportunityDraft({})
             apply_template(template, draft)
             for name in (*TEMPLATE_MEMBERS, *TEMPLATE_INTERVALS):
                 value = draft.get(name)
