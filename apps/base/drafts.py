@@ -90,21 +90,23 @@ class Draft:
         invalid: Iterable[str] = (),
         key: Any = None,
     ) -> None:
-        # The members are the instance's dictionary: rules read them as plain attributes.
         self.__dict__.update(values, given=frozenset(given), invalid=frozenset(invalid), key=key)
 
-    def __getattr__(self, name: str) -> Any:
-        # Only reached for names that are not there: an invalid member, or a rule's own mistake.
-        if name != "invalid" and name in self.invalid:
-            raise InvalidValue(name)
-        raise AttributeError(f"drafts of this record have no member {name!r}")
+    if not TYPE_CHECKING:  # mypy refuses undeclared attributes itself, unless it sees these methods
 
-    if not TYPE_CHECKING:  # mypy refuses undeclared attributes itself, unless it sees this method
+        def __getattr__(self, name: str) -> Any:
+            # Only reached for names that are not there: an invalid member, or a rule's own mistake.
+            if name != "invalid" and name in self.invalid:
+                raise InvalidValue(name)
+            raise AttributeError(f"drafts of this record have no member {name!r}")
 
         def __setattr__(self, name: str, value: Any) -> None:
             if name not in self.__dict__ and name not in self.extra_attributes:
                 raise AttributeError(f"{type(self).__name__} declares no extra attribute {name!r}")
             self.__dict__[name] = value
+
+    # The members are the dictionary of the draft. Where every member of many drafts is read or set, that is
+    # ``vars(draft)`` itself; elsewhere these say what is meant.
 
     def has(self, name: str) -> bool:
         """Whether the draft has such a member, and it is not invalid."""
@@ -123,7 +125,7 @@ class Draft:
 
     def key_of(self, name: str) -> Any:
         """The key of the record that a member refers to; bodies hold keys until references are attached."""
-        value = self.get(name)
+        value = self.__dict__.get(name)
         return value.pk if isinstance(value, models.Model) else value
 
     def gets_default(self, name: str) -> bool:
@@ -133,15 +135,14 @@ class Draft:
 
     def give_all(self, names: Iterable[str]) -> None:
         """Give all of these members: those that were left out become null or their default."""
-        self.fill("left_out", frozenset(names) - self.given - self.invalid)
+        self.__dict__["left_out"] = frozenset(names) - self.given - self.invalid
         self.given |= self.left_out
 
     def mark_invalid(self, *names: str) -> None:
         """Remove the values of invalid members, or note invalid items of a list: ``line_items[1]``."""
-        self.fill("invalid", self.invalid.union(names))
+        self.__dict__["invalid"] = self.invalid.union(names)
         for name in names:
-            if self.has(name):
-                delattr(self, name)
+            self.__dict__.pop(name, None)
 
 
 def label_of(draft: Draft, number: int) -> str:
@@ -296,7 +297,7 @@ class References:
         columns: dict[type[models.Model], set[str]] = defaultdict(set)
         for number, path, row_type, draft in with_contained_rows(type_, drafts):
             for reference in references_of(row_type):
-                value = draft.get(reference.attribute)
+                value: Any = vars(draft).get(reference.attribute)
                 first = value[0] if value and reference.many else value
                 if first is None or isinstance(first, list | models.Model):
                     continue
@@ -333,7 +334,8 @@ class References:
         """Attach the records of one member of the draft at ``path``; its issues."""
         name, noun = reference.attribute, reference.model._meta.verbose_name
         is_lookup = getattr(reference.model, "is_lookup", False)
-        keys = draft.get(name) if reference.many else [draft.get(name)]
+        value: Any = vars(draft).get(name)
+        keys = value if reference.many else [value]
         found = [records.get(key) for key in keys]
         for at, (key, record) in enumerate(zip(keys, found, strict=True)):
             field = (*path, name, at) if reference.many else (*path, name)
@@ -341,7 +343,7 @@ class References:
                 yield Issue("NotFound", field, f"There is no {noun} {key}.")
             elif is_lookup and record.archive_date and key not in self.current_keys(reference):
                 yield Issue("Archived", field, f"The {noun} {key} is archived.")
-        draft.fill(name, list(dict.fromkeys(found)) if reference.many else found[0])
+        vars(draft)[name] = list(dict.fromkeys(found)) if reference.many else found[0]
 
     def current_keys(self, reference: Reference) -> frozenset[Any]:
         """The keys that the record refers to which is being replaced."""
@@ -359,7 +361,7 @@ def with_contained_rows(
     for number, draft in enumerate(drafts):
         yield number, (), type_, draft
         for navigation in contained:
-            for at, row in enumerate(draft.get(navigation.attribute) or ()):
+            for at, row in enumerate(vars(draft).get(navigation.attribute) or ()):
                 yield number, (navigation.attribute, at), navigation.type, row
 
 

@@ -25,7 +25,7 @@ from apps.base.drafts import D, Draft
 from apps.core.bulk_insert import plain
 from apps.core.domains import DEMO, find_parts
 from apps.core.models import normalised
-from apps.core.services import service_of
+from apps.core.services import draft_class_of, service_of
 
 YEARS = 3
 
@@ -201,7 +201,10 @@ def load_lookups(
     names = {row["name"]: normalised(row["name"]) for row in rows}
     existing = model._default_manager.filter(name_key__in=names.values(), **common)
     known = set(existing.values_list("name_key", flat=True))
-    missing = [draft_of(Draft, model, **row, **common) for row in rows if names[row["name"]] not in known]
+    draft_class = draft_class_of(model)
+    missing = [
+        draft_of(draft_class, model, **row, **common) for row in rows if names[row["name"]] not in known
+    ]
     keys = service_of(model, "create")(missing)
     if is_archived:
         service_of(model, "archive")(existing.filter(pk__in=keys))

@@ -8,13 +8,12 @@ from typing import Any
 from django.db import models, transaction
 from django.db.models import ProtectedError, QuerySet
 
-from apps.base.declaration.service import get_service
-from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
+from apps.base.drafts import ValidationFailed, WarningsPresent
 from apps.core import history
 from apps.core.bulk_insert import in_batches
 from apps.core.history_display import model_of
 from apps.core.models import Change
-from apps.core.services import service_of
+from apps.core.services import draft_class_of, service_of
 
 #: Records named in a reason.
 NAMED = 5
@@ -84,9 +83,7 @@ def name_records(model: type[models.Model], keys: Sequence[str]) -> str:
 def restore_values(model: type[models.Model], before: dict[str, dict[str, Any]]) -> None:
     """Give the records their values back by the service of their forms, whose rules hold here too."""
     columns = {column.attname: column for column in model._meta.concrete_fields}
-    declared = get_service().by_model.get(model)
-    draft_class = (declared and declared.resource.draft_class) or Draft
-    drafts, archived = [], []
+    draft_class, drafts, archived = draft_class_of(model), [], []
     for key, differences in before.items():
         if unknown := differences.keys() - columns.keys():
             raise UndoRefused(

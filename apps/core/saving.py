@@ -220,7 +220,7 @@ def insert_records(
     own_batch = batch or WriteBatch()
     keys = insert_rows(model, drafts, extra_columns, own_batch)
     for field in model._meta.many_to_many:
-        lists = [draft.get(field.name) or () for draft in drafts]
+        lists = [vars(draft).get(field.name) or () for draft in drafts]
         links = [(key, one.pk) for key, records in zip(keys, lists, strict=True) for one in records]
         columns = (f"{field.m2m_field_name()}_id", f"{field.m2m_reverse_field_name()}_id")
         if links:

@@ -81,6 +81,12 @@ def service_of(model: type[models.Model], name: Literal["create", "update", "arc
     return service or usual[name]
 
 
+def draft_class_of(model: type[models.Model]) -> type[Draft]:
+    """The class of the drafts of a model that its resource declares."""
+    declared = get_service().by_model.get(model)
+    return (declared and declared.resource.draft_class) or Draft
+
+
 def save_settings(drafts: Sequence[Draft]) -> list[Any]:
     """Store the organisation's settings, of which there is one record."""
     saving.validate(Subscriber, drafts)

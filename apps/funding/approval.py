@@ -8,9 +8,10 @@ from django.db import models
 
 from apps.base.declaration.resource import BodyKind, Key, Optional, Required, Resource
 from apps.base.declaration.schema import EntitySet, bind_resource
-from apps.base.drafts import Draft, Issue, ValidationFailed, attach_references
+from apps.base.drafts import Issue, ValidationFailed, attach_references
 from apps.base.errors import NotFound
 from apps.funding.choices import ApprovalAction
+from apps.funding.drafts import ApprovalDraft
 from apps.funding.models import StatusMove
 from apps.funding.services.provider_invoices import act_on_provider_invoices
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
@@ -25,6 +26,7 @@ class ActionBody(Resource):
 
     model = StatusMove
     path = "providerInvoiceAction"
+    draft_class = ApprovalDraft
     order = ("-id",)
     fields = (
         Key("MoveId", source="id"),
@@ -58,7 +60,7 @@ def apply_action(
     as every write does.
     """
 
-    def act(drafts: Sequence[Draft]) -> None:
+    def act(drafts: Sequence[ApprovalDraft]) -> None:
         for refusal in act_on_provider_invoices([key], drafts[0]).refused:
             raise ValidationFailed([(0, Issue(refusal.code, "verb", refusal.message))])
 

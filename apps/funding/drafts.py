@@ -12,8 +12,9 @@ from apps.base.drafts import Draft, Extra
 from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document
 from apps.engagements.coverage import Coverage, CoveringBudget
-from apps.funding.models import ZERO, Claim, Invoice, LineItem, ProviderInvoice
+from apps.funding.models import ZERO, Claim, Invoice, LineItem, Price, PriceBook, Product, ProviderInvoice
 from apps.funding.models.prices import EffectivePrice
+from apps.people.models import Client, Contact, Staff
 
 # --- drafts ---------------------------------------------------------------------------------------------
 
@@ -26,20 +27,45 @@ class LineDraft(Draft):
     covers the line. Updates set the line as it is.
     """
 
+    product: Product
+    price_book: PriceBook
+    quantity: Decimal
+    price: Decimal
+    claim_type: str | None
+    cancellation_reason: str | None
+    tax_choice: str | None
+    notes: str | None
     first_day: Extra[dt.date]
     last_day: Extra[dt.date]
     book_price: Extra[EffectivePrice | None]
     total: Extra[Decimal]
     booking: Extra[CoveringBudget | None]
     category_budget: Extra[CoveringBudget | None]
+    amount_paid: Extra[Decimal]
     existing: Extra[LineItem | None] = None
 
 
-class InvoiceDraft(Draft):
-    """An invoice; ``apply_defaults`` sets the total. Updates set the invoice as it is."""
+class BillDraft(Draft):
+    """What drafts of claims and of invoices have in common, as rules find them once nothing is missing.
 
+    ``apply_defaults`` sets the total. Updates set the bill as it is.
+    """
+
+    contact: Contact
+    staff: Staff
+    start_date: dt.date
+    end_date: dt.date
+    line_items: list[LineDraft]
     total: Extra[Decimal]
-    existing: Extra[Invoice | None] = None
+    existing: Extra[Claim | Invoice | None] = None
+
+
+class InvoiceDraft(BillDraft):
+    invoice_number: str
+    invoice_claim_type: str
+    is_recurring: bool
+    recurring_start_date: dt.date | None
+    recurring_end_date: dt.date | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +79,19 @@ class InvoiceEntry:
     document: DocumentDraft | Document | None
 
 
-class ClaimDraft(Draft):
-    """A claim. ``apply_defaults`` sets the attributes below but the last three.
+class ClaimDraft(BillDraft):
+    """A claim. ``apply_defaults`` sets the reason code, and whether the claim takes its provider invoice.
 
-    Updates set the claim as it is and its ``previous_provider_invoice_id``. With an ``invoice_entry`` the
+    Updates set its ``previous_provider_invoice_id``. With an ``invoice_entry`` the
     provider invoice is created or completed together with the claim.
     """
 
-    total: Extra[Decimal]
+    provider: Client
+    provider_invoice: ProviderInvoice
+    provider_invoice_reference: str
     missing_abn_reason_code: Extra[str | None]
     takes_provider_invoice: Extra[bool]
-    previous_provider_invoice_id: Extra[UUID | None]
-    existing: Extra[Claim | None] = None
+    previous_provider_invoice_id: Extra[UUID | None] = None
     invoice_entry: Extra[InvoiceEntry | None] = None
 
 
@@ -73,9 +100,44 @@ class ProviderInvoiceDraft(Draft):
     was paid of those.
     """
 
+    reference: str | None
+    contact: Contact | None
+    provider: Client | None
+    document: Document | None
+    service_start_date: dt.date | None
+    service_end_date: dt.date | None
+    invoice_total: Decimal | None
+    is_reusable: bool
     existing: Extra[ProviderInvoice | None] = None
     claim_numbers: Extra[Sequence[str]] = ()
     paid: Extra[Decimal] = ZERO
+
+
+class ApprovalDraft(Draft):
+    """An action on provider invoices, the reason given for it, and who decides."""
+
+    verb: str
+    reason: str | None
+    staff: Staff
+
+
+class PriceDraft(Draft):
+    """A price of a product from one day to another, in one zone."""
+
+    zone: str
+    start_date: dt.date
+    end_date: dt.date | None
+    amount: Decimal | None
+
+
+class PriceListDraft(Draft):
+    """All prices of a product in a price book."""
+
+    prices: Sequence[Price | PriceDraft]
+
+
+class ProductDraft(Draft):
+    code: str
 
 
 # --- context --------------------------------------------------------------------------------------------
@@ -129,7 +191,7 @@ class BillContext:
 class DraftLine:
     """A line without invalid members, and its number in its bill."""
 
-    draft: Draft
+    draft: LineDraft
     number: int
     claim_type: str
     is_credit: bool
@@ -144,7 +206,7 @@ class DraftBill:
     """
 
     number: int
-    draft: Draft
+    draft: BillDraft
     context: BillContext
     contact: UUID | None
     provider: UUID | None

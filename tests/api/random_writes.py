@@ -5,9 +5,10 @@ from contextlib import suppress
 from django.db import transaction
 
 from apps.access.models import ApiApplication
-from apps.base.drafts import Draft, ValidationFailed
+from apps.base.drafts import ValidationFailed
 from apps.core import archive
 from apps.engagements.services import delete_budget
+from apps.people.drafts import StaffDraft
 from apps.people.merging import merge
 from apps.people.services import update_staff
 from tests.api.caller import Caller, an_application, refused
@@ -105,7 +106,7 @@ class Walk:
     def change_teams(self):
         teams = self.chance.sample(self.teams, self.chance.randint(0, 2))
         key = self.one(self.staff).pk
-        update_staff([Draft({"teams": teams}, given=["teams"], key=key)])
+        update_staff([StaffDraft({"teams": teams}, given=["teams"], key=key)])
 
     def merge_contacts(self):
         """Two contacts become one: bulk updates of whatever refers to the second."""

@@ -15,6 +15,7 @@ from apps.core import history
 from apps.core.models import FileImport, Notice, NoticePreference
 from apps.core.notices import write_due_notices, write_notices
 from apps.engagements.services import create_bookings
+from apps.people.drafts import StaffDraft
 from apps.people.handover import TEAMS, hand_over
 from apps.people.models import Team
 from apps.people.services import update_contacts, update_staff
@@ -149,7 +150,7 @@ def test_whoever_gets_something_to_look_after_is_told(ada):
     team, contact = Team.objects.create(name="Intake"), a_contact(first_name="Matilda", last_name="Walsh")
     with history.as_author(history.Author("Back office", ada.pk)):
         update_contacts([Draft({"account_manager": staff}, given=["account_manager"], key=contact.pk)])
-        update_staff([Draft({"teams": [team]}, given=["teams"], key=staff.pk)])
+        update_staff([StaffDraft({"teams": [team]}, given=["teams"], key=staff.pk)])
         create_bookings(
             [a_booking_draft(engagement=a_plan(), category=a_category(), budget_manager=staff)],
             True,

@@ -23,12 +23,13 @@ from hypothesis.stateful import (
 
 from apps.base.declaration.resource import V2_1, BodyKind
 from apps.base.declaration.service import get_service
-from apps.base.drafts import Draft, ValidationFailed
+from apps.base.drafts import ValidationFailed
 from apps.base.errors import Conflict, InvalidRecords
 from apps.core import archive
 from apps.core.models import Subscriber
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.funding.choices import ApprovalAction
+from apps.funding.drafts import ProviderInvoiceDraft
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
 from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.invariants import find_money_faults
@@ -314,7 +315,9 @@ class Money(RuleBasedStateMachine):
         else:
             totals = {"invoice_total": Decimal(["0.01", "20", "500"][number % 3])}
             values = totals if what == "total" else {"is_reusable": not provider_invoice.is_reusable}
-            self.tried(update_provider_invoices, [Draft(values, values, key=provider_invoice.pk)])
+            self.tried(
+                update_provider_invoices, [ProviderInvoiceDraft(values, values, key=provider_invoice.pk)]
+            )
 
     # --- what holds
 

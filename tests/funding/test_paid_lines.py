@@ -5,9 +5,10 @@ from decimal import Decimal
 
 import pytest
 
-from apps.base.drafts import Draft, ValidationFailed
+from apps.base.drafts import ValidationFailed
 from apps.core.models import Subscriber
 from apps.engagements.models import ServiceBooking
+from apps.funding.drafts import ClaimDraft, LineDraft
 from apps.funding.models import Claim, ClaimLine, Invoice
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition
@@ -64,9 +65,9 @@ def changes(bill, line=None, **values):
     """The draft that changes the bill, and its first line by the values of ``line``."""
     if line is not None:
         first, *others = bill.line_items.order_by("position")
-        drafts = [Draft(line, line, key=first.pk), *(Draft({}, key=other.pk) for other in others)]
+        drafts = [LineDraft(line, line, key=first.pk), *(LineDraft({}, key=other.pk) for other in others)]
         values["line_items"] = drafts
-    return Draft(values, values, key=bill.pk)
+    return ClaimDraft(values, values, key=bill.pk)
 
 
 def issues_of(bill, line=None, **values):
@@ -158,7 +159,7 @@ def test_the_provider_invoice_of_a_claim_that_was_paid_in_part_is_not_free_for_a
 def test_a_paid_line_cannot_be_left_out(claim):
     entry = a_priced_entry("20.00")
     new = {"product": entry.product, "price_book": entry.price_book, "quantity": Decimal(1)}
-    assert issues_of(claim, line_items=[Draft(new, new)]) == [("NotAllowed", "line_items")]
+    assert issues_of(claim, line_items=[LineDraft(new, new)]) == [("NotAllowed", "line_items")]
 
 
 def test_all_faults_are_told_at_once(claim):
@@ -176,7 +177,7 @@ def test_what_is_not_paid_may_change(participant):
     claim = resubmitted(Claim.objects.get(pk=key))
     first, second = claim.line_items.order_by("position")
     values = {"quantity": Decimal("0.01"), "from_date": dt.date(2025, 7, 8)}
-    drafts = [Draft({}, key=first.pk), Draft(values, values, key=second.pk)]
+    drafts = [LineDraft({}, key=first.pk), LineDraft(values, values, key=second.pk)]
     update_claims([changes(claim, line_items=drafts)], ignore_warnings=True)
     assert claim.line_items.get(pk=second.pk).total == Decimal("0.07")
     update_claims([changes(claim, line_items=drafts[:1])], ignore_warnings=True)
@@ -205,7 +206,7 @@ def test_a_paid_credit_stays_a_credit(participant):
         ({"quantity": Decimal(1)}, "quantity"),
         ({"is_credit_item": False}, "is_credit_item"),
     ):
-        drafts = [Draft({}, key=first.pk), Draft(values, values, key=credit.pk)]
+        drafts = [LineDraft({}, key=first.pk), LineDraft(values, values, key=credit.pk)]
         assert issues_of(invoice, line_items=drafts) == of_line(field, 1)
 
 

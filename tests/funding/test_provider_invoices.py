@@ -9,11 +9,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
-from apps.base.drafts import Draft, ValidationFailed
+from apps.base.drafts import ValidationFailed
 from apps.core.history import Author, as_author
 from apps.core.models import Change
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, ApprovalStatus
+from apps.funding.drafts import ProviderInvoiceDraft
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.services.effects import update_claim_flags
 from apps.funding.services.provider_invoices import (
@@ -42,7 +43,7 @@ BARE = {
 
 
 def a_draft(**values):
-    return Draft({**BARE, **values}, given=values)
+    return ProviderInvoiceDraft({**BARE, **values}, given=values)
 
 
 def received(**values):
@@ -151,7 +152,7 @@ def test_its_history_begins_when_it_comes_in():
 
 def test_what_changes_is_written_and_the_rest_stays():
     record = a_provider_invoice(reference="A", invoice_total=Decimal("5.00"))
-    draft = Draft({"reference": "B"}, given={"reference"}, key=record.pk)
+    draft = ProviderInvoiceDraft({"reference": "B"}, given={"reference"}, key=record.pk)
     assert update_provider_invoices([draft]) == [record.pk]
     record.refresh_from_db()
     assert (record.reference, record.reference_key, record.invoice_total) == ("B", "b", Decimal("5.00"))
@@ -159,7 +160,7 @@ def test_what_changes_is_written_and_the_rest_stays():
 
 def test_an_update_keeps_the_same_rules():
     record = a_provider_invoice(reference="A")
-    draft = Draft({"reference": None}, given={"reference"}, key=record.pk)
+    draft = ProviderInvoiceDraft({"reference": None}, given={"reference"}, key=record.pk)
     assert faults(update_provider_invoices, draft) == [(0, "Required", "reference")]
 
 
@@ -169,7 +170,9 @@ def test_a_document_archived_afterwards_may_stay():
     Document.objects.filter(pk=document.pk).update(archive_date=clock.now())
     document.refresh_from_db()
     values = {"document": document, "reference": "B"}
-    assert update_provider_invoices([Draft(values, given=values, key=record.pk)]) == [record.pk]
+    assert update_provider_invoices([ProviderInvoiceDraft(values, given=values, key=record.pk)]) == [
+        record.pk
+    ]
 
 
 def test_the_total_is_never_less_than_what_was_paid_of_its_claims():
@@ -180,23 +183,23 @@ def test_the_total_is_never_less_than_what_was_paid_of_its_claims():
     apply_transition(Claim, [first.pk], "resubmit")
 
     def with_total(total):
-        return Draft({"invoice_total": Decimal(total)}, given={"invoice_total"}, key=record.pk)
+        return ProviderInvoiceDraft({"invoice_total": Decimal(total)}, given={"invoice_total"}, key=record.pk)
 
     assert faults(update_provider_invoices, with_total("14.99")) == [(0, "NotAllowed", "invoice_total")]
     assert update_provider_invoices([with_total("15.00")]) == [record.pk]
     Claim.objects.filter(pk=first.pk).update(amount_paid=Decimal("16.00"))
-    unchanged = Draft({"reference": "B"}, given={"reference"}, key=record.pk)
+    unchanged = ProviderInvoiceDraft({"reference": "B"}, given={"reference"}, key=record.pk)
     assert update_provider_invoices([unchanged]) == [record.pk]
 
 
 def test_reusable_cannot_change_once_a_claim_is_built_on_it():
     claim = a_claim()
     record = claim.provider_invoice
-    draft = Draft({"is_reusable": True}, given={"is_reusable"}, key=record.pk)
+    draft = ProviderInvoiceDraft({"is_reusable": True}, given={"is_reusable"}, key=record.pk)
     assert faults(update_provider_invoices, draft) == [(0, "NotAllowed", "is_reusable")]
     claim.archive_date = clock.now()
     claim.save()
-    draft = Draft({"is_reusable": True}, given={"is_reusable"}, key=record.pk)
+    draft = ProviderInvoiceDraft({"is_reusable": True}, given={"is_reusable"}, key=record.pk)
     assert update_provider_invoices([draft]) == [record.pk]
 
 

@@ -6,8 +6,9 @@ import time
 import pytest
 from django.db import transaction
 
-from apps.base.drafts import Draft, ValidationFailed
+from apps.base.drafts import ValidationFailed
 from apps.engagements.services import Amounts
+from apps.funding.drafts import ClaimDraft
 from apps.funding.models import Claim, StatusMove
 from apps.funding.services import transitions, update
 from apps.funding.services.effects import recount_budgets
@@ -159,7 +160,7 @@ def test_a_revision_and_an_approval_wait_for_each_other_in_one_order(monkeypatch
     keys = submitted("claim", a_claim_body())
     slowly(monkeypatch, transitions, "lock_records")
     slowly(monkeypatch, update, "check_bills")
-    draft = Draft({"due_date": JULY}, given=["due_date"], key=keys[0])
+    draft = ClaimDraft({"due_date": JULY}, given=["due_date"], key=keys[0])
 
     def revise():
         try:

@@ -6,10 +6,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
+from apps.base.drafts import ValidationFailed, WarningsPresent
 from apps.core.models import Change
 from apps.core.saving import try_out
 from apps.engagements.models import ServiceBooking
+from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
 from apps.funding.services.update import update_claims, update_invoices
 from tests.engagements.builders import a_booking, a_plan
@@ -35,18 +36,21 @@ def the_claim(*lines, **members):
 
 def revised(bill, **values):
     revise = update_claims if isinstance(bill, Claim) else update_invoices
-    changed = revise([Draft(values, given=values, key=bill.pk)], ignore_warnings=True)
+    draft_class = ClaimDraft if isinstance(bill, Claim) else InvoiceDraft
+    changed = revise([draft_class(values, given=values, key=bill.pk)], ignore_warnings=True)
     bill.refresh_from_db()
     return changed
 
 
 def lines_as_drafts(bill, **of_each):
-    return [Draft(dict(of_each), given=of_each, key=line.pk) for line in bill.line_items.order_by("position")]
+    return [
+        LineDraft(dict(of_each), given=of_each, key=line.pk) for line in bill.line_items.order_by("position")
+    ]
 
 
 def a_new_line(entry, **values):
     values = {"price_book": entry.price_book, "product": entry.product, "quantity": Decimal(1), **values}
-    return Draft(values, given=values)
+    return LineDraft(values, given=values)
 
 
 def the_history(bill):
@@ -81,7 +85,7 @@ def test_lines_are_added_changed_and_removed_and_the_history_says_which():
         a_line_body(entry, Notes="First"), a_line_body(entry, Quantity=3), a_line_body(entry, Quantity=4)
     )
     first, second, third = lines_as_drafts(claim)
-    second = Draft({"quantity": Decimal("3.5")}, given=["quantity"], key=second.key)
+    second = LineDraft({"quantity": Decimal("3.5")}, given=["quantity"], key=second.key)
     revised(claim, line_items=[second, third, a_new_line(entry, notes="New")])
     told = [
         (line.position, line.quantity, line.total, line.notes)
@@ -189,22 +193,22 @@ def test_warnings_that_were_acknowledged_are_not_raised_again_until_they_differ(
     claim, other = the_claim(), the_claim()
     noted = AcknowledgedWarning.objects.count()
     assert noted
-    assert update_claims([Draft({"due_date": "2025-09-01"}, given=["due_date"], key=claim.pk)])
+    assert update_claims([ClaimDraft({"due_date": "2025-09-01"}, given=["due_date"], key=claim.pk)])
     assert AcknowledgedWarning.objects.count() == noted
     # The same claim with another figure, and another claim's acknowledgement.
     lines = lines_as_drafts(claim, quantity=Decimal(3), price=Decimal("99999.00"))
     with pytest.raises(WarningsPresent) as warned:
-        update_claims([Draft({"line_items": lines}, given=["line_items"], key=claim.pk)])
+        update_claims([ClaimDraft({"line_items": lines}, given=["line_items"], key=claim.pk)])
     assert "NoEngagement" not in {found.code for _, found in warned.value.issues}
     AcknowledgedWarning.objects.filter(claim=claim).update(claim=other)
     with pytest.raises(WarningsPresent):
-        update_claims([Draft({"due_date": None}, given=["due_date"], key=claim.pk)])
+        update_claims([ClaimDraft({"due_date": None}, given=["due_date"], key=claim.pk)])
 
 
 def test_warnings_can_be_found_without_saving():
     claim = the_claim()
     AcknowledgedWarning.objects.all().delete()
-    found = try_out(update_claims, [Draft({}, key=claim.pk)])
+    found = try_out(update_claims, [ClaimDraft({}, key=claim.pk)])
     assert "NoEngagement" in {finding.code for _, finding in found}
 
 
@@ -221,7 +225,7 @@ def test_statements_do_not_grow_with_the_bills():
     def statements(number):
         claims = [the_claim(a_line_body(), a_line_body()) for _ in range(number)]
         drafts = [
-            Draft({"line_items": lines}, given=["line_items"], key=claim.pk)
+            ClaimDraft({"line_items": lines}, given=["line_items"], key=claim.pk)
             for claim in claims
             for lines in [lines_as_drafts(claim, quantity=Decimal(9))]
         ]

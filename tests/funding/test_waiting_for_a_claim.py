@@ -15,12 +15,13 @@ from django.test.utils import CaptureQueriesContext
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from apps.base.drafts import Draft, ValidationFailed
+from apps.base.drafts import ValidationFailed
 from apps.base.errors import ServiceError
 from apps.core import archive
 from apps.core.models import Change
 from apps.funding.admin.queues import waiting_invoices
 from apps.funding.choices import ApprovalAction
+from apps.funding.drafts import ClaimDraft, ProviderInvoiceDraft
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.services.effects import recount_claim_flags
 from apps.funding.services.provider_invoices import update_provider_invoices
@@ -110,7 +111,7 @@ class Office:
     def revise(self, which, how):
         for claim in self.claims(which):
             values = {"provider_invoice": self.provider_invoice(how)}
-            update_claims([Draft(values, given=values, key=claim.pk)], ignore_warnings=True)
+            update_claims([ClaimDraft(values, given=values, key=claim.pk)], ignore_warnings=True)
 
     def change_status(self, which, how):
         for claim in self.claims(which):
@@ -132,7 +133,7 @@ class Office:
     def reuse(self, which, how):
         provider_invoice = self.provider_invoice(which)
         values = {"is_reusable": not provider_invoice.is_reusable}
-        update_provider_invoices([Draft(values, given=values, key=provider_invoice.pk)])
+        update_provider_invoices([ProviderInvoiceDraft(values, given=values, key=provider_invoice.pk)])
 
 
 # --- step by step ---------------------------------------------------------------------------------------
@@ -159,7 +160,7 @@ def test_a_claim_that_moves_lets_one_wait_and_takes_the_other():
     old, new = a_full_provider_invoice(), a_full_provider_invoice()
     (key,) = submitted("claim", a_claim_body(old))
     values = {"provider_invoice": ProviderInvoice.objects.get(pk=new.pk)}
-    update_claims([Draft(values, given=values, key=key)], ignore_warnings=True)
+    update_claims([ClaimDraft(values, given=values, key=key)], ignore_warnings=True)
     assert (is_claimed(old), is_claimed(new)) == (False, True)
 
 
@@ -199,7 +200,7 @@ def test_a_rejected_claim_lets_a_reusable_one_wait_once_it_is_for_one_claim_only
     )
     assert is_claimed(provider_invoice)
     values = {"is_reusable": False}
-    update_provider_invoices([Draft(values, given=values, key=provider_invoice.pk)])
+    update_provider_invoices([ProviderInvoiceDraft(values, given=values, key=provider_invoice.pk)])
     assert not is_claimed(provider_invoice)
     assert waiting() == looked_up() == {provider_invoice.pk}
 

@@ -3,7 +3,8 @@
 import datetime as dt
 from decimal import Decimal
 
-from apps.base.drafts import Draft, apply_rules
+from apps.base.drafts import apply_rules
+from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft
 from apps.funding.services.context import load_bill_contexts, load_records
 from apps.funding.services.create import apply_defaults
 from apps.funding.validation.bills import CLAIMS, INVOICES
@@ -80,7 +81,7 @@ class Scene:
             **dict.fromkeys(("tax_choice", "claim_type", "cancellation_reason", "notes")),
             **members,
         }
-        return Draft(members, members, key=key)
+        return LineDraft(members, members, key=key)
 
     def provider_invoice(self, **columns):
         """A provider invoice of this participant and provider."""
@@ -96,7 +97,7 @@ class Scene:
         }
         taken = ("contact", "provider", "provider_invoice_reference", "send_payment_to")
         left_out = dict.fromkeys((*taken, "claim_number", "external_invoice_number", "due_date"))
-        drafted = Draft({**left_out, **given}, given, key=key)
+        drafted = ClaimDraft({**left_out, **given}, given, key=key)
         if key is not None:
             drafted.fill("previous_provider_invoice_id", given["provider_invoice"].pk)
         return drafted
@@ -109,7 +110,7 @@ class Scene:
             "line_items": list(lines) or [self.line()],
             **members,
         }
-        return Draft(given, given, key=key)
+        return InvoiceDraft(given, given, key=key)
 
     def stored_claim(self, *lines, **columns):
         """A claim of this participant and provider that stands."""

@@ -6,9 +6,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.base import clock
-from apps.base.drafts import Draft, ValidationFailed
+from apps.base.drafts import ValidationFailed
 from apps.base.errors import InvalidRecords
 from apps.core import history
+from apps.people.drafts import RoleDraft, StaffDraft
 from apps.people.models import Role, Staff
 from apps.people.services import (
     administrators,
@@ -40,11 +41,11 @@ def only(person):
 
 def demote(person):
     lesser = a_role("people.view_staff")
-    update_staff([Draft({"role": lesser}, given=["role"], key=person.pk)])
+    update_staff([StaffDraft({"role": lesser}, given=["role"], key=person.pk)])
 
 
 def take_permissions(person):
-    update_roles([Draft({"all_permissions": False}, given=["all_permissions"], key=person.role_id)])
+    update_roles([RoleDraft({"all_permissions": False}, given=["all_permissions"], key=person.role_id)])
 
 
 CHANGES = {
@@ -78,11 +79,11 @@ def test_one_of_two_administrators_can_be(change, boss):
 
 def test_one_change_cannot_remove_all_administrators_and_may_replace_them(boss):
     other, role = an_administrator(), a_role()
-    both = [Draft({"role": role}, given=["role"], key=person.pk) for person in (boss, other)]
+    both = [StaffDraft({"role": role}, given=["role"], key=person.pk) for person in (boss, other)]
     with pytest.raises(ValidationFailed) as failed:
         update_staff(both)
     assert [number for number, _ in failed.value.issues] == [0, 1]
-    successor = Draft({"role": boss.role}, given=["role"], key=a_staff_member().pk)
+    successor = StaffDraft({"role": boss.role}, given=["role"], key=a_staff_member().pk)
     update_staff([*both, successor])
     assert Staff.objects.get(pk=successor.key).is_superuser
 

@@ -14,6 +14,7 @@ from apps.base.errors import InvalidRecords, NotFound, PreconditionFailed
 from apps.core import history
 from apps.core.bulk_insert import FEW
 from apps.core.models import Change
+from apps.people.drafts import StaffDraft
 from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import create_clients, update_contacts, update_staff
 from tests.people.builders import (
@@ -336,7 +337,7 @@ def test_an_update_is_validated_together_with_the_stored_values():
 def test_an_update_of_staff_changes_references_and_teams():
     old, new, team = a_role(), a_role(), a_team()
     member = a_staff_member(role=old)
-    draft = Draft({"role": new, "teams": [team]}, given=["role", "teams"], key=member.pk)
+    draft = StaffDraft({"role": new, "teams": [team]}, given=["role", "teams"], key=member.pk)
     assert update_staff([draft]) == [member.pk]
     member = Staff.objects.get(pk=member.pk)
     assert (member.role, list(member.teams.all())) == (new, [team])

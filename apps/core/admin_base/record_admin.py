@@ -17,7 +17,6 @@ from django.http.response import HttpResponseBase
 from django.utils.html import format_html
 
 from apps.base import draft_checks
-from apps.base.declaration.service import get_service
 from apps.base.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
@@ -36,7 +35,7 @@ from apps.core.admin_base.pages import Page, is_page
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
 from apps.core.read_log import log_search
-from apps.core.services import Service, service_of
+from apps.core.services import Service, draft_class_of, service_of
 
 HISTORY_PAGE_SIZE = 50
 
@@ -158,8 +157,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         form = super().get_form(request, obj, change=change, **options)
         form.record_admin = self
         form.describe_other = staticmethod(partial(self.describe_other, request))
-        declared = get_service().by_model.get(self.model)
-        form.draft_class = self.draft_class or (declared and declared.resource.draft_class) or Draft
+        form.draft_class = self.draft_class or draft_class_of(self.model)
         return form
 
     def describe_other(self, request: HttpRequest, model: type[models.Model], key: Any) -> str | None:

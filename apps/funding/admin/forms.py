@@ -29,7 +29,7 @@ from apps.documents.form_files import StoredFileField, document_draft
 from apps.documents.models import Document, DocumentCategory
 from apps.funding.admin.autocomplete import records_by_text
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
-from apps.funding.drafts import InvoiceEntry
+from apps.funding.drafts import InvoiceEntry, LineDraft
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
 from apps.funding.validation.warnings import warning_label
 
@@ -129,7 +129,7 @@ class LineForm(forms.Form):
         product = self.product_found
         return f"{product.name} · {product.get_unit_display() or ''}".strip(" ·") if product else ""
 
-    def draft(self) -> Draft:
+    def draft(self) -> LineDraft:
         """The draft of the line; cells that could not be read are invalid."""
         names = [name for name in self.fields if name != "key"]
         cleaned = with_composed_texts(self.cleaned_data)
@@ -137,7 +137,7 @@ class LineForm(forms.Form):
         values = {name: None if value == "" else value for name, value in values.items()}
         key = self.cleaned_data.get("key")
         given = {name for name, value in values.items() if value is not None or key is not None}
-        return Draft(values, given, [name for name in names if name in self.errors], key)
+        return LineDraft(values, given, [name for name in names if name in self.errors], key)
 
 
 class InvoiceLineForm(LineForm):
@@ -174,7 +174,7 @@ class LineFormSet(forms.BaseFormSet):
             replace_by_record(row, "cost_centre", centres, "No cost centre has this name.")
             row.product_found = row.cleaned_data.get("product")
 
-    def drafts(self) -> list[Draft]:
+    def drafts(self) -> list[LineDraft]:
         return [row.draft() for row in self.filled_rows()]
 
     def filled_rows(self) -> list[LineForm]:

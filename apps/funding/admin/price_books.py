@@ -17,7 +17,7 @@ from unfold.utils import parse_date_str
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.base import clock
-from apps.base.drafts import Draft, apply_rules
+from apps.base.drafts import apply_rules
 from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
 from apps.core.admin_base.display import format_amount, link, list_url
 from apps.core.admin_base.forms import with_local_days
@@ -25,6 +25,7 @@ from apps.core.admin_base.record_admin import is_autocomplete
 from apps.funding.admin.actions import MENU
 from apps.funding.admin.autocomplete import search_products
 from apps.funding.choices import Zone
+from apps.funding.drafts import PriceDraft, PriceListDraft, ProductDraft
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide import save_entry_prices
 from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS
@@ -68,6 +69,7 @@ class ProductAdmin(RecordAdmin):
     """Products, most of them support items."""
 
     purpose = "What can be claimed and invoiced. The scheme's price guide brings its support items."
+    draft_class = ProductDraft
     warnings = PRODUCT_WARNINGS
     menu_group = MENU
     menu_order = 330
@@ -180,8 +182,8 @@ class PriceFormSet(forms.BaseInlineFormSet):
     def clean(self) -> None:
         super().clean()
         filled = [form for form in self.forms if form.is_valid() and form.cleaned_data.get("start_date")]
-        prices = [Draft(dict(form.cleaned_data)) for form in filled]
-        for _, issue in apply_rules([Draft({"prices": prices})], PRICE_RULES):
+        prices = [PriceDraft(dict(form.cleaned_data)) for form in filled]
+        for _, issue in apply_rules([PriceListDraft({"prices": prices})], PRICE_RULES):
             _, at, column = tuple(issue.field)
             message = with_local_days(issue).message
             filled[int(at)].add_error(str(column), forms.ValidationError(message, issue.code))

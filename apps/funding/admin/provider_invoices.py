@@ -53,6 +53,7 @@ from apps.funding.admin.queues import (
     waiting_invoices,
 )
 from apps.funding.choices import ApprovalAction, ApprovalStatus
+from apps.funding.drafts import ApprovalDraft
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
 from apps.funding.services.duplicates import find_duplicate_invoices
 from apps.funding.services.provider_invoices import (
@@ -327,7 +328,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
             in_use = records.filter(pk__in=issues).select_related("provider", "contact")
             refused = [RefusedTransition(each.pk, str(each), issues[each.pk].message) for each in in_use]
             return ActionOutcome(count, refused)
-        draft = Draft({"verb": name, "staff": staff_of(request), "reason": answers.get("reason")})
+        draft = ApprovalDraft({"verb": name, "staff": staff_of(request), "reason": answers.get("reason")})
         result = act_on_provider_invoices(keys, draft)
         return ActionOutcome(len(result.done), result.refused)
 

@@ -10,13 +10,13 @@ from operator import itemgetter
 from pathlib import Path
 from uuid import UUID
 
-from apps.base.drafts import Draft
 from apps.core.demo import YEARS, Context, DemoSet, Size, existing, read_data
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, InvoiceClaimType
 from apps.funding.demo.bills import BillFactory, load_plans
 from apps.funding.demo.price_books import load_price_books
 from apps.funding.demo.warnings import create_claims_with_warnings, examples_of
+from apps.funding.drafts import ApprovalDraft
 from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice, to_cents
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import act_on_provider_invoices, create_provider_invoices
@@ -205,7 +205,7 @@ class Timeline:
         """Take an action on provider invoices."""
         if keys:
             values = {"verb": action.value, "staff": self.factory.choose_staff(), "reason": reason}
-            act_on_provider_invoices(keys, Draft(values, given=values))
+            act_on_provider_invoices(keys, ApprovalDraft(values, given=values))
 
 
 def load(context: Context) -> None:

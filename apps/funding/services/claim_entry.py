@@ -35,14 +35,14 @@ CLAIM_MEMBERS = {invoice: claim for claim, invoice in COMMON_MEMBERS.items()}
 
 
 @transaction.atomic
-def create_claims_with_invoices(drafts: Sequence[Any], ignore_warnings: bool = False) -> list[Any]:
+def create_claims_with_invoices(drafts: Sequence[ClaimDraft], ignore_warnings: bool = False) -> list[Any]:
     """Store claims, and first what their drafts say about their provider invoices.
 
     Raises ``ValidationFailed`` with the issues of all three kinds of records, on the members of the claims.
     """
     issues: list[tuple[int, Issue]] = []
     for number, draft in enumerate(drafts):
-        if draft.get("invoice_entry") is not None:
+        if draft.invoice_entry is not None:
             issues += [(number, issue) for issue in save_provider_invoice(draft, draft.invoice_entry)]
     try:
         keys = create_claims(drafts, ignore_warnings or bool(issues))

@@ -27,14 +27,14 @@ from apps.base.batched_queries import (
     prepared_query,
 )
 from apps.base.declaration.service import get_service
-from apps.base.drafts import Draft, Issue, References, keys_of, label_of
+from apps.base.drafts import Issue, References, keys_of, label_of
 from apps.core.models import normalised
 from apps.core.saving import Conflicts
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import Coverage, Support, load_coverages, plan_query
 from apps.engagements.models import ServiceBooking
 from apps.funding.choices import ADMINISTER_PERMISSION, InvoiceClaimType
-from apps.funding.drafts import BillContext, DraftBill, DraftLine, LineContext
+from apps.funding.drafts import BillContext, BillDraft, DraftBill, DraftLine, LineContext, LineDraft
 from apps.funding.models import ZERO, Claim, ClaimLine, ProviderInvoice
 from apps.funding.models.prices import PriceTable, prices_of_products
 from apps.funding.services.duplicates import (
@@ -70,14 +70,14 @@ class Records:
     conflicts: list[tuple[int, Issue]]
 
 
-def load_records(bill_type: BillType, drafts: Sequence[Draft]) -> Records:
+def load_records(bill_type: BillType, drafts: Sequence[BillDraft]) -> Records:
     """Load the records that drafts name, and lock their provider invoices in the order of their keys.
 
     Those that existing claims were built on are locked as well: nobody else builds on them now.
     """
     updates = [draft for draft in drafts if draft.key is not None]
     invoices = keys_of(drafts, "provider_invoice") | keys_of(updates, "previous_provider_invoice_id")
-    products = keys_of((line for draft in drafts for line in draft.get("line_items") or ()), "product")
+    products = keys_of((line for draft in drafts for line in vars(draft).get("line_items") or ()), "product")
     own = {draft.key for draft in updates}
     references = References(get_service().by_model[bill_type.model].type, drafts)
     conflicts = Conflicts(bill_type.model, drafts)
@@ -198,7 +198,9 @@ def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> State
 # --- contexts -------------------------------------------------------------------------------------------
 
 
-def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Records) -> list[BillContext]:
+def load_bill_contexts(
+    bill_type: BillType, drafts: Sequence[BillDraft], records: Records
+) -> list[BillContext]:
     """The context of each draft, which has its defaults, for rules and warnings.
 
     Sets the budgets that cover the lines. Each question is asked once, however many drafts depend on it.
@@ -248,18 +250,20 @@ def load_bill_contexts(bill_type: BillType, drafts: Sequence[Draft], records: Re
 CALCULATED_MEMBERS = frozenset({"book_price", "last_day", "total"})
 
 
-def build_bill(bill_type: BillType, number: int, draft: Draft, records: Records) -> DraftBill:
-    contact, staff = draft.get("contact"), draft.key_of("staff")
+def build_bill(bill_type: BillType, number: int, draft: BillDraft, records: Records) -> DraftBill:
+    members = vars(draft)
+    contact, staff = members.get("contact"), draft.key_of("staff")
     provider = provider_invoice = reference = None
     if bill_type is CLAIMS:
-        provider, provider_invoice = draft.key_of("provider"), draft.get("provider_invoice")
-        reference = draft.get("provider_invoice_reference")
-    lines = draft.get("line_items") or ()
+        provider, provider_invoice = draft.key_of("provider"), members.get("provider_invoice")
+        reference = members.get("provider_invoice_reference")
+    lines = members.get("line_items") or ()
     for line in lines:
-        line.fill("booking", None)
-        line.fill("category_budget", None)
+        vars(line).update(booking=None, category_budget=None)
     valid_lines = [
-        DraftLine(line, position, line.get("claim_type") or "None", bool(line.get("is_credit_item")))
+        DraftLine(
+            line, position, vars(line).get("claim_type") or "None", bool(vars(line).get("is_credit_item"))
+        )
         for position, line in enumerate(lines)
         if contact is not None and line.invalid.isdisjoint(CALCULATED_MEMBERS)
     ]
@@ -267,8 +271,8 @@ def build_bill(bill_type: BillType, number: int, draft: Draft, records: Records)
         today=clock.today(),
         permissions=records.permissions.get(staff),
         participant_state=contact and contact.state,
-        start_date=draft.get("start_date"),
-        end_date=draft.get("end_date"),
+        start_date=members.get("start_date"),
+        end_date=members.get("end_date"),
         lines=[None] * len(lines),
     )
     key = contact and contact.pk
@@ -286,7 +290,7 @@ MANAGEMENT = {
 }
 
 
-def build_support(bill_type: BillType, bill: DraftBill, line: Draft) -> Support:
+def build_support(bill_type: BillType, bill: DraftBill, line: LineDraft) -> Support:
     assert bill.contact is not None
     product = line.product
     claim_type = None if bill_type is CLAIMS else bill.draft.get("invoice_claim_type")
@@ -325,7 +329,7 @@ def add_lines(bills: Sequence[DraftBill], coverages: Iterable[Coverage], prices:
             line, coverage, remaining = each.draft, next(of_lines), None
             budget = coverage.budget
             if budget is not None:
-                line.fill("booking" if budget.model is ServiceBooking else "category_budget", budget)
+                vars(line)["booking" if budget.model is ServiceBooking else "category_budget"] = budget
                 remaining = budget.remaining - used[budget.pk]
                 used[budget.pk] += line.total
             last_price = line.book_price

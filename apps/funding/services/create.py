@@ -7,7 +7,7 @@ then the warnings are stored as acknowledged. Keys come in the order of the draf
 from collections.abc import Collection, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -15,7 +15,6 @@ from django.db.models import QuerySet
 from apps.base.batched_queries import AnyOf, PreparedQuery, Statement, fetch_all, prepared_query
 from apps.base.declaration import service
 from apps.base.drafts import (
-    Draft,
     Issue,
     Rule,
     WarningsPresent,
@@ -27,6 +26,7 @@ from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.models import Subscriber, normalised
 from apps.funding.choices import ClaimStatus, MissingAbnReason, SendPaymentTo
+from apps.funding.drafts import BillDraft, ClaimDraft, LineDraft
 from apps.funding.models import (
     ZERO,
     AcknowledgedWarning,
@@ -47,7 +47,9 @@ Acknowledged = tuple[Any, str, str | None, str]
 
 
 @saving.in_transaction()
-def create_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+def create_bills(
+    bill_type: BillType, drafts: Sequence[BillDraft], ignore_warnings: bool = False
+) -> list[Any]:
     """Store new bills with their lines, history and warnings; post them to budgets and provider invoices.
 
     Locks provider invoices, then the running number, then budgets; each in the order of their keys.
@@ -68,14 +70,15 @@ def create_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
     saving.insert_rows(bill_type.line_model, lines, line_columns, batch)
     acknowledge_warnings(bill_type, warnings, keys, batch)
     if bill_type is CLAIMS:
-        invoices = {draft.provider_invoice.pk: draft.provider_invoice for draft in drafts}
+        claims = cast("Sequence[ClaimDraft]", drafts)
+        invoices = {claim.provider_invoice.pk: claim.provider_invoice for claim in claims}
         unclaimed = [key for key, invoice in invoices.items() if not invoice.is_claimed]
         batch.set_flag(ProviderInvoice, "is_claimed", unclaimed)
     status = ClaimStatus.AWAITING_STAFF_APPROVAL.value
     post_to_budgets([line_posting(line, status) for line in lines], batch)
     batch.send()
     if bill_type is CLAIMS:
-        apply_claim_effects(drafts)
+        apply_claim_effects(cast("Sequence[ClaimDraft]", drafts))
     return keys
 
 
@@ -87,7 +90,7 @@ create_invoices = partial(create_bills, INVOICES)
 
 
 def check_bills(
-    bill_type: BillType, drafts: Sequence[Draft], further_rules: Sequence[Rule] = ()
+    bill_type: BillType, drafts: Sequence[BillDraft], further_rules: Sequence[Rule] = ()
 ) -> list[tuple[int, Issue]]:
     """Fill what the drafts leave out, and apply the rules; the warnings about them.
 
@@ -112,78 +115,82 @@ SHARED_MEMBERS = {"contact": "contact", "provider": "provider", "provider_invoic
 REIMBURSED = frozenset({SendPaymentTo.CLIENT.value, SendPaymentTo.CLIENT_REPRESENTATIVE.value})
 
 
-def apply_defaults(bill_type: BillType, drafts: Sequence[Draft], records: Records) -> None:
+def apply_defaults(bill_type: BillType, drafts: Sequence[BillDraft], records: Records) -> None:
     """Fill what drafts leave out, and work out their totals.
 
     Members that were given stay as they are. What depends on an invalid member is marked invalid.
     """
     for draft in drafts:
         if bill_type is CLAIMS:
-            apply_claim_defaults(draft, records)
-        contact, total = draft.get("contact"), ZERO
+            apply_claim_defaults(cast("ClaimDraft", draft), records)
+        contact, total = vars(draft).get("contact"), ZERO
         region = None if contact is None else contact.scheme_price_guide_region
-        for line in draft.get("line_items") or ():
+        for line in vars(draft).get("line_items") or ():
             total += apply_line_defaults(draft, line, region, records.prices) or ZERO
-        draft.fill("total", total)
+        vars(draft)["total"] = total
 
 
-def apply_claim_defaults(claim: Draft, records: Records) -> None:
+def apply_claim_defaults(claim: ClaimDraft, records: Records) -> None:
     """Fill what a claim leaves out from its provider invoice, also when it moves there from another."""
+    members = vars(claim)
     invoice = records.provider_invoices.get(claim.key_of("provider_invoice"))
-    claim.fill("takes_provider_invoice", invoice is None or not invoice.is_reusable)
+    members["takes_provider_invoice"] = invoice is None or not invoice.is_reusable
     if invoice is not None:
-        claim.fill("provider_invoice", invoice)
-        moves = claim.key is not None and claim.get("previous_provider_invoice_id") != invoice.pk
+        members["provider_invoice"] = invoice
+        moves = claim.key is not None and members.get("previous_provider_invoice_id") != invoice.pk
         for name, source in SHARED_MEMBERS.items():
             value = getattr(invoice, source)
             if name in claim.invalid or value is None:
                 continue
-            if claim.get(name) is None or (moves and name not in claim.given):
-                claim.fill(name, value)
+            if members.get(name) is None or (moves and name not in claim.given):
+                members[name] = value
                 if claim.key is not None:
                     claim.given |= {name}
         if claim.gets_default("send_payment_to"):
-            claim.fill("send_payment_to", invoice.send_payment_to)
+            members["send_payment_to"] = invoice.send_payment_to
     # Why the claim goes without the provider's business number (interface.md 2.3).
-    provider, reason = claim.get("provider"), None
-    if claim.get("send_payment_to") in REIMBURSED:
+    provider, reason = members.get("provider"), None
+    if members.get("send_payment_to") in REIMBURSED:
         reason = MissingAbnReason.REIMBURSEMENT.value
     elif provider is not None and not business_number_of(provider):
         reason = MissingAbnReason.EXCLUDED.value
-    claim.fill("missing_abn_reason_code", reason)
+    members["missing_abn_reason_code"] = reason
 
 
-def apply_line_defaults(bill: Draft, line: Draft, region: str | None, prices: PriceTable) -> Decimal | None:
+def apply_line_defaults(
+    bill: BillDraft, line: LineDraft, region: str | None, prices: PriceTable
+) -> Decimal | None:
     """Fill the days, price, notes and total of a line; the total."""
-    from_date, to_date = line.get("from_date"), line.get("to_date")
+    members = vars(line)
+    from_date, to_date = members.get("from_date"), members.get("to_date")
     first_day, last_day = from_date, to_date or from_date
     if from_date is None and "from_date" not in line.invalid:
-        first_day, last_day = bill.get("start_date"), to_date or bill.get("end_date")
+        first_day, last_day = vars(bill).get("start_date"), to_date or vars(bill).get("end_date")
     if "to_date" in line.invalid:
         last_day = None
-    product, book = line.get("product"), line.get("price_book")
-    quantity, price, book_price = line.get("quantity"), line.get("price"), None
-    can_be_priced = product is not None and book is not None and first_day is not None
-    if can_be_priced:
-        book_price = prices.find(book.pk, product.pk, region, first_day)
+    product, book = members.get("product"), members.get("price_book")
+    quantity, price, book_price = members.get("quantity"), members.get("price"), None
+    can_be_priced = False
+    if product is not None and book is not None and first_day is not None:
+        can_be_priced, book_price = True, prices.find(book.pk, product.pk, region, first_day)
     if price is None and "price" not in line.invalid:
         price = book_price and book_price.amount
         if can_be_priced:
-            line.fill("price", price)
+            members["price"] = price
         else:
             line.mark_invalid("price")
     notes_were_removed = line.key is not None and "notes" in line.given - line.left_out
-    if line.get("notes") is None and "notes" not in line.invalid and not notes_were_removed:
-        line.fill("notes", product and product.long_description)
+    if members.get("notes") is None and "notes" not in line.invalid and not notes_were_removed:
+        members["notes"] = product and product.long_description
     total = None
     if quantity is not None and price is not None:
         total = to_cents(quantity * price)
-        total = -total if line.get("is_credit_item") else total
+        total = -total if members.get("is_credit_item") else total
     calculated = {"first_day": first_day, "last_day": last_day, "total": total}
     missing = [name for name, value in calculated.items() if value is None]
     if not can_be_priced:
         missing.append("book_price")
-    vars(line).update(calculated, book_price=book_price)
+    members.update(calculated, book_price=book_price)
     if missing:
         line.mark_invalid(*missing)
     return total
@@ -221,7 +228,7 @@ def used_numbers_query(bill_type: BillType) -> PreparedQuery:
 USED_NUMBERS = {bill_type.model: used_numbers_query(bill_type) for bill_type in (CLAIMS, INVOICES)}
 
 
-def assign_numbers(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> None:
+def assign_numbers(model: type[Claim | Invoice], drafts: Sequence[BillDraft]) -> None:
     """Give every draft without a number the next one (decisions.md 4); used numbers are skipped.
 
     Callers wait for each other until they commit, so that no number is given twice and none is lost. Needs a
@@ -233,7 +240,7 @@ def assign_numbers(model: type[Claim | Invoice], drafts: Sequence[Draft]) -> Non
     if unnumbered:
         given = {normalised(number) for number in numbers if number is not None}
         for draft, number in zip(unnumbered, next_numbers(model, len(unnumbered), given), strict=True):
-            draft.fill(name, number)
+            vars(draft)[name] = number
 
 
 def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str | None] = ()) -> list[str]:

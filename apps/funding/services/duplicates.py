@@ -86,7 +86,7 @@ def find_duplicate_lines(bill_type: BillType, bills: Sequence[DraftBill], rows: 
                 *(line.product.pk, line.first_day, line.last_day, each.claim_type),
             )
             for name in ("quantity", "total") if line.total else ("quantity",):
-                same = (*members, name, line.get(name))
+                same = (*members, name, vars(line)[name])
                 earlier_bill, earlier = first.setdefault(same, (bill, each))
                 if context.duplicate is not None:
                     continue

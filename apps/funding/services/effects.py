@@ -28,7 +28,6 @@ from django.db.models import (
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.base.drafts import Draft
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.computed import MoneySum
@@ -36,6 +35,7 @@ from apps.engagements.coverage import CoveringBudget
 from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
 from apps.engagements.services import Amounts, record_amounts, restate_amounts
 from apps.funding.choices import InvoiceStatus
+from apps.funding.drafts import ClaimDraft, LineDraft
 from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, LineItem, ProviderInvoice
 from apps.funding.statuses import ENDED, STATUSES, OpenAmount
 from apps.funding.validation.provider_invoices import ON_HOLD
@@ -84,7 +84,7 @@ class BudgetPosting(NamedTuple):
         return self._replace(amounts=-self.amounts)
 
 
-def line_posting(line: Draft, status: str, paid: Decimal = ZERO) -> BudgetPosting:
+def line_posting(line: LineDraft, status: str, paid: Decimal = ZERO) -> BudgetPosting:
     """The posting of a line to the budget that covers it."""
     amounts = budget_amounts(status, False, line.total, paid)
     booking, category_budget = line.booking, line.category_budget
@@ -286,7 +286,7 @@ def recount_amounts() -> None:
     recount_claim_flags()
 
 
-def apply_claim_effects(claims: Sequence[Draft]) -> None:
+def apply_claim_effects(claims: Sequence[ClaimDraft]) -> None:
     """Change the provider invoices of claims that were created or updated.
 
     Those of single use get what they lack and their claims have. The flags are corrected where a provider
@@ -295,8 +295,8 @@ def apply_claim_effects(claims: Sequence[Draft]) -> None:
     incomplete: list[ProviderInvoice] = []
     affected: set[UUID] = set()
     for claim in claims:
-        invoice: ProviderInvoice = claim.provider_invoice
-        previous = invoice.pk if claim.key is None else claim.previous_provider_invoice_id
+        invoice = claim.provider_invoice
+        previous = claim.previous_provider_invoice_id or invoice.pk
         if previous != invoice.pk:
             affected |= {previous, invoice.pk}
         elif invoice.approval_status in ON_HOLD:

@@ -14,13 +14,14 @@ from django.db.models import Model
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.base.drafts import Draft, apply_rules, raise_if_invalid
+from apps.base.drafts import apply_rules, raise_if_invalid
 from apps.core import history
 from apps.core.importing.runs import import_author
 from apps.core.models import normalised
 from apps.core.saving import insert_instances, save_records
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.choices import Zone
+from apps.funding.drafts import PriceListDraft
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide_file import Guide, GuideRow
 from apps.funding.validation.prices import PRICE_RULES
@@ -78,7 +79,7 @@ def save_prices(new: Sequence[Price], current: Iterable[Price]) -> None:
 @transaction.atomic
 def save_entry_prices(entry: PriceBookEntry, prices: Sequence[Price]) -> None:
     """Store all prices of a product in a book, with its history; ``ValidationFailed`` by their rules."""
-    drafts = [Draft({"prices": prices})]
+    drafts = [PriceListDraft({"prices": prices})]
     raise_if_invalid(drafts, apply_rules(drafts, PRICE_RULES))
     before = [price.label for price in entry.prices.all()]
     new = [price for price in prices if price._state.adding]

@@ -10,10 +10,10 @@ from django.db.models import QuerySet
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.base.drafts import Draft, apply_rules, raise_if_invalid
+from apps.base.drafts import apply_rules, raise_if_invalid
 from apps.core import archive, history, saving
 from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
-from apps.funding.drafts import ProviderInvoiceDraft
+from apps.funding.drafts import ApprovalDraft, ProviderInvoiceDraft
 from apps.funding.models import ZERO, Claim, ProviderInvoice
 from apps.funding.services.effects import CURRENT_CLAIMS, update_claim_flags
 from apps.funding.services.transitions import (
@@ -37,7 +37,7 @@ from apps.people.models import Staff
 # --- create and update ----------------------------------------------------------------------------------
 
 
-def create_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
+def create_provider_invoices(drafts: Sequence[ProviderInvoiceDraft]) -> list[Any]:
     """Store new provider invoices; the staff member who is logged in created them where none is named."""
     saving.apply_model_defaults(ProviderInvoice, drafts)
     author = history.author().staff_id
@@ -48,16 +48,16 @@ def create_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
     return saving.insert_records(ProviderInvoice, drafts)
 
 
-def update_provider_invoices(drafts: Sequence[Draft]) -> list[Any]:
+def update_provider_invoices(drafts: Sequence[ProviderInvoiceDraft]) -> list[Any]:
     """Change what drafts of existing provider invoices give; the keys of those that differed."""
     existing = saving.load_existing(ProviderInvoice, drafts)
     claims = load_current_claims(existing)
     for draft in drafts:
         current = claims.get(draft.key, ())
-        draft.fill("existing", existing.get(draft.key))
-        draft.fill("claim_numbers", [claim.claim_number for claim in current])
+        draft.existing = existing.get(draft.key)
+        draft.claim_numbers = [claim.claim_number for claim in current]
         # What was paid of an original counts with it alone.
-        draft.fill("paid", sum((claim.amount_paid - claim.paid_earlier for claim in current), ZERO))
+        draft.paid = sum((claim.amount_paid - claim.paid_earlier for claim in current), ZERO)
     saving.validate(ProviderInvoice, drafts, PROVIDER_INVOICE_RULES, existing)
     changed = saving.save_changes(ProviderInvoice, drafts, existing)
     if any("is_reusable" in draft.given for draft in drafts):
@@ -95,7 +95,7 @@ def archive_provider_invoices(invoices: QuerySet[ProviderInvoice]) -> int:
 
 
 @transaction.atomic
-def act_on_provider_invoices(keys: Iterable[UUID], draft: Draft) -> TransitionResult:
+def act_on_provider_invoices(keys: Iterable[UUID], draft: ApprovalDraft) -> TransitionResult:
     """Do the action of a draft (``verb``, ``staff``, ``reason``) to provider invoices.
 
     A hold also holds the claims on them that await approval, and its end releases those. Raises
@@ -153,7 +153,7 @@ def find_action_problem(
 def save_approval(
     invoices: Sequence[ProviderInvoice],
     action: ApprovalAction,
-    draft: Draft,
+    draft: ApprovalDraft,
     claims: Mapping[UUID, Sequence[Claim]],
 ) -> None:
     """Save the new approval status with its status history and change history."""
@@ -176,7 +176,7 @@ HOLD_REASON = "Provider invoice on hold"
 
 
 def hold_or_release_claims(
-    invoices: Sequence[ProviderInvoice], draft: Draft, claims: Mapping[UUID, Sequence[Claim]]
+    invoices: Sequence[ProviderInvoice], draft: ApprovalDraft, claims: Mapping[UUID, Sequence[Claim]]
 ) -> None:
     """Hold the claims on invoices now on hold, and release those that were held for that reason alone."""
     to_hold, to_release = [], []

@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.base.drafts import Draft, Issue, ValidationFailed
+from apps.base.drafts import Issue, ValidationFailed
 from apps.base.retries import retry_on_conflict
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.models import ClientEngagement
@@ -276,7 +276,7 @@ LINE_COLUMNS = (
 )
 
 
-def make_drafts(due: Sequence[tuple[DuePeriod, Invoice]]) -> list[Draft]:
+def make_drafts(due: Sequence[tuple[DuePeriod, Invoice]]) -> list[InvoiceDraft]:
     """The drafts of the invoices of these periods; two queries, however many there are."""
     lines: dict[UUID, list[InvoiceLine]] = defaultdict(list)
     keys = {invoice.pk for _, invoice in due}
@@ -289,7 +289,7 @@ def make_drafts(due: Sequence[tuple[DuePeriod, Invoice]]) -> list[Draft]:
 
 def next_invoice_draft(
     period: DuePeriod, invoice: Invoice, lines: Sequence[InvoiceLine], prices: PriceTable
-) -> Draft:
+) -> InvoiceDraft:
     """The recurring invoice with its dates moved into the period; the new one does not recur."""
     recurrence = recurrence_of(invoice)
     start, end = recurrence.move_days(invoice.start_date, invoice.end_date, period.period)
@@ -322,7 +322,7 @@ def next_line_draft(
     period: int,
     start: dt.date,
     prices: PriceTable,
-) -> Draft:
+) -> LineDraft:
     """The line with its dates moved into the period of the invoice that begins on ``start``.
 
     A line whose price was the price book's on its day has the price book's of its new day, if there is one;

@@ -4,17 +4,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.base.batched_queries import AnyOf
-from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, raise_if_invalid
+from apps.base.drafts import Issue, ValidationFailed, WarningsPresent, raise_if_invalid
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.funding.choices import CancellationReason
-from apps.funding.drafts import LineDraft
+from apps.funding.drafts import BillDraft, ClaimDraft, InvoiceDraft, LineDraft
 from apps.funding.models import AcknowledgedWarning, Bill, LineItem
 from apps.funding.services.create import acknowledge_warnings, acknowledged, check_bills
 from apps.funding.services.effects import (
@@ -28,11 +28,11 @@ from apps.funding.services.effects import (
 )
 from apps.funding.services.transitions import apply_transition
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
-from apps.funding.validation.paid import PAID_RULES
+from apps.funding.validation.paid import PAID_CLAIM_RULES, PAID_INVOICE_RULES
 from apps.funding.validation.transitions import TransitionName
 
 
-def update_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+def update_claims(drafts: Sequence[ClaimDraft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of existing claims give; the keys of those that differed.
 
     Only claims that await approval or are on hold. ``line_items`` given is the whole new list, in which a
@@ -41,7 +41,7 @@ def update_claims(drafts: Sequence[Draft], ignore_warnings: bool = False) -> lis
     return update_bills(CLAIMS, drafts, ignore_warnings)
 
 
-def update_invoices(drafts: Sequence[Draft], ignore_warnings: bool = False) -> list[Any]:
+def update_invoices(drafts: Sequence[InvoiceDraft], ignore_warnings: bool = False) -> list[Any]:
     """Change what drafts of existing invoices give, as ``update_claims`` does."""
     return update_bills(INVOICES, drafts, ignore_warnings)
 
@@ -54,7 +54,7 @@ CALCULATED = {
 
 
 @saving.in_transaction()
-def update_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: bool) -> list[Any]:
+def update_bills(bill_type: BillType, drafts: Sequence[BillDraft], ignore_warnings: bool) -> list[Any]:
     """Change bills, their lines, and what those post to budgets.
 
     Locks as ``create_bills`` does, the bills after the provider invoices they are built on.
@@ -62,7 +62,8 @@ def update_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
     existing = load_existing_bills(bill_type, drafts)
     raise_if_invalid_updates(drafts, existing)
     keys = [draft.key for draft in drafts]
-    warnings = find_new_warnings(bill_type, keys, check_bills(bill_type, drafts, PAID_RULES))
+    paid_rules = PAID_CLAIM_RULES if bill_type is CLAIMS else PAID_INVOICE_RULES
+    warnings = find_new_warnings(bill_type, keys, check_bills(bill_type, drafts, paid_rules))
     if warnings and not ignore_warnings:
         raise WarningsPresent(warnings)
     keep_budgets_of_paid_lines(drafts)
@@ -75,7 +76,7 @@ def update_bills(bill_type: BillType, drafts: Sequence[Draft], ignore_warnings: 
     records = {key: bill.record for key, bill in existing.items()}
     changed = saving.save_changes(bill_type.model, drafts, records, line_history)
     if bill_type is CLAIMS:
-        apply_claim_effects(drafts)
+        apply_claim_effects(cast("Sequence[ClaimDraft]", drafts))
     return changed
 
 
@@ -123,7 +124,7 @@ class ExistingBill:
     lines: list[LineItem] = field(default_factory=list)
 
 
-def load_existing_bills(bill_type: BillType, drafts: Sequence[Draft]) -> dict[Any, ExistingBill]:
+def load_existing_bills(bill_type: BillType, drafts: Sequence[BillDraft]) -> dict[Any, ExistingBill]:
     """Lock the bills, and complete their drafts from them; the bills by key.
 
     Lines that are not given stay as they are. The number of statements is constant.
@@ -149,10 +150,10 @@ def line_references(bill_type: BillType) -> list[str]:
 
 
 def complete_draft(
-    bill_type: BillType, draft: Draft, existing: ExistingBill, references: Sequence[str]
+    bill_type: BillType, draft: BillDraft, existing: ExistingBill, references: Sequence[str]
 ) -> None:
     known = draft.given | draft.invalid
-    draft.fill("existing", existing.record)
+    draft.existing = existing.record
     number = f"{bill_type.name}_number"
     if draft.get(number) is None and number not in draft.invalid:
         # A number cannot be removed.
@@ -173,8 +174,8 @@ def complete_draft(
     saving.apply_model_defaults(bill_type.line_model, [line for line in lines if line.key is None])
 
 
-def complete_line(line: Draft, record: LineItem, references: Sequence[str]) -> None:
-    line.fill("existing", record)
+def complete_line(line: LineDraft, record: LineItem, references: Sequence[str]) -> None:
+    line.existing = record
     for column in record._meta.concrete_fields:
         name, is_whole = column.name, column.name in references
         if is_whole and line.key_of(name) == getattr(record, column.attname):
@@ -187,7 +188,7 @@ def complete_line(line: Draft, record: LineItem, references: Sequence[str]) -> N
 # --- validation -----------------------------------------------------------------------------------------
 
 
-def raise_if_invalid_updates(drafts: Sequence[Draft], existing: Mapping[Any, ExistingBill]) -> None:
+def raise_if_invalid_updates(drafts: Sequence[BillDraft], existing: Mapping[Any, ExistingBill]) -> None:
     """Raise ``ValidationFailed`` for bills that may not change any more, and for lines of other bills."""
     issues = [
         (number, issue)
@@ -198,7 +199,7 @@ def raise_if_invalid_updates(drafts: Sequence[Draft], existing: Mapping[Any, Exi
         raise_if_invalid(drafts, issues)
 
 
-def update_issues(draft: Draft, existing: ExistingBill | None) -> Iterator[Issue]:
+def update_issues(draft: BillDraft, existing: ExistingBill | None) -> Iterator[Issue]:
     if existing is None:
         yield Issue("NotFound", "", f"There is no such record: {draft.key}.")
         return
@@ -226,15 +227,16 @@ def update_issues(draft: Draft, existing: ExistingBill | None) -> Iterator[Issue
 # --- lines ----------------------------------------------------------------------------------------------
 
 
-def keep_budgets_of_paid_lines(drafts: Sequence[Draft]) -> None:
+def keep_budgets_of_paid_lines(drafts: Sequence[BillDraft]) -> None:
     """Leave what was paid on the budget it counts on, though another one would cover the line by now."""
     for line in (line for draft in drafts for line in draft.line_items):
-        record = line.get("existing")
+        record = line.existing
         if record is None or not record.amount_paid:
             continue
         if record.booking_id is not None or record.category_budget_id is not None:
-            for name in BUDGETS:
-                line.fill(name, saving.existing_value(record, record._meta.get_field(name)))
+            for column in record._meta.concrete_fields:
+                if column.name in BUDGETS:
+                    line.fill(column.name, saving.existing_value(record, column))
 
 
 #: The history of the lines of a bill: {"Line 2": [before, after]}.
@@ -242,10 +244,10 @@ LineHistory = dict[str, list[Any]]
 
 
 def update_lines(
-    bill_type: BillType, drafts: Sequence[Draft], existing: Mapping[Any, ExistingBill], batch: WriteBatch
+    bill_type: BillType, drafts: Sequence[BillDraft], existing: Mapping[Any, ExistingBill], batch: WriteBatch
 ) -> dict[Any, LineHistory]:
     """Make the lines of bills what their drafts say, and post the differences to budgets; their history."""
-    inserted: list[tuple[Any, int, Draft]] = []
+    inserted: list[tuple[Any, int, LineDraft]] = []
     updated: dict[tuple[str, ...], list[LineItem]] = defaultdict(list)
     deleted: list[Any] = []
     postings: list[BudgetPosting] = []
@@ -285,7 +287,7 @@ def update_lines(
     return line_history
 
 
-def set_columns(record: LineItem, line: Draft, position: int) -> None:
+def set_columns(record: LineItem, line: LineDraft, position: int) -> None:
     """Set the columns of an existing line to what its draft says."""
     for column in record._meta.concrete_fields:
         if column.name not in saving.SYSTEM_COLUMNS and not column.primary_key:
@@ -294,8 +296,9 @@ def set_columns(record: LineItem, line: Draft, position: int) -> None:
     record.position = position
 
 
-def describe_line(line: Any) -> str:
+def describe_line(line: LineItem | LineDraft) -> str:
     """A line, or the draft of one, in the words of its bill's history."""
+    cost_centre = getattr(line, "cost_centre", None)
     first, last = f"{line.first_day:%d %b %Y}", f"{line.last_day:%d %b %Y}"
     words = [
         f"{shortest(line.quantity)} × {line.product.code} at {shortest(line.price)} = {line.total:,.2f}",
@@ -304,7 +307,7 @@ def describe_line(line: Any) -> str:
         line.cancellation_reason if line.cancellation_reason != CancellationReason.NONE else None,
         line.tax_choice,
         str(line.price_book),
-        getattr(line, "cost_centre", None) and f"cost centre {line.cost_centre}",
+        cost_centre and f"cost centre {cost_centre}",
         line.notes and f"“{line.notes}”",
     ]
     return "; ".join(str(word) for word in words if word)

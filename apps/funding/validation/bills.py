@@ -1,13 +1,13 @@
 """Rules of claims, of invoices and of their lines (interface.md 4.3, 4.4, 5; decisions.md 6)."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from apps.base.drafts import Draft, InvalidValue, Issue, Rule
 from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalStatus, CancellationReason, ClaimType
-from apps.funding.drafts import BillContext
+from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, InvoiceDraft, LineDraft
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
 from apps.funding.validation.warnings import CLAIM_WARNINGS, INVOICE_WARNINGS
 
@@ -26,20 +26,20 @@ def members_are_given(labels: Mapping[str, str]) -> Rule:
 
     def rule(draft: Draft, *context: BillContext) -> Iterator[Issue]:
         for name, label in labels.items():
-            value = draft.get(name)
+            value = vars(draft).get(name)
             if (value is None or value == []) and name not in draft.invalid:
                 yield Issue("Required", name, f"{label} is required.")
 
     return rule
 
 
-def bill_dates_are_in_order(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def bill_dates_are_in_order(draft: BillDraft, context: BillContext) -> Iterator[Issue]:
     if draft.end_date < draft.start_date:
         message = f"The end date {draft.end_date} lies before the start date {draft.start_date}."
         yield Issue("OutOfOrder", "end_date", message)
 
 
-def staff_may_administer_funding(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def staff_may_administer_funding(draft: BillDraft, context: BillContext) -> Iterator[Issue]:
     if context.permissions is None:
         message = f"The login of {draft.staff} is closed; name somebody who is still there."
         yield Issue("PermissionNeeded", "staff", message)
@@ -47,7 +47,7 @@ def staff_may_administer_funding(draft: Draft, context: BillContext) -> Iterator
         yield Issue("PermissionNeeded", "staff", f"{draft.staff} {LACKS_PERMISSION}")
 
 
-def bill_total_fits(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def bill_total_fits(draft: BillDraft, context: BillContext) -> Iterator[Issue]:
     if abs(draft.total) > MAX_TOTAL:
         message = f"The lines come to {abs(draft.total):,.2f}; {MAX_TOTAL:,} is the most. Divide them."
         yield Issue("OutOfRange", "line_items", message)
@@ -56,13 +56,13 @@ def bill_total_fits(draft: Draft, context: BillContext) -> Iterator[Issue]:
 # --- lines ----------------------------------------------------------------------------------------------
 
 #: Finds issues with the fields of a line.
-LineRule = Callable[[Draft], Iterator[Issue]]
+LineRule = Rule[LineDraft]
 
 
-def for_each_line(rules: Sequence[LineRule]) -> Rule:
+def for_each_line(rules: Sequence[LineRule]) -> Rule[BillDraft]:
     """The rule of a bill that all its lines keep these rules."""
 
-    def rule(bill: Draft, context: BillContext) -> Iterator[Issue]:
+    def rule(bill: BillDraft, context: BillContext) -> Iterator[Issue]:
         for number, line in enumerate(bill.line_items):
             for line_rule in rules:
                 try:
@@ -78,7 +78,7 @@ def for_each_line(rules: Sequence[LineRule]) -> Rule:
 REQUIRED_LINE_MEMBERS = {"product": "Product", "price_book": "PriceBook", "quantity": "Quantity"}
 
 
-def line_has_a_price(line: Draft) -> Iterator[Issue]:
+def line_has_a_price(line: LineDraft) -> Iterator[Issue]:
     # Without a product, a price book or a day, those are required first.
     if line.price is not None:
         return
@@ -92,30 +92,30 @@ def line_has_a_price(line: Draft) -> Iterator[Issue]:
 LINE_REQUIREMENTS = for_each_line((members_are_given(REQUIRED_LINE_MEMBERS), line_has_a_price))
 
 
-def quantity_is_positive(line: Draft) -> Iterator[Issue]:
+def quantity_is_positive(line: LineDraft) -> Iterator[Issue]:
     if line.quantity <= 0:
         yield Issue("OutOfRange", "quantity", "Quantity must be more than 0.")
 
 
-def line_price_is_not_negative(line: Draft) -> Iterator[Issue]:
+def line_price_is_not_negative(line: LineDraft) -> Iterator[Issue]:
     if line.price < 0:
         yield Issue("OutOfRange", "price", "A price is not negative; invoices have credit items.")
 
 
-def line_days_are_in_order(line: Draft) -> Iterator[Issue]:
+def line_days_are_in_order(line: LineDraft) -> Iterator[Issue]:
     if line.last_day < line.first_day:
         message = f"It ends on {line.last_day:%d %b %Y}, before it begins on {line.first_day:%d %b %Y}."
         yield Issue("OutOfOrder", "to_date", message)
 
 
-def only_cancellations_have_a_reason(line: Draft) -> Iterator[Issue]:
+def only_cancellations_have_a_reason(line: LineDraft) -> Iterator[Issue]:
     reason = line.cancellation_reason
     if reason in (None, CancellationReason.NONE) or line.claim_type == ClaimType.CANCELLATION:
         return
     yield Issue("NotAllowed", "cancellation_reason", "Only a ClaimType of Cancellation has a reason.")
 
 
-def line_total_fits(line: Draft) -> Iterator[Issue]:
+def line_total_fits(line: LineDraft) -> Iterator[Issue]:
     if abs(line.total) > MAX_TOTAL:
         message = f"Quantity × Price is {abs(line.total):,.2f}; a line comes to {MAX_TOTAL:,} at most."
         yield Issue("OutOfRange", "quantity", message)
@@ -148,7 +148,7 @@ PROVIDER_INVOICE_MEMBERS = {
 }
 
 
-def claim_has_what_its_provider_invoice_lacks(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def claim_has_what_its_provider_invoice_lacks(draft: ClaimDraft, context: BillContext) -> Iterator[Issue]:
     if draft.provider_invoice is None:
         return
     for name, (label, lacking) in PROVIDER_INVOICE_MEMBERS.items():
@@ -156,7 +156,7 @@ def claim_has_what_its_provider_invoice_lacks(draft: Draft, context: BillContext
             yield Issue("Required", name, f"{label} is required: the provider invoice has no {lacking}.")
 
 
-CLAIM_REQUIREMENTS = (
+CLAIM_REQUIREMENTS: tuple[Rule[ClaimDraft], ...] = (
     members_are_given(REQUIRED_CLAIM_MEMBERS),
     claim_has_what_its_provider_invoice_lacks,
     LINE_REQUIREMENTS,
@@ -164,14 +164,14 @@ CLAIM_REQUIREMENTS = (
 
 
 #: Of a claim whose provider invoice is created with it.
-NEW_INVOICE_REQUIREMENTS = (
+NEW_INVOICE_REQUIREMENTS: tuple[Rule[ClaimDraft], ...] = (
     members_are_given({name: label for name, (label, _) in PROVIDER_INVOICE_MEMBERS.items()}),
 )
 
 
-def provider_invoice_accepts_claims(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def provider_invoice_accepts_claims(draft: ClaimDraft, context: BillContext) -> Iterator[Issue]:
     invoice = draft.provider_invoice
-    if draft.key is not None and draft.get("previous_provider_invoice_id") == invoice.pk:
+    if draft.key is not None and draft.previous_provider_invoice_id == invoice.pk:
         return
     if invoice.archive_date is not None:
         yield Issue("Archived", "provider_invoice", f"The provider invoice {invoice.pk} is archived.")
@@ -182,14 +182,14 @@ def provider_invoice_accepts_claims(draft: Draft, context: BillContext) -> Itera
         yield Issue("NotAllowed", "provider_invoice", message)
 
 
-def provider_invoice_is_free(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def provider_invoice_is_free(draft: ClaimDraft, context: BillContext) -> Iterator[Issue]:
     if context.taken_by is not None:
         message = f"The provider invoice is not reusable, and {context.taken_by} is built on it already."
         race, other = context.lost_race, context.taker
         yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=race, other=other)
 
 
-def reference_is_unique_for_the_provider(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def reference_is_unique_for_the_provider(draft: ClaimDraft, context: BillContext) -> Iterator[Issue]:
     if context.reference_owner is not None:
         reference = draft.provider_invoice_reference
         message = f"{reference} is the reference of {context.reference_owner} already."
@@ -197,7 +197,7 @@ def reference_is_unique_for_the_provider(draft: Draft, context: BillContext) -> 
         yield Issue("NotUnique", "provider_invoice_reference", message, other=other)
 
 
-CLAIM_RULES = (
+CLAIM_RULES: tuple[Rule[ClaimDraft], ...] = (
     provider_invoice_accepts_claims,
     provider_invoice_is_free,
     reference_is_unique_for_the_provider,
@@ -225,20 +225,20 @@ REQUIRED_TO_RECUR = {
 RECURRENCE_MEMBERS = {**REQUIRED_TO_RECUR, "recurring_end_date": "RecurringEndDate"}
 
 
-def recurring_invoice_has_its_members(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def recurring_invoice_has_its_members(draft: InvoiceDraft, context: BillContext) -> Iterator[Issue]:
     for name, label in REQUIRED_TO_RECUR.items() if draft.is_recurring else ():
         if name not in draft.invalid and getattr(draft, name) is None:
             yield Issue("Required", name, f"{label} is required: IsRecurring is true.")
 
 
-INVOICE_REQUIREMENTS = (
+INVOICE_REQUIREMENTS: tuple[Rule[InvoiceDraft], ...] = (
     members_are_given(REQUIRED_INVOICE_MEMBERS),
     recurring_invoice_has_its_members,
     LINE_REQUIREMENTS,
 )
 
 
-def only_recurring_invoices_recur(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def only_recurring_invoices_recur(draft: InvoiceDraft, context: BillContext) -> Iterator[Issue]:
     if draft.is_recurring:
         return
     for name, label in RECURRENCE_MEMBERS.items():
@@ -246,14 +246,14 @@ def only_recurring_invoices_recur(draft: Draft, context: BillContext) -> Iterato
             yield Issue("NotAllowed", name, f"{label} is for recurring invoices; IsRecurring is false.")
 
 
-def recurrence_ends_after_its_start(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def recurrence_ends_after_its_start(draft: InvoiceDraft, context: BillContext) -> Iterator[Issue]:
     start, end = draft.recurring_start_date, draft.recurring_end_date
     if draft.is_recurring and start and end and end < start:
         message = f"The last day {end} lies before the first, {start}."
         yield Issue("OutOfOrder", "recurring_end_date", message)
 
 
-def staff_may_credit(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def staff_may_credit(draft: InvoiceDraft, context: BillContext) -> Iterator[Issue]:
     if context.permissions is None or CREDIT_PERMISSION in context.permissions:
         return
     if any(line.get("is_credit_item") for line in draft.line_items):
@@ -264,7 +264,7 @@ def staff_may_credit(draft: Draft, context: BillContext) -> Iterator[Issue]:
         yield Issue("PermissionNeeded", "staff", message)
 
 
-INVOICE_RULES = (
+INVOICE_RULES: tuple[Rule[InvoiceDraft], ...] = (
     bill_dates_are_in_order,
     only_recurring_invoices_recur,
     recurrence_ends_after_its_start,

@@ -4,32 +4,34 @@ Such a bill can be changed where it resubmits another one: what was paid came al
 """
 
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
-from apps.base.drafts import Draft, Issue, Rule
-from apps.funding.drafts import BillContext
-from apps.funding.models import is_within
+from apps.base.drafts import Issue, Rule
+from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, LineDraft
+from apps.funding.models import ZERO, is_within
 from apps.funding.validation.bills import for_each_line
 
 
-def paid_amount(line: Draft) -> Any:
+def paid_amount(line: LineDraft) -> Decimal:
     """The amount paid of an existing line; nothing of a new one."""
-    record = line.get("existing")
-    return record and record.amount_paid
+    return ZERO if line.existing is None else line.existing.amount_paid
 
 
-def participant_of_paid_bill_stays(draft: Draft, context: BillContext) -> Iterator[Issue]:
-    is_other = draft.key_of("contact") not in (None, draft.existing.contact_id)
-    if is_other and any(map(paid_amount, draft.get("line_items") or ())):
-        paid = f"{draft.existing.amount_paid:,.2f} were paid for {draft.existing.contact.full_name}"
+def participant_of_paid_bill_stays(draft: BillDraft, context: BillContext) -> Iterator[Issue]:
+    existing = draft.existing
+    if existing is None or draft.key_of("contact") in (None, existing.contact_id):
+        return
+    if any(map(paid_amount, draft.get("line_items") or ())):
+        paid = f"{existing.amount_paid:,.2f} were paid for {existing.contact.full_name}"
         yield Issue("NotAllowed", "contact", f"{paid}: the participant stays.")
 
 
-def provider_invoice_of_paid_claim_stays(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def provider_invoice_of_paid_claim_stays(draft: ClaimDraft, context: BillContext) -> Iterator[Issue]:
     """Were it left, it would be free for another claim, and paid again."""
-    if draft.get("previous_provider_invoice_id") in (None, draft.key_of("provider_invoice")):
+    if draft.previous_provider_invoice_id in (None, draft.key_of("provider_invoice")):
         return
-    original = draft.existing.resubmission_of
+    original = draft.existing and draft.existing.resubmission_of
     while original is not None and not original.amount_paid:
         original = original.resubmission_of
     if original is not None:
@@ -37,12 +39,12 @@ def provider_invoice_of_paid_claim_stays(draft: Draft, context: BillContext) -> 
         yield Issue("NotAllowed", "provider_invoice", f"{paid}: the provider invoice stays.")
 
 
-def days_of_paid_lines_stay(draft: Draft, context: BillContext) -> Iterator[Issue]:
+def days_of_paid_lines_stay(draft: BillDraft, context: BillContext) -> Iterator[Issue]:
     """A line without days of its own has those of the bill, which then stay."""
     messages: dict[Any, str] = {}
     for number, line in enumerate(draft.get("line_items") or ()):
-        record = line.get("existing")
-        if not paid_amount(line) or "last_day" in line.invalid:
+        record = line.existing
+        if record is None or not record.amount_paid or "last_day" in line.invalid:
             continue
         new_dates = [name for name in ("from_date", "to_date") if line.get(name) != getattr(record, name)]
         for name, bill_date in (("first_day", "start_date"), ("last_day", "end_date")):
@@ -53,13 +55,16 @@ def days_of_paid_lines_stay(draft: Draft, context: BillContext) -> Iterator[Issu
         yield Issue("NotAllowed", field, message)
 
 
-def product_of_paid_line_stays(line: Draft) -> Iterator[Issue]:
-    if paid_amount(line) and line.key_of("product") not in (None, line.existing.product_id):
-        paid = f"{paid_amount(line):,.2f} were paid for {line.existing.product.code}"
+def product_of_paid_line_stays(line: LineDraft) -> Iterator[Issue]:
+    existing = line.existing
+    if existing is None or not existing.amount_paid:
+        return
+    if line.key_of("product") not in (None, existing.product_id):
+        paid = f"{existing.amount_paid:,.2f} were paid for {existing.product.code}"
         yield Issue("NotAllowed", "product", f"{paid}: the product stays.")
 
 
-def total_covers_what_was_paid(line: Draft) -> Iterator[Issue]:
+def total_covers_what_was_paid(line: LineDraft) -> Iterator[Issue]:
     paid = paid_amount(line)
     if not paid or line.get("total") is None or is_within(paid, line.total):
         return
@@ -69,10 +74,17 @@ def total_covers_what_was_paid(line: Draft) -> Iterator[Issue]:
     yield Issue("NotAllowed", changed[0] if changed else "quantity", message)
 
 
+PAID_LINE_RULES = for_each_line((product_of_paid_line_stays, total_covers_what_was_paid))
+
 #: Of updates alone: nothing was paid of what is new.
-PAID_RULES: tuple[Rule, ...] = (
+PAID_CLAIM_RULES: tuple[Rule[ClaimDraft], ...] = (
     participant_of_paid_bill_stays,
     provider_invoice_of_paid_claim_stays,
     days_of_paid_lines_stay,
-    for_each_line((product_of_paid_line_stays, total_covers_what_was_paid)),
+    PAID_LINE_RULES,
+)
+PAID_INVOICE_RULES: tuple[Rule[BillDraft], ...] = (
+    participant_of_paid_bill_stays,
+    days_of_paid_lines_stay,
+    PAID_LINE_RULES,
 )

@@ -5,29 +5,44 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Protocol, TypeVar
 
-from apps.base.drafts import Draft, Issue
+from apps.base.drafts import Issue, Rule
+from apps.funding.drafts import PriceDraft, PriceListDraft, ProductDraft
+from apps.funding.models import Price
 
 # --- prices ---------------------------------------------------------------------------------------------
 
 
-def price_dates_are_in_order(draft: Draft) -> Iterator[Issue]:
+class Range(Protocol):
+    """What holds from one day to another, or until further; both days included."""
+
+    @property
+    def start_date(self) -> dt.date: ...
+
+    @property
+    def end_date(self) -> dt.date | None: ...
+
+
+R = TypeVar("R", bound=Range)
+
+
+def price_dates_are_in_order(draft: PriceListDraft) -> Iterator[Issue]:
     for number, price in enumerate(draft.prices):
         if price.end_date is not None and price.end_date < price.start_date:
             message = f"The last day lies before the first, {price.start_date}."
             yield Issue("OutOfRange", ("prices", number, "end_date"), message)
 
 
-def price_is_not_negative(draft: Draft) -> Iterator[Issue]:
+def price_is_not_negative(draft: PriceListDraft) -> Iterator[Issue]:
     for number, price in enumerate(draft.prices):
         if price.amount is not None and price.amount < 0:
             yield Issue("OutOfRange", ("prices", number, "amount"), "A price is not negative.")
 
 
-def price_ranges_do_not_overlap(draft: Draft) -> Iterator[Issue]:
+def price_ranges_do_not_overlap(draft: PriceListDraft) -> Iterator[Issue]:
     """On no day does a product have two prices in one zone."""
-    by_zone: defaultdict[str, list[tuple[int, Any]]] = defaultdict(list)
+    by_zone: defaultdict[str, list[tuple[int, Price | PriceDraft]]] = defaultdict(list)
     for number, price in enumerate(draft.prices):
         by_zone[price.zone].append((number, price))
     for ranges in by_zone.values():
@@ -37,7 +52,7 @@ def price_ranges_do_not_overlap(draft: Draft) -> Iterator[Issue]:
             yield Issue("NotUnique", ("prices", number, "start_date"), message)
 
 
-def overlapping(ranges: Iterable[tuple[int, Any]]) -> Iterator[tuple[tuple[int, Any], tuple[int, Any]]]:
+def overlapping(ranges: Iterable[tuple[int, R]]) -> Iterator[tuple[tuple[int, R], tuple[int, R]]]:
     """The neighbours of (number, range) pairs of which the later begins before the earlier has ended."""
     in_order = sorted(ranges, key=lambda pair: (pair[1].start_date, pair[0]))
     for earlier, later in pairwise(in_order):
@@ -45,7 +60,11 @@ def overlapping(ranges: Iterable[tuple[int, Any]]) -> Iterator[tuple[tuple[int, 
             yield earlier, later
 
 
-PRICE_RULES = (price_dates_are_in_order, price_is_not_negative, price_ranges_do_not_overlap)
+PRICE_RULES: tuple[Rule[PriceListDraft], ...] = (
+    price_dates_are_in_order,
+    price_is_not_negative,
+    price_ranges_do_not_overlap,
+)
 
 # --- products -------------------------------------------------------------------------------------------
 
@@ -59,10 +78,10 @@ def is_support_item(code: str) -> bool:
     return SUPPORT_ITEM_CODE.fullmatch(code) is not None
 
 
-def code_is_a_support_item(draft: Draft) -> Iterator[Issue]:
+def code_is_a_support_item(draft: ProductDraft) -> Iterator[Issue]:
     if draft.code and not is_support_item(draft.code):
         message = "It is no support item code such as 01_011_0107_1_1; claims to the agency need one."
         yield Issue("UnusualCode", "code", message)
 
 
-PRODUCT_WARNINGS = (code_is_a_support_item,)
+PRODUCT_WARNINGS: tuple[Rule[ProductDraft], ...] = (code_is_a_support_item,)

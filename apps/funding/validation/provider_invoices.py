@@ -3,59 +3,60 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from apps.base.drafts import Draft, Issue
+from apps.base.drafts import Issue, Rule
 from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalAction, ApprovalStatus
+from apps.funding.drafts import ApprovalDraft, ProviderInvoiceDraft
 from apps.funding.validation.bills import LACKS_PERMISSION
 
 # --- provider invoices ------------------------------------------------------------------------------------
 
 
-def provider_invoice_has_content(draft: Draft) -> Iterator[Issue]:
+def provider_invoice_has_content(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
     if not (draft.reference or draft.contact or draft.provider or draft.document):
         yield Issue(
             "Required", "reference", "Give a reference, a contact, a provider or a document: one at least."
         )
 
 
-def service_dates_are_in_order(draft: Draft) -> Iterator[Issue]:
+def service_dates_are_in_order(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
     start, end = draft.service_start_date, draft.service_end_date
     if start and end and end < start:
         yield Issue("OutOfOrder", "service_end_date", f"The services end on {end}, before {start}.")
 
 
-def invoice_total_is_not_negative(draft: Draft) -> Iterator[Issue]:
+def invoice_total_is_not_negative(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
     if draft.invoice_total is not None and draft.invoice_total < 0:
         yield Issue("OutOfRange", "invoice_total", f"A total is not negative: {draft.invoice_total:,.2f}.")
 
 
-def document_is_not_archived(draft: Draft) -> Iterator[Issue]:
+def document_is_not_archived(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
     """An archived document is a mistake; one that was archived afterwards may stay."""
     document = draft.document
     if document is None or document.archive_date is None:
         return
-    existing = draft.get("existing")
+    existing = draft.existing
     if existing is None or existing.document_id != document.pk:
         message = f"The document {document.pk} is archived. Restore it, or name another."
         yield Issue("Archived", "document", message)
 
 
-def reusable_is_fixed_by_claims(draft: Draft) -> Iterator[Issue]:
+def reusable_is_fixed_by_claims(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
     """Its claims took it, or did not, by whether it was reusable: this cannot change under them."""
-    existing, numbers = draft.get("existing"), draft.get("claim_numbers")
+    existing, numbers = draft.existing, draft.claim_numbers
     if existing is not None and numbers and existing.is_reusable != draft.is_reusable:
         message = f"{', '.join(numbers[:3])} is built on it: whether it is reusable cannot be changed now."
         yield Issue("NotAllowed", "is_reusable", message)
 
 
-def invoice_total_covers_what_was_paid(draft: Draft) -> Iterator[Issue]:
-    existing, paid, total = draft.get("existing"), draft.get("paid"), draft.invoice_total
+def invoice_total_covers_what_was_paid(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
+    existing, paid, total = draft.existing, draft.paid, draft.invoice_total
     if existing is None or total is None or total == existing.invoice_total or total >= paid:
         return
     paid_with = f"{paid:,.2f} of it were paid with {', '.join(draft.claim_numbers[:3])}"
     yield Issue("NotAllowed", "invoice_total", f"{paid_with}: the total is never less.")
 
 
-PROVIDER_INVOICE_RULES = (
+PROVIDER_INVOICE_RULES: tuple[Rule[ProviderInvoiceDraft], ...] = (
     provider_invoice_has_content,
     service_dates_are_in_order,
     invoice_total_is_not_negative,
@@ -65,13 +66,13 @@ PROVIDER_INVOICE_RULES = (
 )
 
 
-def no_claim_is_built_on_it(draft: Draft) -> Iterator[Issue]:
-    if draft.get("claim_numbers"):
+def no_claim_is_built_on_it(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
+    if draft.claim_numbers:
         yield Issue("AlreadyUsed", "", "A claim is built on it: archive the claim first.")
 
 
 #: Of provider invoices that are archived.
-ARCHIVING_RULES = (no_claim_is_built_on_it,)
+ARCHIVING_RULES: tuple[Rule[ProviderInvoiceDraft], ...] = (no_claim_is_built_on_it,)
 
 # --- actions -------------------------------------------------------------------------------------------
 
@@ -114,18 +115,20 @@ def possible_actions(status: str) -> Sequence[ApprovalAction]:
     return [action for action, transition in APPROVAL_TRANSITIONS.items() if status in transition.sources]
 
 
-def action_is_known(draft: Draft) -> Iterator[Issue]:
+def action_is_known(draft: ApprovalDraft) -> Iterator[Issue]:
     if draft.verb not in ApprovalAction.values:
         yield Issue("NotAChoice", "verb", f"Action must be one of {', '.join(ApprovalAction.values)}.")
 
 
-def reason_is_given(draft: Draft) -> Iterator[Issue]:
-    transition = APPROVAL_TRANSITIONS.get(draft.verb)
-    if transition is not None and transition.needs_reason and not (draft.reason or "").strip():
+def reason_is_given(draft: ApprovalDraft) -> Iterator[Issue]:
+    if draft.verb not in ApprovalAction.values:
+        return
+    transition = APPROVAL_TRANSITIONS[ApprovalAction(draft.verb)]
+    if transition.needs_reason and not (draft.reason or "").strip():
         yield Issue("Required", "reason", f"{draft.verb} needs a reason.")
 
 
-def staff_may_act(draft: Draft) -> Iterator[Issue]:
+def staff_may_act(draft: ApprovalDraft) -> Iterator[Issue]:
     if draft.staff is None:
         yield Issue("Required", "staff", "Say which staff member decides.")
     elif not draft.staff.is_active:
@@ -135,4 +138,8 @@ def staff_may_act(draft: Draft) -> Iterator[Issue]:
         yield Issue("PermissionNeeded", "staff", f"{draft.staff} {LACKS_PERMISSION}")
 
 
-PROVIDER_INVOICE_ACTION_RULES = (action_is_known, reason_is_given, staff_may_act)
+PROVIDER_INVOICE_ACTION_RULES: tuple[Rule[ApprovalDraft], ...] = (
+    action_is_known,
+    reason_is_given,
+    staff_may_act,
+)

@@ -3,14 +3,13 @@
 import datetime as dt
 from decimal import Decimal
 
-from apps.base.drafts import Draft
 from apps.engagements.coverage import CoveringBudget
-from apps.funding.drafts import BillContext, LineContext
+from apps.funding.drafts import BillContext, ClaimDraft, LineContext, LineDraft
 from apps.funding.models.prices import EffectivePrice
 from apps.funding.validation.formats import format_day, format_money, format_period
 
 
-def same_line_message(line: Draft, context: LineContext) -> str:
+def same_line_message(line: LineDraft, context: LineContext) -> str:
     when = format_period(line.first_day, line.last_day)
     what, how = f"{line.quantity.normalize():f} × {line.product.code}", ""
     if context.same_total:
@@ -24,7 +23,7 @@ def same_line_message(line: Draft, context: LineContext) -> str:
     )
 
 
-def same_claim_message(draft: Draft, bill: BillContext) -> str:
+def same_claim_message(draft: ClaimDraft, bill: BillContext) -> str:
     provider, participant = draft.provider.business_name, draft.contact.full_name
     text = (
         f"{draft.provider_invoice_reference} of {provider} is already claimed for {participant} in"
@@ -39,7 +38,7 @@ def same_claim_message(draft: Draft, bill: BillContext) -> str:
     return f"{text} Make sure that it is another invoice."
 
 
-def cap_message(line: Draft, cap: EffectivePrice, amount: Decimal, day: dt.date) -> str:
+def cap_message(line: LineDraft, cap: EffectivePrice, amount: Decimal, day: dt.date) -> str:
     return (
         f"The price {format_money(line.price)} is {format_money(line.price - amount)} above the"
         f" {cap.zone} cap of {format_money(amount)} for {line.product.code} on {format_day(day)}."

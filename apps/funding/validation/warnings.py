@@ -12,11 +12,11 @@ from functools import lru_cache
 from django.db.models import TextChoices
 from stdnum.au import abn
 
-from apps.base.drafts import Draft, Issue, Rule
+from apps.base.drafts import Issue, Rule
 from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
 from apps.funding.choices import ClaimType, Flag, ItemType
-from apps.funding.drafts import BillContext, LineContext
+from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, LineContext, LineDraft
 from apps.funding.public_holidays import DayType, day_types, holiday_name, named_day_types
 from apps.funding.validation.formats import format_day, format_days, format_money
 from apps.funding.validation.warning_messages import (
@@ -57,13 +57,13 @@ class WarningCode(TextChoices):
 
 
 #: Finds an issue with a field of the line; with an empty field, the whole line.
-LineWarning = Callable[[Draft, LineContext, BillContext], Issue | None]
+LineWarning = Callable[[LineDraft, LineContext, BillContext], Issue | None]
 
 
-def warn_of_each_line(rules: Sequence[LineWarning]) -> Rule:
+def warn_of_each_line(rules: Sequence[LineWarning]) -> Rule[BillDraft]:
     """The rules applied line by line, to all lines without invalid members."""
 
-    def rule(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+    def rule(draft: BillDraft, bill: BillContext) -> Iterator[Issue]:
         for line, context in zip(draft.line_items or (), bill.lines, strict=True):
             if context is None:
                 continue
@@ -80,7 +80,7 @@ def warn_of_each_line(rules: Sequence[LineWarning]) -> Rule:
 # --- the price guide ------------------------------------------------------------------------------------
 
 
-def price_is_within_the_cap(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def price_is_within_the_cap(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     product = line.product
     if product.type in TYPES_WITHOUT_CAP or product.is_quote_required:
         return None
@@ -94,7 +94,7 @@ def price_is_within_the_cap(line: Draft, context: LineContext, bill: BillContext
 TYPES_WITHOUT_CAP = frozenset({ItemType.QUOTABLE.value, ItemType.UNIT_PRICE.value})
 
 
-def item_is_current(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def item_is_current(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     code = line.product.code
     if line.product.archive_date is not None:
         return Issue(
@@ -111,7 +111,7 @@ def item_is_current(line: Draft, context: LineContext, bill: BillContext) -> Iss
     )
 
 
-def item_needs_no_quote(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def item_needs_no_quote(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     product = line.product
     if not product.is_quote_required and product.type != ItemType.QUOTABLE:
         return None
@@ -135,14 +135,14 @@ FLAGS = {
 REFUSED = frozenset({Flag.NO.value, Flag.NOT_APPLICABLE.value})
 
 
-def item_allows_the_claim_type(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
-    flag = FLAGS.get(line.claim_type)
-    if flag is None:
+def item_allows_the_claim_type(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
+    claim_type = line.claim_type
+    if claim_type is None or claim_type not in FLAGS:
         return None
-    answer = getattr(line.product, flag)
+    answer = getattr(line.product, FLAGS[claim_type])
     if answer not in REFUSED:
         return None
-    label = ClaimType(line.claim_type).label
+    label = ClaimType(claim_type).label
     return Issue(
         WarningCode.CLAIM_TYPE_NOT_ALLOWED,
         "claim_type",
@@ -151,7 +151,7 @@ def item_allows_the_claim_type(line: Draft, context: LineContext, bill: BillCont
     )
 
 
-def item_is_for_that_day(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def item_is_for_that_day(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     """Not of a line of several days: on which of them the support was given is unknown."""
     if line.first_day != line.last_day:
         return None
@@ -178,7 +178,7 @@ def item_is_for_that_day(line: Draft, context: LineContext, bill: BillContext) -
 # --- plans and budgets ----------------------------------------------------------------------------------
 
 
-def participant_has_a_plan(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+def participant_has_a_plan(draft: BillDraft, bill: BillContext) -> Iterator[Issue]:
     coverages = [line.coverage for line in bill.lines if line is not None]
     if any(coverage.plan is None and coverage.nearest_plan is None for coverage in coverages):
         yield Issue(
@@ -188,7 +188,7 @@ def participant_has_a_plan(draft: Draft, bill: BillContext) -> Iterator[Issue]:
         )
 
 
-def plan_covers_the_days(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def plan_covers_the_days(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     plan, nearest = context.coverage.plan, context.coverage.nearest_plan
     if plan is None:
         if nearest is None:
@@ -210,7 +210,7 @@ def plan_covers_the_days(line: Draft, context: LineContext, bill: BillContext) -
     )
 
 
-def plan_has_a_booking(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def plan_has_a_booking(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     coverage, product = context.coverage, line.product
     plan = coverage.plan
     if plan is None or coverage.budget is not None or coverage.nearest_budget is not None:
@@ -228,7 +228,7 @@ def plan_has_a_booking(line: Draft, context: LineContext, bill: BillContext) -> 
     )
 
 
-def booking_covers_the_days(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def booking_covers_the_days(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     plan, budget = context.coverage.plan, context.coverage.budget
     if plan is None:
         return None
@@ -254,7 +254,7 @@ def booking_covers_the_days(line: Draft, context: LineContext, bill: BillContext
 
 
 def booking_is_managed_by_a_plan_manager(
-    line: Draft, context: LineContext, bill: BillContext
+    line: LineDraft, context: LineContext, bill: BillContext
 ) -> Issue | None:
     budget = context.coverage.budget
     if budget is None or budget.management_type == ManagementType.PLAN:
@@ -274,7 +274,7 @@ MANAGERS = {
 }
 
 
-def budget_is_sufficient(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def budget_is_sufficient(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     budget, remaining = context.coverage.budget, context.remaining
     if budget is None or remaining is None or line.total <= remaining or line.total <= 0:
         return None
@@ -285,7 +285,7 @@ def budget_is_sufficient(line: Draft, context: LineContext, bill: BillContext) -
 DAYS_AFTER_BOOKING = 90
 
 
-def booking_ended_recently(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def booking_ended_recently(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     coverage = context.coverage
     budget = coverage.budget or (coverage.nearest_budget if coverage.plan is not None else None)
     if budget is None:
@@ -306,7 +306,7 @@ def booking_ended_recently(line: Draft, context: LineContext, bill: BillContext)
 MAX_YEARS = 2
 
 
-def support_is_recent(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def support_is_recent(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     limit = years_before(bill.today, MAX_YEARS)
     if line.first_day >= limit:
         return None
@@ -327,7 +327,7 @@ def years_before(today: dt.date, years: int) -> dt.date:
         return today.replace(year=today.year - years, day=28)
 
 
-def line_lies_within_the_period(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def line_lies_within_the_period(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     if bill.start_date is None or bill.end_date is None:
         return None
     days = {"from_date": line.first_day, "to_date": line.last_day}
@@ -342,7 +342,7 @@ def line_lies_within_the_period(line: Draft, context: LineContext, bill: BillCon
     )
 
 
-def support_was_given(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def support_was_given(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     if line.last_day <= bill.today:
         return None
     only_to_date = line.first_day <= bill.today and line.last_day != line.first_day
@@ -357,13 +357,13 @@ def support_was_given(line: Draft, context: LineContext, bill: BillContext) -> I
 # --- what was entered already ---------------------------------------------------------------------------
 
 
-def line_is_no_duplicate(line: Draft, context: LineContext, bill: BillContext) -> Issue | None:
+def line_is_no_duplicate(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     if context.duplicate is None:
         return None
     return Issue(WarningCode.DUPLICATE_LINE, "", same_line_message(line, context))
 
 
-def claim_is_no_duplicate(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+def claim_is_no_duplicate(draft: ClaimDraft, bill: BillContext) -> Iterator[Issue]:
     if bill.duplicate is None:
         return
     if bill.same_total and any(line is not None and line.duplicate for line in bill.lines):
@@ -379,7 +379,7 @@ MARKS_AND_ZEROS = re.compile(r"[\W_0]")
 WORDS_FOR_NONE = frozenset({"", *(MARKS_AND_ZEROS.sub("", each) for each in PLACEHOLDERS)})
 
 
-def provider_has_a_business_number(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+def provider_has_a_business_number(draft: ClaimDraft, bill: BillContext) -> Iterator[Issue]:
     provider, number = draft.provider, business_number_of(draft.provider)
     if not number:
         yield Issue(
@@ -408,7 +408,7 @@ def is_an_abn(number: str) -> bool:
     return bool(abn.is_valid(number))
 
 
-def provider_invoice_agrees(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+def provider_invoice_agrees(draft: ClaimDraft, bill: BillContext) -> Iterator[Issue]:
     invoice, contact, provider = draft.provider_invoice, draft.contact, draft.provider
     reference = draft.provider_invoice_reference
     if invoice.contact_id not in (None, contact.pk):
@@ -420,7 +420,7 @@ def provider_invoice_agrees(draft: Draft, bill: BillContext) -> Iterator[Issue]:
         yield given_differs("provider_invoice_reference", "reference", reference, invoice.reference)
 
 
-def total_agrees_with_the_provider_invoice(draft: Draft, bill: BillContext) -> Iterator[Issue]:
+def total_agrees_with_the_provider_invoice(draft: ClaimDraft, bill: BillContext) -> Iterator[Issue]:
     invoice_total, total = draft.provider_invoice.invoice_total, draft.total
     if invoice_total is None or invoice_total == total:
         return
@@ -464,9 +464,9 @@ LINE_WARNINGS: tuple[LineWarning, ...] = (
     line_is_no_duplicate,
 )
 
-INVOICE_WARNINGS: tuple[Rule, ...] = (participant_has_a_plan, warn_of_each_line(LINE_WARNINGS))
+INVOICE_WARNINGS: tuple[Rule[BillDraft], ...] = (participant_has_a_plan, warn_of_each_line(LINE_WARNINGS))
 
-CLAIM_WARNINGS: tuple[Rule, ...] = (
+CLAIM_WARNINGS: tuple[Rule[ClaimDraft], ...] = (
     provider_invoice_agrees,
     total_agrees_with_the_provider_invoice,
     claim_is_no_duplicate,

@@ -1,6 +1,6 @@
 """Saves request bodies, each as a whole or not at all, by the services of its resource."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -10,7 +10,6 @@ from django.db import models
 from apps.base.declaration.resource import BodyKind
 from apps.base.declaration.schema import EntitySet
 from apps.base.drafts import (
-    Draft,
     Issues,
     ValidationFailed,
     WarningsPresent,
@@ -131,9 +130,7 @@ def archive(target: Target) -> None:
         raise PreconditionFailed(RECORD_CHANGED)
 
 
-def run_service(
-    entity_set: EntitySet, body: Body, issues: Issues, service: Callable[[Sequence[Draft]], Result]
-) -> Result:
+def run_service(entity_set: EntitySet, body: Body, issues: Issues, service: Callable[..., Result]) -> Result:
     """Call a service with the drafts of a body.
 
     Raises its issues, the ``issues`` found before and the faults of the body as one error in wire names. The
