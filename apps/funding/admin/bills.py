@@ -211,6 +211,8 @@ class BillAdmin(BillListAdmin):
             **self.provider_invoice_context(request, record, form),
             **(self.status_context(request, record) if record is not None else {}),
         }
+        if form.is_closed:
+            page["buttons"] = []  # they would leave what was entered behind: its page in another tab has them
         return super().render_change_form(request, {**context, **page}, *args, **options)
 
     def bill_page(self, request: HttpRequest, record: Any) -> HttpResponse:
