@@ -3,7 +3,7 @@
 from django.apps import AppConfig
 from django.core.checks import Tags, register
 
-from apps.core import domains, virus_scanner
+from apps.core import domains, search_indexes, virus_scanner
 
 
 class CoreConfig(AppConfig):
@@ -12,4 +12,7 @@ class CoreConfig(AppConfig):
 
     def ready(self) -> None:
         register(domains.check_domains, "domains")
+        # Indexes are in migrations, which commands that only read would load for it: asked by lint, and by
+        # check --deploy.
+        register(search_indexes.check_search_indexes, Tags.models, deploy=True)
         register(virus_scanner.check_scanner, Tags.security, deploy=True)

@@ -116,7 +116,6 @@ class DocumentAdmin(RecordAdmin):
         ("created_by", AutocompleteSelectFilter),
         ("creation_date", DateTimeRangeFilter),
     )
-    search_fields = ("name", "file_name", "client__business_name", "sha256")
     search_help_text = "Name, file, client or SHA-256"
     ordering = ("-creation_date", "-guid")
     readonly_fields = ("file", "media_type", "kilobytes", "sha256", "created_by")

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models.functions import Length
 from django.db.models.lookups import Exact
 
-from apps.core.models import Lookup, Record, optional_reference
+from apps.core.models import Lookup, Record, Searched, optional_reference
 from apps.people.models import Client, Contact, Staff
 
 #: Hexadecimal digits of a SHA-256.
@@ -28,6 +28,12 @@ class Document(Record):
     The bytes are in the storage under ``storage_key``, which has no part of a caller's name in it.
     ``file_name`` is the file's name at its origin. Bytes never change: another version is another document.
     """
+
+    searched = Searched(
+        texts=("name", "file_name"),
+        in_lists=("client__business_name", "sha256"),
+        without_index="lists find them by their organisation too, and no index serves columns of two tables",
+    )
 
     name = models.CharField(max_length=256)
     client = optional_reference(Client, related_name="documents")

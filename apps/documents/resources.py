@@ -24,7 +24,7 @@ class DocumentResource(UnrestrictedResource):
 
     model = Document
     path = "document"
-    search = ("name", "file_name")
+    search = Document.searched.interface
     methods = GET, POST
     fields = (
         Key("DocumentGuid"),

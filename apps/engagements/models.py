@@ -18,6 +18,7 @@ from apps.core.models import (
     NormalisedField,
     Record,
     Responsibility,
+    Searched,
     money,
     optional_reference,
     optional_text,
@@ -100,6 +101,12 @@ def last_day_of_plan(plan_end_date: dt.date, no_active_plan_from_date: dt.date |
 class ClientEngagement(Record):
     """A participant's plan: its dates, its managers, and the budget that service bookings divide."""
 
+    searched = Searched(
+        names=("participant__first_name", "participant__last_name"),
+        codes=("participant__scheme_number",),
+        in_lists=("participant__unique_code",),
+        numbers=("participant__scheme_number",),
+    )
     fixed_columns = ("participant", "participant_type")  # its budgets depend on them
 
     participant_type = models.CharField(max_length=6, choices=ParticipantType, default=ParticipantType.AGENCY)

@@ -117,7 +117,7 @@ class ClientEngagementResource(Resource):
     model = ClientEngagement
     path = "clientengagement"
     name = "ClientEngagement"
-    search = ("participant__first_name", "participant__last_name", "participant__scheme_number")
+    search = ClientEngagement.searched.interface
     fields = (
         Key("ClientEngagementGuid"),
         ReadOnly("ParticipantType"),

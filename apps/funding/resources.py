@@ -160,7 +160,7 @@ class ClaimResource(UnrestrictedResource):
     model = Claim
     draft_class = ClaimDraft
     path = "claim"
-    search = ("claim_number", "provider_invoice_reference")
+    search = Claim.searched.interface
     methods = GET, POST
     methods_of_2_1 = PUT, PATCH, DELETE
     has_warnings = True
@@ -217,7 +217,7 @@ class InvoiceResource(UnrestrictedResource):
     model = Invoice
     draft_class = InvoiceDraft
     path = "invoice"
-    search = ("invoice_number",)
+    search = Invoice.searched.interface
     methods = GET, POST
     methods_of_2_1 = PUT, PATCH, DELETE
     has_warnings = True
@@ -258,7 +258,7 @@ class ProviderInvoiceResource(UnrestrictedResource):
     model = ProviderInvoice
     draft_class = ProviderInvoiceDraft
     path = "providerInvoice"
-    search = ("reference",)
+    search = ProviderInvoice.searched.interface
     methods = GET, POST
     fields = (
         Key("ProviderInvoiceGuid"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,6 +20,7 @@ from apps.core.models import (
     NormalisedField,
     Record,
     Responsibility,
+    Searched,
     TimestampedModel,
     normalised,
     optional_reference,
@@ -105,6 +107,14 @@ class Addressed(models.Model):
 class Person(Addressed):
     """The common part of staff and contacts."""
 
+    searched: ClassVar[Searched] = Searched(
+        names=("first_name", "last_name"),
+        codes=("unique_code", "scheme_number"),
+        texts=("primary_email", "phone1"),
+        in_lists=("secondary_email",),
+        numbers=("scheme_number", "phone1", "phone2", "home_phone"),
+    )
+
     first_name = models.CharField(max_length=90)
     last_name = models.CharField(max_length=90)
     personal_title = optional_text("title", 5, choices=PersonalTitle)
@@ -159,6 +169,12 @@ class StaffManager(BaseUserManager["Staff"]):
 
 class Staff(Person, AbstractBaseUser, Record):
     """Somebody who works for the subscriber, and so a user of the back office."""
+
+    searched = replace(
+        Person.searched,
+        in_lists=("secondary_email", "abbreviation"),
+        without_index="an organisation has hundreds of staff, which are read at once",
+    )
 
     abbreviation = optional_text("initials", 5)
     primary_email = models.EmailField(max_length=90, help_text="The login.")
@@ -247,6 +263,13 @@ class Staff(Person, AbstractBaseUser, Record):
 
 class Client(Addressed, Record):
     """An organisation that is a customer or a provider of the subscriber."""
+
+    searched = Searched(
+        names=("business_name",),
+        codes=("business_number", "unique_code"),
+        texts=("external_reference",),
+        numbers=("business_number", "business_phone", "business_phone2"),
+    )
 
     business_name = models.CharField(max_length=255)
     business_name_key = NormalisedField(of="business_name", unique=True, max_length=765)

@@ -187,7 +187,7 @@ class StaffResource(UnrestrictedResource):
 
     model = Staff
     path = "staff"
-    search = ("first_name", "last_name", "unique_code", "scheme_number", "primary_email", "phone1")
+    search = Staff.searched.interface
     methods = GET, POST, PUT
     methods_of_2_1 = (PATCH,)
     fields = (
@@ -224,7 +224,7 @@ class ClientResource(UnrestrictedResource):
 
     model = Client
     path = "client"
-    search = ("business_name", "business_number", "unique_code", "external_reference")
+    search = Client.searched.interface
     methods = GET, POST
     methods_of_2_1 = PUT, PATCH
     fields = (
@@ -253,7 +253,7 @@ class ContactResource(UnrestrictedResource):
 
     model = Contact
     path = "contact"
-    search = ("first_name", "last_name", "unique_code", "scheme_number", "primary_email", "phone1")
+    search = Contact.searched.interface
     methods = GET, POST
     methods_of_2_1 = (PATCH,)
     fields = (

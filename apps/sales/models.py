@@ -11,6 +11,7 @@ from apps.core.models import (
     NormalisedField,
     Record,
     Responsibility,
+    Searched,
     TimestampedModel,
     money,
     optional_reference,
@@ -137,6 +138,7 @@ class OpportunityTemplate(Lookup, Prospect, Record):
     """The first values of new opportunities of one kind; only its name is required."""
 
     has_personal_data = True  # of the staff that it names
+    searched = Searched(texts=("name", "opportunity_name"), without_index="there are dozens of templates")
     responsibilities = (Responsibility("owner"), Responsibility("follow_up_staff"))
 
     opportunity_name = optional_text(
@@ -173,6 +175,11 @@ class Opportunity(Prospect, TimestampedModel):
     responsibilities = (
         Responsibility("owner", Q(outcome=None)),
         Responsibility("follow_up_staff", Q(outcome=None)),
+    )
+    searched = Searched(
+        names=("name",),
+        texts=("source_details", "referrer_last_name", "referrer_organisation"),
+        without_index="an organisation has thousands, which are read in milliseconds",
     )
 
     id = models.AutoField("number", primary_key=True)

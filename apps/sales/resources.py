@@ -56,7 +56,7 @@ class OpportunityResource(UnrestrictedResource):
 
     model = Opportunity
     path = "opportunity"
-    search = ("name", "source_details", "referrer_last_name", "referrer_organisation")
+    search = Opportunity.searched.interface
     methods = GET, POST
     methods_of_2_1 = PUT, PATCH
     # No member is required in a body, since a template may have it: the rules check after the template.
@@ -113,7 +113,7 @@ class OpportunityTemplateResource(UnrestrictedResource):
 
     model = OpportunityTemplate
     path = "opportunityTemplate"
-    search = ("name", "opportunity_name")
+    search = OpportunityTemplate.searched.interface
     fields = (
         Key("TemplateGuid"),
         Required("TemplateName", source="name"),

@@ -1,4 +1,4 @@
-"""Parts of numbers and references are found by an index of PostgreSQL."""
+"""Parts of names, numbers and references are found by an index of PostgreSQL."""
 
 import pytest
 from django.contrib import admin
@@ -7,12 +7,13 @@ from django.db.models import QuerySet
 
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.odata.query.search import search_condition
+from apps.people.models import Client, Contact
 from records_site.service import service
 
 pytestmark = [
     pytest.mark.postgres("SQLite reads all rows"),
     pytest.mark.django_db,
-    pytest.mark.parametrize("model", [Claim, Invoice, ProviderInvoice]),
+    pytest.mark.parametrize("model", [Claim, Invoice, ProviderInvoice, Client, Contact]),
 ]
 
 

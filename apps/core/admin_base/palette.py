@@ -59,7 +59,7 @@ def find_results(request: HttpRequest, words: Sequence[str]) -> list[SearchResul
 def searched_pages(request: HttpRequest) -> list[RecordAdmin]:
     """The pages whose records the palette finds and the person may view, in the order of the menu."""
     pages = [admin.site.get_model_admin(m) for m in apps.get_models() if admin.site.is_registered(m)]
-    searched = [page for page in pages if isinstance(page, RecordAdmin) and page.palette_columns]
+    searched = [page for page in pages if isinstance(page, RecordAdmin) and page.searched.palette]
     allowed = [page for page in searched if page.has_view_permission(request)]
     return sorted(allowed, key=lambda page: page.menu_order)
 
@@ -67,9 +67,9 @@ def searched_pages(request: HttpRequest) -> list[RecordAdmin]:
 def find_records(page: RecordAdmin, words: Sequence[str], limit: int = RESULT_LIMIT) -> list[Any]:
     """The records with the words in the page's columns: exact ones, else all, else names spelt alike."""
     records = page.model._default_manager.select_related(*(page.list_select_related or ())).order_by()
-    found = search_words_in(records, words, page.palette_columns, page.palette_names)
+    found = search_words_in(records, words, page.searched.palette, page.searched.names)
     if max(map(len, words)) < INDEXED_LETTERS:
         return list(found[:limit])
-    exact = Case(When(has_words(page.palette_columns, words, "exact"), then=True), default=False)
+    exact = Case(When(has_words(page.searched.palette, words, "exact"), then=True), default=False)
     rows = list(found.annotate(is_exact=exact).order_by("-is_exact")[:limit])
     return [row for row in rows if row.is_exact] or rows

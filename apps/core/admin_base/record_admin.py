@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from django.contrib import messages
+from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import label_for_field
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.checks import CheckMessage, Error
@@ -34,6 +35,7 @@ from apps.core.admin_base.forms import (
 from apps.core.admin_base.pages import Page, is_page
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
+from apps.core.models import Searched
 from apps.core.read_log import log_search
 from apps.core.services import Service, draft_class_of, service_of
 
@@ -73,15 +75,19 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     icon: ClassVar[str] = "description"
 
     list_filter: ClassVar[Any] = (ArchivedFilter,)
-    #: Columns with numbers, which are found however they are written.
-    number_columns: ClassVar[Sequence[str]] = ()
+    search_fields: Any = ()
     actions: ClassVar[Any] = ("archive_selected", "restore_selected")
     warn_unsaved_form = True
-    #: What the command palette searches for the words: the columns, and those of them that are names.
-    palette_columns: ClassVar[Sequence[str]] = ()
-    palette_names: ClassVar[Sequence[str]] = ()
     #: The columns at the top of the record's overview.
     overview_fields: ClassVar[Sequence[str]] = ()
+
+    def __init__(self, model: type[models.Model], admin_site: AdminSite) -> None:
+        super().__init__(model, admin_site)
+        #: What the records are found by; where the model does not say it, ``search_fields`` of the page.
+        self.searched: Searched = getattr(model, "searched", Searched())
+        if not self.searched.lists:
+            self.searched = Searched(in_lists=tuple(self.search_fields))
+        self.search_fields = self.searched.lists
 
     def check(self, **options: Any) -> list[CheckMessage]:
         """Django's own checks, and that the draft class named here fits the model."""
@@ -127,9 +133,8 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     ) -> tuple[QuerySet[Any], bool]:
         if is_autocomplete(request):
             queryset = queryset.filter(archive_date=None)  # archived records are not referred to anew
-        found = search_records(
-            queryset, search_term, self.search_fields, self.number_columns, self.palette_names
-        )
+        searched = self.searched
+        found = search_records(queryset, search_term, searched.lists, searched.numbers, searched.names)
         return found, False
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
@@ -312,7 +317,7 @@ class LookupAdmin(RecordAdmin):
     purpose = "Other records choose from this list."
     menu_group = "Lists"
     list_display: ClassVar[Any] = ("name", "archived")
-    search_fields: ClassVar[Any] = ("name",)
+    search_fields: Any = ("name",)
     ordering: ClassVar[Any] = ("name",)
 
 

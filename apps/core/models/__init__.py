@@ -23,6 +23,7 @@ from apps.core.models.records import (
     NormalisedField,
     Record,
     Responsibility,
+    Searched,
     TimestampedModel,
     composed,
     money,

@@ -94,6 +94,38 @@ class Responsibility:
     permission: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """The columns that records are found by, as ORM paths, wherever they are searched.
+
+    ``names`` and ``codes`` are searched everywhere, names also when they are misspelt; ``texts`` in the
+    interface and in lists, ``in_lists`` in lists only. ``numbers`` are found in lists however they are
+    written. Each has an index of PostgreSQL (``core.search_indexes``), unless ``without_index`` says why not.
+    """
+
+    names: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    in_lists: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+    without_index: str = ""
+
+    @property
+    def palette(self) -> tuple[str, ...]:
+        """The columns of the command palette (Ctrl+K), which finds no record of none."""
+        return (*self.names, *self.codes)
+
+    @property
+    def interface(self) -> tuple[str, ...]:
+        """The columns of ``$search``."""
+        return (*self.palette, *self.texts)
+
+    @property
+    def lists(self) -> tuple[str, ...]:
+        """The columns of the words above a list of the back office."""
+        return (*self.interface, *self.in_lists)
+
+
 class TimestampedModel(models.Model):
     """A record with its three time stamps, whose every change is written to the history."""
 
@@ -110,6 +142,8 @@ class TimestampedModel(models.Model):
     has_personal_data: ClassVar[bool] = True
     #: What is handed over when somebody leaves.
     responsibilities: ClassVar[Sequence[Responsibility]] = ()
+    #: What it is found by, in the interface and in the back office.
+    searched: ClassVar[Searched] = Searched()
     #: Columns that an existing record keeps, and those that it keeps once a relation has records.
     fixed_columns: ClassVar[Sequence[str]] = ()
     columns_fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}

@@ -73,7 +73,7 @@ class BudgetAdmin(RecordAdmin):
     readonly_fields = ("claimed", "paid", "waiting")  # the sums of claims
     list_filter: ClassVar[Any] = (SpentFilter, ("management_type", ChoicesDropdownFilter))
     list_select_related = ("engagement__participant", "category")
-    search_fields: ClassVar[Any] = (
+    search_fields: Any = (
         "engagement__participant__first_name",
         "engagement__participant__last_name",
         "engagement__participant__scheme_number",

@@ -129,14 +129,10 @@ class ClientEngagementAdmin(RecordAdmin):
         ManagementFilter,
         ("participant_type", ChoicesDropdownFilter),
     )
-    search_fields = ("participant__first_name", "participant__last_name", "participant__unique_code")
     search_help_text = "Participant's name, scheme number or code"
-    number_columns = ("participant__scheme_number",)
     ordering = ("plan_end_date", "guid")
     record_pages = (Page("plan", "Budgets"), *RecordAdmin.record_pages)
     main_page = "plan"
-    palette_names = ("participant__first_name", "participant__last_name")
-    palette_columns = (*palette_names, "participant__scheme_number")
     fieldsets = (
         fieldset(
             None,

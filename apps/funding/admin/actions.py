@@ -130,7 +130,6 @@ class ActionAdmin(RecordAdmin):
     show_facets = ShowFacets.NEVER  # the tabs count; facets would count every choice of every filter
     list_before_template = "funding/tabs.html"
     ordering: ClassVar[Any] = ("-creation_date", "-guid")
-    search_fields = ("pk",)  # see get_search_results of the subclasses
 
     class Media:
         css: ClassVar[Any] = {"all": ("documents.css", "funding.css")}

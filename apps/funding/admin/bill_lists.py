@@ -271,8 +271,6 @@ def hold_reason_label(group: dict[str, Any]) -> str:
 class BillListAdmin(GroupingAdmin, ActionAdmin):
     """The lists of claims and invoices, as far as they are the same."""
 
-    #: The bill's number, and its reference if it has one.
-    text_columns: ClassVar[Sequence[str]]
     queue_ordering = ("status_date", "guid")
     list_filter: ClassVar[Any] = (
         ArchivedFilter,
@@ -321,7 +319,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         is_name = searched_digits(search_term) is None and any(keys != [] for keys in people.values())
         if is_name:
             return queryset.filter(of_people), False
-        return find_texts(queryset, self.text_columns, search_term, of_people), False
+        return find_texts(queryset, self.search_fields, search_term, of_people), False
 
     def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
         """The tabs of the statuses and hold reasons with their counts, and the budget of the filter."""

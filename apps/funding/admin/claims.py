@@ -84,8 +84,6 @@ class ClaimAdmin(BillAdmin):
     list_select_related = ("contact", "provider")
     search_help_text = "Number, reference, participant's name or scheme number, provider"
     list_filter = (*BillAdmin.list_filter, ("provider", AutocompleteSelectFilter))
-    palette_columns = ("claim_number", "provider_invoice_reference")
-    text_columns = ("claim_number", "provider_invoice_reference")
     fieldsets = (
         fieldset(
             None,

@@ -48,8 +48,6 @@ class InvoiceAdmin(BillAdmin):
     )
     list_select_related = ("contact",)
     search_help_text = "Number, participant's name or scheme number"
-    palette_columns = ("invoice_number",)
-    text_columns = ("invoice_number",)
     fieldsets = (
         fieldset(None, "contact", "invoice_claim_type", "start_date", "end_date", "due_date"),
         fieldset(

@@ -136,7 +136,6 @@ class ProviderInvoiceAdmin(ActionAdmin):
     menu_order = 200
     icon = "inbox"
     queue_ordering = ("creation_date", "guid")
-    palette_columns = ("reference",)
     sum_column = "invoice_total"
     change_form_template = "funding/provider_invoice.html"
     list_display = (
@@ -206,7 +205,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         if not search_term.strip():
             return queryset, False
         others = Q(contact__in=find_contacts(search_term)) | Q(provider__in=find_providers(search_term))
-        return find_texts(queryset, ["reference"], search_term, others), False
+        return find_texts(queryset, self.search_fields, search_term, others), False
 
     def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
         return {"tabs": queue_tabs(load_provider_invoice_queues(), request.GET.get(STATUS, ""))}

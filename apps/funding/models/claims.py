@@ -10,7 +10,7 @@ from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
 from apps.base import clock
-from apps.core.models import NormalisedField, Record, Responsibility, optional_reference
+from apps.core.models import NormalisedField, Record, Responsibility, Searched, optional_reference
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import (
     ADMINISTER_PERMISSION,
@@ -147,6 +147,8 @@ class Claim(Bill):
     one that is not reusable, until they are archived or resubmitted.
     """
 
+    searched = Searched(codes=("claim_number", "provider_invoice_reference"))
+
     claim_number = models.CharField("number", max_length=47)
     claim_number_key = NormalisedField(of="claim_number", unique=True, max_length=141)
     provider_invoice = models.ForeignKey(ProviderInvoice, on_delete=models.PROTECT, related_name="claims")
@@ -205,6 +207,8 @@ class Invoice(Bill):
     ``recurrence_of`` is the recurring invoice that one was made from, ``recurrence_date`` the day of the
     calendar it stands for.
     """
+
+    searched = Searched(codes=("invoice_number",))
 
     invoice_number = models.CharField("number", max_length=47)
     invoice_number_key = NormalisedField(of="invoice_number", unique=True, max_length=141)

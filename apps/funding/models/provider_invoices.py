@@ -4,7 +4,7 @@ from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import F, Q
 
-from apps.core.models import NormalisedField, Record, optional_reference
+from apps.core.models import NormalisedField, Record, Searched, optional_reference
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalStatus, SendPaymentTo
 from apps.people.models import Client, Contact, Staff
@@ -24,6 +24,7 @@ class ProviderInvoice(Record):
     it, so that provider invoices that wait for a claim are found without reading the claims.
     """
 
+    searched = Searched(codes=("reference",))
     unrecorded_columns = frozenset({"is_claimed"})
 
     reference = models.CharField(max_length=100, null=True, blank=True)

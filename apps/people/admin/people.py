@@ -93,8 +93,6 @@ class ContactForm(CustomFieldsForm):
 class PersonAdmin(CustomFieldsAdmin):
     """The pages of staff and contacts, as far as they are the same."""
 
-    palette_names = ("first_name", "last_name")
-    palette_columns = ("first_name", "last_name", "scheme_number", "unique_code")
     record_pages = (OVERVIEW, *CustomFieldsAdmin.record_pages)
     main_page = "overview"
     warnings = PERSON_WARNINGS
@@ -121,8 +119,6 @@ class ClientAdmin(MergingAdmin):
     applies_to = AppliesTo.CLIENT
     record_pages = (OVERVIEW, *MergingAdmin.record_pages)
     main_page = "overview"
-    palette_names = ("business_name",)
-    palette_columns = ("business_name", "business_number", "unique_code")
     overview_fields = (
         *("business_number", "unique_code", "business_phone", "business_phone2", "web_address"),
         *("key_contact", "external_reference"),
@@ -140,9 +136,7 @@ class ClientAdmin(MergingAdmin):
         "archived",
     )
     list_select_related = ("key_contact",)
-    search_fields = ("business_name", "unique_code", "external_reference", "business_number")
     search_help_text = "Name, ABN, code, reference or phone"
-    number_columns = ("business_number", "business_phone", "business_phone2")
     ordering = ("business_name", "guid")
     fieldsets = (
         fieldset(
@@ -181,9 +175,7 @@ class ContactAdmin(PersonAdmin, MergingAdmin):
         ("role", RelatedDropdownFilter),
         ("scheme_price_guide_region", ChoicesDropdownFilter),
     )
-    search_fields = ("first_name", "last_name", "primary_email", "secondary_email", "unique_code")
     search_help_text = "Name, scheme number, email, code or phone"
-    number_columns = ("scheme_number", "phone1", "phone2", "home_phone")
     ordering = ("last_name", "first_name", "guid")
     fieldsets = (
         fieldset(

@@ -104,9 +104,7 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
         ("teams", RelatedDropdownFilter),
         ("location", RelatedDropdownFilter),
     )
-    search_fields = ("first_name", "last_name", "primary_email", "unique_code", "abbreviation")
     search_help_text = "Name, email, initials, code or phone"
-    number_columns = ("phone1", "phone2", "home_phone")
     ordering = ("last_name", "first_name", "guid")
     actions = (
         "archive_selected",

@@ -69,7 +69,6 @@ class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
 
     purpose = "Possible sales and referrals, followed up until they are won or lost."
     form = OpportunityForm
-    palette_columns = palette_names = ("name",)
     menu_order = 130
     icon = "handshake"
     list_display = (
@@ -94,7 +93,6 @@ class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
         ("outcome", ChoicesDropdownFilter),
         ("follow_up_date", DateRangeFilter),
     )
-    search_fields = ("name", "source_details", "referrer_last_name", "referrer_organisation")
     search_help_text = "Name, source details or referrer"
     ordering = ("-creation_date", "-id")
     fieldsets = (
@@ -165,7 +163,6 @@ class OpportunityTemplateAdmin(ProspectAdmin):
     icon = "content_copy"
     list_display = ("name", "opportunity_name", "stage", "owner", "type", "archived")
     list_select_related = ("stage", "owner", "type")
-    search_fields = ("name", "opportunity_name")
     ordering = ("name", "guid")
     fieldsets = (
         fieldset(
