@@ -81,6 +81,12 @@ def test_every_page_can_be_reached_from_the_readme():
     assert set(PAGES) - reached == set()
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_each_file_that_a_page_names_exists(page):
+    named = re.findall(r"`((?:apps|bench|docs|ops|records_site|templates|tests)/[\w/.-]*)`", PAGES[page])
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def test_the_readme_is_one_page():
     assert len(PAGES["README.md"].splitlines()) <= 120
 
@@ -199,7 +205,7 @@ def test_each_command_of_a_page_exists_with_its_options(page):
     assert wrong == []
 
 
-# --- the layers in docs/architecture.md ---------------------------------------------------------------
+# --- modules and layers in docs/architecture.md --------------------------------------------------------
 
 
 def test_the_picture_of_the_layers_shows_what_may_be_imported():
@@ -209,3 +215,15 @@ def test_the_picture_of_the_layers_shows_what_may_be_imported():
         lower = {target for source, target in arrows if source == app}
         below[app] = lower.union(*(below[target] for target in lower))
     assert below == MAY_IMPORT
+
+
+def test_each_module_on_the_way_of_a_request_or_an_import_exists():
+    named = re.findall(r"^ *([a-z_]+(?:\.[a-z_]+)+) {2,}", PAGES["docs/architecture.md"], re.MULTILINE)
+    paths = ["/".join(name.split(".")) for name in named]
+    missing = [
+        path
+        for path in paths
+        if not any(ROOT.glob(f"apps/*/{path}.py")) and not any(ROOT.glob(f"apps/*/{path}"))
+    ]
+    assert len(paths) > 15
+    assert missing == []
