@@ -58,7 +58,7 @@ def test_a_resource_that_searches_by_itself_is_named(monkeypatch):
 
 def test_the_check_is_one_of_those_before_a_change_is_merged(monkeypatch):
     monkeypatch.setattr(ContactResource, "search", ())
-    with pytest.raises(SystemCheckError, match=r"core\.E003"):
+    with pytest.raises(SystemCheckError, match=r"core\.E011"):
         call_command("check", "--deploy", "--tag", "models")
 
 
