@@ -213,12 +213,12 @@ class WebhookAdmin(SecretAdmin):
     def failed(self, webhook: Any) -> int:
         return int(webhook.failed)
 
-    @display(description="Receiver", ordering="failures")
+    @display(description="Receiver", ordering="paused_until")
     def receiver(self, webhook: Webhook) -> str:
         if webhook.paused_until is None:
             return ""
         again = formats.date_format(timezone.localtime(webhook.paused_until), "SHORT_DATETIME_FORMAT")
-        return f"{plural(webhook.failures, 'failure')} in a row, asked again {again}"
+        return f"{plural(webhook.failures, 'failure')} in a row, next {again}"
 
     def secret_rows(self, request: HttpRequest, record: Webhook) -> list[tuple[str, str]]:
         return [(f"Messages about {record.entity_set} are sent to", record.address)]

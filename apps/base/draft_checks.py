@@ -1,4 +1,4 @@
-"""What the annotations of draft classes are compared with at start: the declaration, or the model."""
+"""Checks at start that compare the annotations of draft classes with the declaration, or the model."""
 
 import datetime as dt
 import inspect

@@ -109,7 +109,7 @@ class Draft:
     # ``vars(draft)`` itself; elsewhere these say what is meant.
 
     def has(self, name: str) -> bool:
-        """Whether the draft has such a member, and it is not invalid."""
+        """True when the draft has such a member, and it is not invalid."""
         return name in self.__dict__
 
     def get(self, name: str) -> Any:

@@ -46,7 +46,7 @@ class LineDraft(Draft):
 
 
 class BillDraft(Draft):
-    """What drafts of claims and of invoices have in common, as rules find them once nothing is missing.
+    """The common part of drafts of claims and of invoices, as rules find them once nothing is missing.
 
     ``apply_defaults`` sets the total. Updates set the bill as it is.
     """

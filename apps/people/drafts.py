@@ -30,7 +30,7 @@ class ClientDraft(AddressedDraft):
 
 
 class PersonDraft(AddressedDraft):
-    """What drafts of staff and of contacts have in common."""
+    """The common part of drafts of staff and of contacts."""
 
     first_name: str
     last_name: str

@@ -15,7 +15,7 @@ from apps.funding.models import Price
 
 
 class Range(Protocol):
-    """What holds from one day to another, or until further; both days included."""
+    """The days on which something holds, both included; without an end until further."""
 
     @property
     def start_date(self) -> dt.date: ...
