@@ -224,7 +224,7 @@ def insert_records(
         links = [(key, one.pk) for key, records in zip(keys, lists, strict=True) for one in records]
         columns = (f"{field.m2m_field_name()}_id", f"{field.m2m_reverse_field_name()}_id")
         if links:
-            own_batch.insert(field.remote_field.through, columns, links)  # type: ignore[arg-type]
+            own_batch.insert(getattr(model, field.name).through, columns, links)
     history.write_entries(model, keys, "Created", batch=own_batch)
     if batch is None:
         own_batch.send()

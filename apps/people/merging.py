@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db import models, transaction
-from django.db.models import Q, QuerySet
+from django.db.models import ManyToOneRel, Q, QuerySet
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
@@ -29,12 +29,9 @@ AnyRecord = Contact | Client
 
 def referring_columns(model: type[models.Model]) -> list[Any]:
     """The columns by which records refer to a model, those without a related name included."""
-    relations = [each for each in model._meta.get_fields(include_hidden=True) if each.auto_created]
-    return [
-        relation.field  # type: ignore[union-attr]
-        for relation in relations
-        if relation.one_to_many and issubclass(relation.related_model, TimestampedModel)  # type: ignore[arg-type]
-    ]
+    relations = model._meta.get_fields(include_hidden=True)
+    many = [each for each in relations if isinstance(each, ManyToOneRel) and each.one_to_many]
+    return [each.field for each in many if issubclass(each.field.model, TimestampedModel)]
 
 
 def referring_records(record: AnyRecord, column: Any) -> QuerySet[Any]:

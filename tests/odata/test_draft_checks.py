@@ -1,12 +1,16 @@
 """What draft classes annotate is compared at start with the declaration, or with the model of the page."""
 
+import ast
 import datetime as dt
+from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
+from pathlib import Path
+from typing import Any, get_type_hints
 
 import pytest
 from django.contrib import admin
 
+from apps.base import draft_checks
 from apps.base.declaration.resource import (
     GET,
     POST,
@@ -19,12 +23,13 @@ from apps.base.declaration.resource import (
     Required,
     UnrestrictedResource,
 )
-from apps.base.declaration.service import Service
+from apps.base.declaration.service import Service, get_service
 from apps.base.drafts import Draft, Extra
 from apps.core.admin_base import RecordAdmin
 from apps.odata import checks
 from apps.people.models import Client, Contact, Role, Staff, Team
 
+ROOT = Path(__file__).resolve().parents[2]
 PLACE = "tests/odata/test_draft_checks.py: "
 
 
@@ -173,3 +178,86 @@ def test_the_draft_class_of_a_page_is_compared_with_its_model():
     assert message.msg == f"{PLACE}ClientDraft.business_name is declared as int, and its values are str"
     page.draft_class = None
     assert not [each for each in page.check() if each.id == "core.E002"]
+
+
+# --- names in quotes, which mypy does not read ------------------------------------------------------------
+
+#: What reads or sets a member by its name, and what drafts are called.
+BY_NAME = {"get", "fill", "has", "key_of", "gets_default", "mark_invalid"}
+DRAFTS = {"draft", "drafts", "claim", "line", "bill", "invoice", "document"}
+
+
+def names_in_quotes(tree: ast.AST) -> Iterator[ast.Constant]:
+    """The names by which code reads members: ``draft.get("owner")``, ``vars(line)["price"]`` and the like."""
+    members = {
+        node.targets[0].id  # members = vars(line)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and ast.unparse(node.value).startswith("vars(")
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            receiver, named = ast.unparse(node.func.value), node.args[:1]
+            is_named = node.func.attr in BY_NAME
+        elif isinstance(node, ast.Call):
+            receiver, named = ast.unparse(node.args[0]) if node.args else "", node.args[1:2]
+            is_named = ast.unparse(node.func) == "keys_of"
+        elif isinstance(node, ast.Subscript):
+            receiver, named = ast.unparse(node.value), [node.slice]
+            is_named = receiver.startswith("vars(") or receiver in members
+        else:
+            continue
+        is_draft = receiver in DRAFTS | members or receiver.startswith("vars(")
+        for name in named if is_named and is_draft else ():
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                yield name
+
+
+def all_members() -> set[str]:
+    """Every member that some draft has: annotated, declared, or a column."""
+    found: set[str] = set()
+    classes = [Draft]
+    while classes:
+        draft_class = classes.pop()
+        if draft_class.__module__.startswith("apps."):
+            found |= get_type_hints(draft_class).keys()
+        classes += draft_class.__subclasses__()
+    for entity_set in get_service().entity_sets:
+        for type_ in entity_set.type.walk():
+            found |= (
+                draft_checks.members_of_type(type_).keys() | draft_checks.members_of_model(type_.model).keys()
+            )
+    return found
+
+
+def test_names_in_quotes_are_members_of_some_draft():
+    known, wrong, seen = all_members(), [], 0
+    for path in sorted((ROOT / "apps").rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        if {"validation", "services"} & set(parts):
+            for name in names_in_quotes(ast.parse(path.read_text())):
+                seen += 1
+                if name.value not in known:
+                    wrong.append(f"{'/'.join(parts)}.py:{name.lineno} reads {name.value}")
+    assert not wrong, "\n".join(wrong)
+    assert seen > 50
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'draft.get("ownr")',
+        'line.fill("ownr", 1)',
+        'vars(draft)["ownr"] = 1',
+        'vars(draft).get("ownr")',
+        'members = vars(claim)\nmembers["ownr"]',
+        'keys_of(drafts, "ownr")',
+    ],
+)
+def test_a_name_in_quotes_is_found(code):
+    assert [name.value for name in names_in_quotes(ast.parse(code))] == ["ownr"]
+
+
+def test_what_reads_no_draft_is_left_alone():
+    assert not list(names_in_quotes(ast.parse('rows.get("ownr"); counts["ownr"]; draft.get(name)')))

@@ -43,6 +43,9 @@ class RecordChangeList(ChangeList):
     headers again for every row.
     """
 
+    page_num: int
+    result_list: Any  # a queryset, or a list where a page makes one
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         if not self.is_popup:
@@ -52,14 +55,13 @@ class RecordChangeList(ChangeList):
         try:
             super().get_results(request)
         except IncorrectLookupParameters:
-            page: int = self.page_num  # type: ignore[has-type]
             first = f"The list has pages for its first {COUNT_LIMIT:,} records: search, filter or sort it."
-            messages.warning(request, f"There is no page {page:,}. {first}")
+            messages.warning(request, f"There is no page {self.page_num:,}. {first}")
             self.page_num = 1
             super().get_results(request)
         if (self.page_num > JOINED_PAGES or self.query) and self.multi_page:
             # Joined are the records of this page alone, not all of those before it or of the search.
-            keys = list(self.result_list.values_list("pk", flat=True))  # type: ignore[has-type]
+            keys = list(self.result_list.values_list("pk", flat=True))
             self.result_list = self.queryset.filter(pk__in=keys)
         self.full_result_count = self.result_count  # else the library shows the count in the heading too
 

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from django import forms
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Permission
 from django.db.models import QuerySet
+from django.forms.models import ModelChoiceIterator
 from django.http import HttpRequest
 from django.utils.text import capfirst
 
@@ -37,7 +38,7 @@ class PermissionMatrix(forms.CheckboxSelectMultiple):
 
     def _rows(self, granted: set[str]) -> list[dict[str, Any]]:
         by_model: dict[Any, dict[str, Any]] = defaultdict(lambda: {"usual": {}, "others": []})
-        for permission in self.choices.queryset:  # type: ignore[attr-defined]
+        for permission in cast("ModelChoiceIterator[Permission]", self.choices).queryset:
             row = by_model[permission.content_type]
             verb, _, noun = permission.codename.partition("_")
             box = {
@@ -70,8 +71,9 @@ class RoleForm(RecordForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        if "permissions" in self.fields:
-            self.fields["permissions"].queryset = service_permissions()  # type: ignore[attr-defined]
+        field = self.fields.get("permissions")
+        if isinstance(field, forms.ModelMultipleChoiceField):
+            field.queryset = service_permissions()
 
 
 class CoveredAdmin(RecordAdmin):
