@@ -58,7 +58,7 @@ def find_mistakes(draft_class: type[Draft], members: Mapping[str, MemberType | N
     ``members`` has ``None`` for those whose type is not compared.
     """
     hints = get_type_hints(draft_class)
-    for name in hints.keys() - get_type_hints(Draft).keys() - draft_class.extra_attributes:
+    for name in sorted(hints.keys() - get_type_hints(Draft).keys() - draft_class.extra_attributes):
         owner = next(each for each in draft_class.__mro__ if name in inspect.get_annotations(each))
         place = f"{place_of(owner)}.{name}"
         if name not in members:

@@ -186,8 +186,8 @@ class NestedType:
 
     Embedded types (an address) have no ``model``: they take the model of the record. ``type_name`` is the
     name of the type in $metadata, by default the name of the class without ``Type``.
-    ``draft_class`` is the class of its drafts: a subclass of ``apps.base.drafts.Draft`` that declares
-    the values that services compute.
+    ``draft_class`` is the class of its drafts: a subclass of ``apps.base.drafts.Draft`` with the types of
+    the members that rules read.
     """
 
     type_name: ClassVar[str] = ""
