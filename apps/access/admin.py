@@ -93,7 +93,7 @@ class ApiApplicationForm(RecordForm):
         model = ApiApplication
         fields = ("name", "scope", "requests_per_minute", "requests_per_day")
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         self.initial["scope"] = sorted(split_scope(self.instance.scope))
 

@@ -66,7 +66,7 @@ SQLITE_WAIT_MS = 100
 class ApplicationThrottle(BaseThrottle):
     """429 above the caller's requests per minute, 403 above its quota, both with Retry-After."""
 
-    def allow_request(self, request: Request, view: Any) -> bool:
+    def allow_request(self, request: Request, view: object) -> bool:
         # Without credentials the answer is 401 anyway. A request of a batch was counted with it, before a
         # transaction was open.
         if request.auth is not None and not isinstance(request._request, BatchedRequest):

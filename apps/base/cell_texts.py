@@ -2,7 +2,6 @@
 
 import re
 from decimal import Decimal
-from typing import Any
 
 #: Between the values of a list of records in one cell: ``Teams/TeamId`` is ``3; 7``.
 LIST_SEPARATOR = "; "
@@ -13,7 +12,7 @@ _LOOKS_LIKE_FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _FIRST_OF_FORMULA = frozenset("'=+-@\t\r")
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """A JSON value as the text of a cell, numbers with all their digits."""
     if value is None:
         return ""
@@ -24,7 +23,7 @@ def text_of(value: Any) -> str:
     return str(value)
 
 
-def formula_safe(value: Any) -> str:
+def formula_safe(value: object) -> str:
     """The text of a cell with an apostrophe before it where a spreadsheet would run it as a formula.
 
     Numbers stay as they are; ``formula_restored`` is the inverse.

@@ -88,7 +88,7 @@ class Draft:
         values: dict[str, Any],
         given: Iterable[str] = (),
         invalid: Iterable[str] = (),
-        key: Any = None,
+        key: object = None,
     ) -> None:
         self.__dict__.update(values, given=frozenset(given), invalid=frozenset(invalid), key=key)
 
@@ -100,7 +100,7 @@ class Draft:
                 raise InvalidValue(name)
             raise AttributeError(f"drafts of this record have no member {name!r}")
 
-        def __setattr__(self, name: str, value: Any) -> None:
+        def __setattr__(self, name: str, value: object) -> None:
             if name not in self.__dict__ and name not in self.extra_attributes:
                 raise AttributeError(f"{type(self).__name__} declares no extra attribute {name!r}")
             self.__dict__[name] = value
@@ -116,7 +116,7 @@ class Draft:
         """The value of a member; ``None`` when it is invalid, left out or not set yet."""
         return self.__dict__.get(name)
 
-    def fill(self, name: str, value: Any) -> None:
+    def fill(self, name: str, value: object) -> None:
         """Give a member that was left out, or another column, the value of the domain.
 
         Any name is taken: to look it up would double the time of a call that imports make for every member.
@@ -417,7 +417,7 @@ def query_by_key(
     return rows
 
 
-def set_joined_column(record: models.Model, path: str, value: Any) -> None:
+def set_joined_column(record: models.Model, path: str, value: object) -> None:
     """Set a column of the record that this record refers to, which is made of its key."""
     name, _, column = path.partition("__")
     field: Any = record._meta.get_field(name)

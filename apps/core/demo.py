@@ -142,7 +142,7 @@ class Context:
         model: type[Record],
         service: Callable[..., Sequence[Any]],
         drafts: Sequence[Draft],
-        **options: Any,
+        **options: object,
     ) -> list[Record]:
         """The records that a service makes of drafts, in the order of the drafts."""
         if not drafts:

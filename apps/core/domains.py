@@ -22,7 +22,7 @@ def find_parts(part: tuple[str, str], apps: Iterable[str] | None = None) -> list
     return [getattr(each, name) for each in loaded if hasattr(each, name)]
 
 
-def check_domains(**options: Any) -> list[CheckMessage]:
+def check_domains(**options: object) -> list[CheckMessage]:
     """Name the files and parts that a domain app lacks."""
     missing = []
     for app in settings.DOMAIN_APPS:

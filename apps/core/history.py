@@ -81,12 +81,12 @@ def describe(model: Any, before: Mapping[str, Any], after: Mapping[str, Any]) ->
     return found
 
 
-def mask(value: Any) -> str | None:
+def mask(value: object) -> str | None:
     """The mask of a secret; ``None`` where there is none."""
     return None if value is None else MASK
 
 
-def differences(record: Any, columns: Iterable[str] | None = None) -> Differences:
+def differences(record: models.Model, columns: Iterable[str] | None = None) -> Differences:
     """The differences of a record against what was loaded of it.
 
     ``columns`` are those that can differ, all when left out.
@@ -95,7 +95,7 @@ def differences(record: Any, columns: Iterable[str] | None = None) -> Difference
     return describe(record, getattr(record, "_stored", {}), values)
 
 
-def values_are_equal(before: Any, after: Any) -> bool:
+def values_are_equal(before: object, after: object) -> bool:
     """True when two values are equal; moments by UTC, as Python calls none in a clock change's hour equal."""
     if isinstance(before, dt.datetime) and isinstance(after, dt.datetime):
         return before.astimezone(dt.UTC) == after.astimezone(dt.UTC)
@@ -133,7 +133,7 @@ def write_deletions(model: type[models.Model], records: Iterable[models.Model]) 
     )
 
 
-def record_list(record: Any, name: str, before: Iterable[str], after: Iterable[str]) -> None:
+def record_list(record: models.Model, name: str, before: Iterable[str], after: Iterable[str]) -> None:
     """Write that a list of the record (its teams) changed; nothing when it did not."""
     old, new = sorted(before), sorted(after)
     if old != new:

@@ -104,7 +104,7 @@ def author_name(entry: LogEntry, staff_names: Mapping[str, str]) -> str:
     return staff_names.get(str(entry.staff_id), "A deleted staff member")
 
 
-def record_url(model: type[models.Model], key: Any) -> str | None:
+def record_url(model: type[models.Model], key: object) -> str | None:
     """The address of a record's main page; none where its model has no pages."""
     if not admin.site.is_registered(model):
         return None
@@ -130,7 +130,7 @@ def column_of(model: type[models.Model], name: str) -> Any:
 
 
 def difference_of(
-    model: type[models.Model], column: str, before: Any, after: Any, names: Names
+    model: type[models.Model], column: str, before: object, after: object, names: Names
 ) -> Difference:
     found = column_of(model, column)
     label = capfirst(str(found.verbose_name)) if found is not None else column

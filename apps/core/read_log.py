@@ -92,7 +92,7 @@ class ReadLog:
             keys = rendered_keys(entity_set, records, has_others)
             self.add(entity_set.model, kind, len(records), keys, without_values(query))
 
-    def log_count(self, entity_set: EntitySet, count: int, query: Query, key: Any = None) -> None:
+    def log_count(self, entity_set: EntitySet, count: int, query: Query, key: object = None) -> None:
         # How many records there are says nothing about anybody; how many match a condition may.
         if is_logged(entity_set.model) and (query or key is not None):
             keys = b"" if key is None else key_bytes(key)
@@ -102,7 +102,7 @@ class ReadLog:
         if is_logged(entity_set.model):
             self.add(entity_set.model, "Refusal", 0, b"", ",".join(dict.fromkeys(codes)))
 
-    def log_key(self, entity_set: EntitySet, key: Any, query: Query) -> None:
+    def log_key(self, entity_set: EntitySet, key: object, query: Query) -> None:
         if is_logged(entity_set.model):
             self.add(entity_set.model, "Record", 1, key_bytes(key), without_values(query))
 

@@ -334,7 +334,7 @@ def new_keys(model: type[models.Model], number: int) -> list[Any]:
 # --- existing records -----------------------------------------------------------------------------------
 
 
-def replace_list(record: Any, field: models.ManyToManyField, draft: Draft) -> bool:
+def replace_list(record: models.Model, field: models.ManyToManyField, draft: Draft) -> bool:
     """Replace a list by the draft's; whether it changed. Its history says from what to what."""
     links = getattr(record, field.name)
     before = {one.pk: one for one in links.all()}

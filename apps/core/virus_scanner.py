@@ -8,7 +8,6 @@ import logging
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -152,7 +151,7 @@ def is_address(text: str) -> bool:
     return is_host or (address.scheme == "unix" and address.path.startswith("/"))
 
 
-def check_scanner(**_: Any) -> list[CheckMessage]:
+def check_scanner(**_: object) -> list[CheckMessage]:
     """A check of a deployment: the scanner is one, and answers."""
     if not settings.VIRUS_SCANNER:
         return []

@@ -58,7 +58,7 @@ class StoredFileField(forms.CharField):
 
     widget = forms.HiddenInput
 
-    def clean(self, value: Any) -> StoredFile | None:
+    def clean(self, value: object) -> StoredFile | None:
         token = super().clean(value)
         if not token:
             return None

@@ -76,7 +76,7 @@ class FieldEntries:
     repeated: list[Any] = field(default_factory=list)
     indexed: dict[int, Any] = field(default_factory=dict)
 
-    def add(self, index: str | None, value: Any) -> None:
+    def add(self, index: str | None, value: object) -> None:
         if not index:
             self.repeated.append(value)
         elif self.indexed.setdefault(int(index), value) is not value:

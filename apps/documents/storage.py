@@ -87,7 +87,7 @@ class DocumentFolder(FileSystemStorage, DocumentStorage):
 
     file_permissions_mode = 0o640
 
-    def _save(self, name: str, content: Any) -> str:
+    def _save(self, name: str, content: object) -> str:
         path = Path(self.path(name))
         path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
         saved: str = super()._save(name, content)  # type: ignore[misc]  # documented, not in the stubs

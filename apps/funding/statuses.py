@@ -7,7 +7,6 @@ Claims have some of the statuses of invoices, under the same words.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 from django.core.checks import CheckMessage, Error
 
@@ -113,7 +112,7 @@ SETTLED = statuses_where(lambda row: row.is_settled)
 RESUBMITTABLE = statuses_where(lambda row: row.is_resubmittable)
 
 
-def check_statuses(**options: Any) -> list[CheckMessage]:
+def check_statuses(**options: object) -> list[CheckMessage]:
     """Refuse to start with a status that has no meaning."""
     missing = [value for value in dict.fromkeys([*InvoiceStatus, *ClaimStatus]) if value not in STATUSES]
     hint = "Add a row to STATUSES in apps/funding/statuses.py, and transitions in validation/transitions.py."

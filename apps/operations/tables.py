@@ -70,7 +70,7 @@ def json_to_text(text: str) -> str:
     return escape_text(normalised_json(json.loads(text, parse_float=Decimal)))
 
 
-def normalised_json(value: Any) -> str:
+def normalised_json(value: object) -> str:
     """JSON as PostgreSQL writes it: members by the length of their names, then by their bytes."""
     if isinstance(value, dict):
         names = sorted(value, key=lambda name: (len(name.encode()), name.encode()))

@@ -249,10 +249,10 @@ class Staff(Person, AbstractBaseUser, Record):
         """
         return self.is_superuser or (not role.all_permissions and role.permission_codes() <= self.granted)
 
-    def has_perm(self, perm: str, obj: Any = None) -> bool:
+    def has_perm(self, perm: str, obj: models.Model | None = None) -> bool:
         return self.is_active and (self.role.all_permissions or perm in self.granted)
 
-    def has_perms(self, perm_list: Iterable[str], obj: Any = None) -> bool:
+    def has_perms(self, perm_list: Iterable[str], obj: models.Model | None = None) -> bool:
         return all(self.has_perm(perm, obj) for perm in perm_list)
 
     def has_module_perms(self, app_label: str) -> bool:

@@ -210,7 +210,7 @@ def clear_unavailable(draft: D, availability: Availability[D]) -> None:
             set_member(draft, name, [] if isinstance(draft.get(name), list) else None)
 
 
-def set_member(draft: Draft, name: str, value: Any) -> None:
+def set_member(draft: Draft, name: str, value: object) -> None:
     """Set a member as if it were given, so that an update stores it."""
     draft.fill(name, value)
     draft.given |= {name}

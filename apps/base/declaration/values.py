@@ -220,7 +220,7 @@ EMAIL = CachedEmailValidator()
 def text_reader(field: models.Field) -> Reader:
     limit, is_email = field.max_length, isinstance(field, models.EmailField)
 
-    def read(value: Any) -> str | None:
+    def read(value: object) -> str | None:
         if not isinstance(value, str):
             raise WireValueError("WrongType", "must be a string.")
         # No printable text holds such a character, and most texts are printable.
@@ -251,7 +251,7 @@ def choice_reader(names: tuple[str, ...], numbers: Mapping[int, str]) -> Reader:
         names_by_spelling[number] = names_by_spelling[str(number)] = name
     choices = ", ".join(names)
 
-    def read(value: Any) -> str | None:
+    def read(value: object) -> str | None:
         if isinstance(value, str) and not value.strip():
             return None
         if isinstance(value, str) or (numbers and type(value) is int):
@@ -264,7 +264,7 @@ def choice_reader(names: tuple[str, ...], numbers: Mapping[int, str]) -> Reader:
 
 
 def boolean_reader(field: models.Field) -> Reader:
-    def read(value: Any) -> bool:
+    def read(value: object) -> bool:
         if not isinstance(value, bool):
             raise WireValueError("WrongType", "must be true or false.")
         return value
@@ -278,7 +278,7 @@ def integer_reader(field: models.Field) -> Reader:
     least, most = validated_range(field)
     low, high = (low if least is None else max(low, least)), (high if most is None else min(high, most))
 
-    def read(value: Any) -> int:
+    def read(value: object) -> int:
         if isinstance(value, Decimal):
             raise WireValueError("InvalidNumber", "must be a whole number.")
         if type(value) is not int:
@@ -303,7 +303,7 @@ def decimal_reader(field: models.Field) -> Reader:
     digits, scale = field.max_digits, field.decimal_places
     least, most = validated_range(field)
 
-    def read(value: Any) -> Decimal:
+    def read(value: object) -> Decimal:
         if isinstance(value, str):
             if not _DIGITS.fullmatch(value):
                 raise WireValueError("InvalidNumber", "must be a number.")
@@ -322,7 +322,7 @@ def decimal_reader(field: models.Field) -> Reader:
 def guid_reader(field: models.Field) -> Reader:
     """A guid in any case, with its hyphens or without them."""
 
-    def read(value: Any) -> UUID:
+    def read(value: object) -> UUID:
         if isinstance(value, UUID):
             return value
         if not isinstance(value, str):

@@ -30,7 +30,7 @@ class ArchivingAdmin(PageAdmin):
     #: Where the resource of the model, or a model without one, does not name it.
     archive: ClassVar[Service | None] = None
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
         return False
 
     @display(description="", label={"Archived": "warning"})

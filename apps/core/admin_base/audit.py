@@ -50,7 +50,7 @@ class RecordKindFilter(DropdownFilter):
     title = "kind of record"
     parameter_name = "record_kind"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         kinds = [
             (model._meta.label_lower, capfirst(str(model._meta.verbose_name)))
             for model in recorded_models(request)

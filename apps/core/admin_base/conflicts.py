@@ -61,7 +61,7 @@ def value_texts(field: forms.Field, theirs: Any, mine: Any) -> tuple[str, str]:
     return value_text(field, theirs), value_text(field, mine)
 
 
-def is_list(value: Any) -> bool:
+def is_list(value: object) -> bool:
     return hasattr(value, "__iter__") and not isinstance(value, str)
 
 

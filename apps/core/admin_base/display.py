@@ -93,7 +93,7 @@ def period_cell(first: dt.date | None, last: dt.date | None) -> str | None:
     return two_lines(f"{first:%d %b %Y}", f"to {last:%d %b %Y}")
 
 
-def link(url: str, text: Any) -> str:
+def link(url: str, text: object) -> str:
     return format_html('<a class="rs-link" href="{}">{}</a>', url, text)
 
 

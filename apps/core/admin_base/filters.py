@@ -84,7 +84,7 @@ class DateRangeFilter(RangeDateFilter):
 class DateTimeRangeForm(RangeDateForm):
     """Two days, each with or without a time of day."""
 
-    def __init__(self, name: str, *args: Any, **options: Any) -> None:
+    def __init__(self, name: str, *args: object, **options: object) -> None:
         super().__init__(name, *args, **options)
         for end in ("from", "to"):
             self.fields[f"{name}_{end}"].widget.attrs["placeholder"] = (

@@ -46,7 +46,7 @@ class RecordChangeList(ChangeList):
     page_num: int
     result_list: Any  # a queryset, or a list where a page makes one
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         if not self.is_popup:
             self.title = capfirst(self.opts.verbose_name_plural)  # not "Select claim to change"

@@ -89,11 +89,11 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
             self.searched = Searched(in_lists=tuple(self.search_fields))
         self.search_fields = self.searched.lists
 
-    def check(self, **options: Any) -> list[CheckMessage]:
+    def check(self, **options: object) -> list[CheckMessage]:
         """Django's own checks, and that the draft class named here fits the model."""
         members = draft_checks.members_of_model(self.model)
         return super().check(**options) + [
-            Error(message, hint=draft_checks.HINT, obj=type(self), id="core.E002")
+            Error(message, hint=draft_checks.HINT, obj=type(self), id="core.E020")
             for message in draft_checks.find_mistakes(self.draft_class or Draft, members)
         ]
 
@@ -108,11 +108,11 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).select_related(*(self.list_select_related or ()))
 
-    def autocomplete_label(self, record: Any) -> str:
+    def autocomplete_label(self, record: models.Model) -> str:
         """The label of a record in a list of suggestions, where several can have the same name."""
         return str(record)
 
-    def palette_label(self, record: Any) -> str:
+    def palette_label(self, record: models.Model) -> str:
         """The label of a record in the command palette."""
         return self.autocomplete_label(record)
 
@@ -165,7 +165,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         form.draft_class = self.draft_class or draft_class_of(self.model)
         return form
 
-    def describe_other(self, request: HttpRequest, model: type[models.Model], key: Any) -> str | None:
+    def describe_other(self, request: HttpRequest, model: type[models.Model], key: object) -> str | None:
         """Another record as an issue names it, with a link; ``None`` for those who may not view it."""
         page: Any = self.admin_site.get_model_admin(model)
         record = model._default_manager.filter(pk=key).first()
@@ -239,7 +239,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
             if action.action_name in request.POST:
                 action.method(request, obj)
 
-    def store(self, record: Any, draft: Draft, **options: Any) -> None:
+    def store(self, record: models.Model, draft: Draft, **options: object) -> None:
         """Store the draft by the record's service, and read the record again."""
         keys = self.service_for(draft)([draft], **options)
         if draft.key is None:
@@ -266,7 +266,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
 
     # --- the overview
 
-    def overview_page(self, request: HttpRequest, record: Any) -> HttpResponse:
+    def overview_page(self, request: HttpRequest, record: models.Model) -> HttpResponse:
         """Everything about the record that this person may view."""
         context = {"details": self.overview_details(request, record), **overview_context(request, record)}
         return self.render_page(
@@ -302,7 +302,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     ) -> HttpResponseBase:
         return self.open_page(Page("history"), request, object_id)
 
-    def history_page(self, request: HttpRequest, record: Any) -> HttpResponse:
+    def history_page(self, request: HttpRequest, record: models.Model) -> HttpResponse:
         pages = Paginator(history_display.changes_of(record), HISTORY_PAGE_SIZE)
         page = pages.get_page(request.GET.get("p"))
         lines = history_display.history_lines(page.object_list)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Any, ClassVar
+from typing import ClassVar
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.core.exceptions import ValidationError
@@ -114,7 +114,7 @@ class Subscriber(TimestampedModel):
     CACHE_SECONDS: ClassVar[float] = 5.0
     _cached: ClassVar[tuple[float, Subscriber] | None] = None
 
-    def save(self, *args: Any, **options: Any) -> None:
+    def save(self, *args: object, **options: object) -> None:
         self.pk = 1
         super().save(*args, **options)
         self.clear_cache()

@@ -165,7 +165,7 @@ def texts_of_formula_row(values: Sequence[Any], formulas: Sequence[Any]) -> list
     ]
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """A cell's value as the text that reads back to it."""
     if value is None:
         return ""

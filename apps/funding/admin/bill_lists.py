@@ -175,7 +175,7 @@ class WarningFilter(DropdownFilter):
     title = "warnings"
     parameter_name = "warning"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         return [(ANY_WARNING, "Any warning"), (NO_WARNING, "No warning"), *WarningCode.choices]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
@@ -196,7 +196,7 @@ class BudgetFilter(RadioFilter):
     title = "service booking"
     parameter_name = BUDGET
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         budget = find_budget(request.GET.get(BUDGET))
         return [] if budget is None else [(str(budget.pk), str(budget))]
 
@@ -214,7 +214,7 @@ class PlanFilter(RadioFilter):
     title = "plan"
     parameter_name = PLAN
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         plan = find_plan(request.GET.get(PLAN))
         return [] if plan is None else [(str(plan.pk), str(plan))]
 
@@ -255,7 +255,7 @@ def find_budget(key: str | None) -> Budget | None:
 class ServicesFilter(DateRangeFilter):
     """When the services began."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         self.title = "first day of services"
 

@@ -117,7 +117,7 @@ class BillAdmin(BillListAdmin):
     # --- entering and editing
 
     def changeform_view(
-        self, request: HttpRequest, object_id: str | None = None, *args: Any, **options: Any
+        self, request: HttpRequest, object_id: str | None = None, *args: object, **options: object
     ) -> Any:
         """The form of a bill with its lines, or the page of one that cannot be edited.
 

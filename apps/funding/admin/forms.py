@@ -263,7 +263,7 @@ class BillForm(RecordForm):
     last_price_book: ClassVar[str | None] = None
     explain_closed: ClassVar[Any]
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         for field in self.fields.values():
             field.required = False  # the rules say what is needed, and when
@@ -412,7 +412,7 @@ class ClaimForm(BillForm):
     )
     invoice_total = amount_cell_field(decimal_places=2)
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         if self.is_new and self.may_enter_invoice:
             self.fields["provider_invoice"].label = "Provider invoice (leave blank for a new one)"

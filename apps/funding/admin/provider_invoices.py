@@ -82,7 +82,7 @@ MAY_HAVE_CLAIM = ~Q(approval_status=ApprovalStatus.REJECTED) & (Q(is_reusable=Tr
 class ProviderInvoiceForm(RecordForm):
     """A provider invoice, with dates that are typed."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         use_typed_days(self)
 

@@ -291,7 +291,7 @@ def acknowledge_warnings(
     )
 
 
-def acknowledged(bill_type: BillType, key: Any, issue: Issue) -> Acknowledged:
+def acknowledged(bill_type: BillType, key: object, issue: Issue) -> Acknowledged:
     """A warning about a bill as it is stored when it is ignored."""
     type_ = service.get_service().by_model[bill_type.model].type
     return key, issue.code, wire_target(type_, issue.field, issue.code) or None, issue.message

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.utils.html import format_html
@@ -22,7 +22,7 @@ class BillMark(NamedTuple):
     total: Decimal
 
 
-def same_total_issue(field: str, other: Any, mark: BillMark) -> Issue:
+def same_total_issue(field: str, other: object, mark: BillMark) -> Issue:
     """The issue that another provider invoice has the mark; ``other`` names it, or links to it."""
     message = format_html(
         "{} of the same provider, for the same participant, {}, has the same total of {}."

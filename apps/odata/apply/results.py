@@ -173,7 +173,7 @@ class ColumnReference(Expression):
         super().__init__(output_field=sql.FIELDS[kind])
         self.sql_name = sql_name
 
-    def resolve_expression(self, *args: Any, **kwargs: Any) -> ColumnReference:
+    def resolve_expression(self, *args: object, **kwargs: object) -> ColumnReference:
         return self
 
     def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:

@@ -78,7 +78,7 @@ class KeysetPagination(BasePagination):
             self.reader = DeltaReader(reader, dependencies, token)
         self.tracking = token or DeltaToken(digest, until=get_change_log().moment())
 
-    def removed_entry(self, key: Any, is_deleted: bool) -> str:
+    def removed_entry(self, key: object, is_deleted: bool) -> str:
         """The JSON of a record that is not, or no longer, in the collection (JSON Format 15.4)."""
         address, reason = (
             f"{self.view.base_url}{self.view.address}({key})",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import Any, Protocol
+from typing import Protocol
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -23,14 +23,14 @@ class ReadLog(Protocol):
     ) -> None:
         """Take note of records, each the text of its JSON."""
 
-    def log_count(self, entity_set: EntitySet, count: int, query: Query, key: Any = None) -> None:
+    def log_count(self, entity_set: EntitySet, count: int, query: Query, key: object = None) -> None:
         """Take note of how many records match a query, or are in a list of the record with the ``key``;
         of a query that aggregates records, how many rows it has."""
 
     def log_refusal(self, entity_set: EntitySet, codes: Sequence[str]) -> None:
         """Take note of a change that was refused: its faults and warnings may quote records."""
 
-    def log_key(self, entity_set: EntitySet, key: Any, query: Query) -> None:
+    def log_key(self, entity_set: EntitySet, key: object, query: Query) -> None:
         """Take note of a record of which an address shows a part."""
 
     def log_stream(

@@ -92,7 +92,7 @@ class RecordWriter:
         prop: StructuralProperty | None,
         operand: Operand | None,
         name: str,
-        value: Any,
+        value: object,
     ) -> None:
         type_name = self.type_name(prop, operand)
         names_type = self.is_full if operand is None else self.metadata in ("minimal", "full")

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from functools import cached_property
-from typing import Any
 
 from django.http import HttpResponse
 from rest_framework.request import Request
@@ -60,5 +59,5 @@ class MetadataView(ODataView):
 class UnknownAddressView(ODataView):
     """Every other address below /api/; the response is the same for all callers."""
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         raise NotFound("There is nothing at this address.")

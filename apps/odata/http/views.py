@@ -43,7 +43,7 @@ class ODataView(APIView):
     #: What stands behind the question mark of the address, once ``query_string`` was read.
     sent_query_string: bytes
 
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+    def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """As DRF's, but the caller is checked first: nobody else learns what is wrong with a request."""
         sent = request._request
         if isinstance(sent, BatchedRequest):  # its batch has been authenticated
@@ -78,7 +78,7 @@ class ODataView(APIView):
             del response["Content-Type"]  # Django has one for every response
         return response
 
-    def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+    def options(self, request: Request, *args: object, **kwargs: object) -> HttpResponse:
         return self.respond(status=204)
 
     @cached_property

@@ -71,7 +71,7 @@ class ODataViewSet(GenericViewSet, ODataView):
     #: The collection in context URLs where it lies in a record: ``Claim({key})/LineItems``.
     context = ""
 
-    def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
+    def initialize_request(self, request: HttpRequest, *args: object, **kwargs: object) -> Request:
         """As DRF's, without the methods that are of version 2.1 only where that is not asked for."""
         added = self.resource.methods_of_2_1
         if added and requested_version(request) != V2_1:
@@ -81,7 +81,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         initialized.META, initialized.method = request.META, request.method
         return initialized
 
-    def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+    def http_method_not_allowed(self, request: Request, *args: object, **kwargs: object) -> HttpResponse:
         """As DRF's, but a method of version 2.1 alone is named as such, once the version itself is valid."""
         if request.method in self.resource.methods_of_2_1:
             self.refuse_plain_filters()

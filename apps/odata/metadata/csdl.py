@@ -413,7 +413,7 @@ def xml_attributes(kind: str, definition: Mapping[str, Any]) -> dict[str, str]:
     return attributes
 
 
-def write_value(element: ElementTree.Element, value: Any) -> None:
+def write_value(element: ElementTree.Element, value: object) -> None:
     """The value of an annotation: a constant as an attribute, a collection or record as elements."""
     if isinstance(value, list):
         collection = ElementTree.SubElement(element, "Collection")
@@ -425,7 +425,7 @@ def write_value(element: ElementTree.Element, value: Any) -> None:
         element.set(*constant(value))
 
 
-def write_item(collection: ElementTree.Element, item: Any) -> None:
+def write_item(collection: ElementTree.Element, item: object) -> None:
     if isinstance(item, dict):
         write_record(collection, item)
         return
@@ -439,7 +439,7 @@ def write_record(element: ElementTree.Element, record: Mapping[str, Any]) -> Non
         write_value(ElementTree.SubElement(written, "PropertyValue", Property=name), value)
 
 
-def constant(value: Any) -> tuple[str, str]:
+def constant(value: object) -> tuple[str, str]:
     """The name and the text of a constant."""
     if isinstance(value, bool):
         return "Bool", "true" if value else "false"

@@ -106,7 +106,7 @@ class JsonReader:
         self.connection = connections[rows.db]
         clock.set_database_zone(self.connection)
 
-    def record(self, key: Any) -> tuple[str, str | None]:
+    def record(self, key: object) -> tuple[str, str | None]:
         """One record and its ETag; ``NotFound`` when it is none of the rows."""
         found = self.read([key])
         if not found:

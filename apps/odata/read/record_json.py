@@ -140,7 +140,7 @@ class NestedJson(Subquery):
 class ComputedJson(Func):
     """A value of $compute as JSON; a number without fixed decimal places has as many as it needs."""
 
-    def __init__(self, value: Any, kind: ValueKind, scale: int | None) -> None:
+    def __init__(self, value: object, kind: ValueKind, scale: int | None) -> None:
         super().__init__(value, output_field=models.TextField())
         self.kind, self.scale = kind, scale
 

@@ -122,7 +122,7 @@ class RecordContents:
     faults: list[ErrorDetail] = field(default_factory=list)
     unknown: list[tuple[str, Any]] = field(default_factory=list)
 
-    def give(self, attribute: str, value: Any) -> None:
+    def give(self, attribute: str, value: object) -> None:
         self.values[attribute] = value
         self.given.add(attribute)
 
@@ -143,7 +143,7 @@ def refuse_repeated(value: RepeatedNames, target: str, contents: RecordContents)
         contents.refuse(member_target, "Duplicate", member_target, f"{name} stands twice.")
 
 
-def refuse_repeated_within(value: Any, target: str, contents: RecordContents) -> None:
+def refuse_repeated_within(value: object, target: str, contents: RecordContents) -> None:
     """Report repeated names anywhere inside a value that is otherwise ignored."""
     if isinstance(value, RepeatedNames):
         refuse_repeated(value, target, contents)
@@ -170,7 +170,7 @@ class Member:
         self.attribute, self.spellings = attribute, spellings
         self.name = spellings[0]
 
-    def read(self, value: Any, target: str, contents: RecordContents) -> None:
+    def read(self, value: object, target: str, contents: RecordContents) -> None:
         """Read a JSON value, ``None`` for a required member that was left out; report every fault."""
         raise NotImplementedError
 
@@ -206,7 +206,7 @@ class NestedMember(Member):
         self.required = navigation.declaration.required
         self.null_is_default = kind is BodyKind.PARTIAL and not self.required
 
-    def is_list(self, value: Any, target: str, contents: RecordContents) -> bool:
+    def is_list(self, value: object, target: str, contents: RecordContents) -> bool:
         """True when it is a list with items; reports what else it must not be."""
         if value is None or value == []:
             self.refuse_missing(target, contents)
@@ -227,7 +227,7 @@ class EmbeddedMember(NestedMember):
         self.reader = record_reader(navigation.type, kind)
         self.most_objects = self.reader.most_objects
 
-    def read(self, value: Any, target: str, contents: RecordContents) -> None:
+    def read(self, value: object, target: str, contents: RecordContents) -> None:
         if isinstance(value, dict):
             self.reader.read_members(value, target, contents)
         elif value is not None:
@@ -253,7 +253,7 @@ class ReferenceMember(NestedMember):
         # What others may give a new record, as a template does, must stay in an existing one.
         self.required |= self.null_is_default and not navigation.many and not self.holds_null
 
-    def read(self, value: Any, target: str, contents: RecordContents) -> None:
+    def read(self, value: object, target: str, contents: RecordContents) -> None:
         key = None
         if value is None:
             self.refuse_missing(target, contents)
@@ -337,7 +337,7 @@ class ContainedMember(NestedMember):
                 contents.faults += inner.faults
         contents.give(self.attribute, rows)
 
-    def read_existing(self, item: Any, key: Any, target: str) -> tuple[Draft, RecordContents]:
+    def read_existing(self, item: object, key: object, target: str) -> tuple[Draft, RecordContents]:
         assert self.key is not None
         row, contents = self.existing_reader.read(item, target)
         try:
@@ -378,7 +378,7 @@ class RecordReader:
         #: Of embedded objects as well.
         self.attributes = (*self.defaults.constants, *self.defaults.makers)
 
-    def read(self, value: Any, target: str) -> tuple[Draft, RecordContents]:
+    def read(self, value: object, target: str) -> tuple[Draft, RecordContents]:
         """Read a JSON value that should be a record."""
         contents = RecordContents(self.defaults.values())
         if isinstance(value, dict):

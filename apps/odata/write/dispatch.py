@@ -45,7 +45,7 @@ class Created:
 @retry_on_conflict
 def create(
     entity_set: EntitySet,
-    content: Any,
+    content: object,
     ignore_warnings: bool = False,
     read: Callable[[EntitySet, Any], Body] = read_records,
 ) -> Created:

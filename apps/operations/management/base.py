@@ -1,7 +1,5 @@
 """The common part of operators' commands: errors in a sentence, and the arguments about a person."""
 
-from typing import Any
-
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error
 
@@ -13,7 +11,7 @@ from apps.people.services import find_staff
 class OperatorCommand(BaseCommand):
     """A command whose operator reads a sentence, not a traceback."""
 
-    def execute(self, *args: Any, **options: Any) -> str | None:
+    def execute(self, *args: object, **options: object) -> str | None:
         try:
             return super().execute(*args, **options)
         except (OperationError, Error, OSError) as error:

@@ -135,7 +135,7 @@ def form_field(custom_field: CustomField, answer: list[str]) -> forms.Field:
     return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget(), **shared)
 
 
-def responses(value: Any) -> list[str]:
+def responses(value: object) -> list[str]:
     """The responses that a form field's value is stored as."""
     if value in (None, "", []):
         return []

@@ -69,7 +69,7 @@ class RoleForm(RecordForm):
         queryset=Permission.objects.none(), required=False, widget=PermissionMatrix
     )
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         field = self.fields.get("permissions")
         if isinstance(field, forms.ModelMultipleChoiceField):

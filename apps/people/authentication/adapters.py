@@ -102,7 +102,7 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
             raise ImmediateHttpResponse(refuse(request, UNKNOWN.format(email=email or "that it gives")))
         sociallogin.connect(request, staff)
 
-    def on_authentication_error(self, request: HttpRequest, *details: Any, **options: Any) -> None:
+    def on_authentication_error(self, request: HttpRequest, *details: object, **options: object) -> None:
         raise ImmediateHttpResponse(refuse(request, FAILED))
 
     # Until the second factor is proven, the session holds the sign-in: of a staff member their key alone.

@@ -157,7 +157,7 @@ class PasswordForm(SetPasswordForm):
 
     user: Staff
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         for name in ("new_password1", "new_password2"):
             self.fields[name].widget = UnfoldAdminPasswordWidget(attrs={"autocomplete": "new-password"})

@@ -32,7 +32,7 @@ class StaffAuthenticationMiddleware(AuthenticationMiddleware):
         request.user = SimpleLazyObject(lambda: user_of_session(request))  # type: ignore[assignment]
 
     def process_view(
-        self, request: HttpRequest, view: Any, arguments: Any, options: Any
+        self, request: HttpRequest, view: object, arguments: object, options: object
     ) -> HttpResponse | None:
         path = request.path_info
         if not path.startswith("/admin/") or path.startswith(OPEN_PAGES):

@@ -40,7 +40,7 @@ class LoginView(auth_views.LoginView):
     template_name = "people/login.html"
     authentication_form = StaffLoginForm
 
-    def get(self, request: HttpRequest, *arguments: Any, **options: Any) -> HttpResponse:
+    def get(self, request: HttpRequest, *arguments: object, **options: object) -> HttpResponse:
         if admin.site.has_permission(request):
             return redirect(self.get_success_url())
         return super().get(request, *arguments, **options)
@@ -70,7 +70,7 @@ class LoginView(auth_views.LoginView):
 def refuse_unreachable(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """django-allauth leaves errors of its first question, for the provider's configuration, to the caller."""
 
-    def answer(request: HttpRequest, **options: Any) -> HttpResponse:
+    def answer(request: HttpRequest, **options: object) -> HttpResponse:
         try:
             return view(request, **options)
         except RequestException:

@@ -17,7 +17,7 @@ class TemplateForm(RecordForm):
 
     availability: ClassVar[Availability] = AVAILABILITY_BY_SOURCE
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         for name in ("team", "type", "stage"):
             if name in self.fields:
@@ -49,7 +49,7 @@ class OpportunityForm(TemplateForm):
 
     availability = AVAILABILITY
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         if "outcome_reasons" in self.fields:
             chosen = () if self.is_new else self.instance.outcome_reasons.values_list("pk", flat=True)

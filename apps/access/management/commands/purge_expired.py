@@ -1,7 +1,5 @@
 """Delete what is kept for some days only; to be run once a day."""
 
-from typing import Any
-
 from django.core.management.base import BaseCommand
 
 from apps.access.services import purge_expired
@@ -13,6 +11,6 @@ class Command(BaseCommand):
         "exports, notices and entries of the read log. Run it once a day."
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         for what, count in purge_expired().items():
             self.stdout.write(f"{count:>9,} {what} deleted")

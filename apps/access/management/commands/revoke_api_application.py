@@ -1,7 +1,6 @@
 """Revoke an API application and all its tokens."""
 
 import argparse
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
@@ -17,7 +16,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("application", metavar="NAME|CLIENT_ID")
 
-    def handle(self, *args: Any, application: str, **options: Any) -> None:
+    def handle(self, *args: object, application: str, **options: object) -> None:
         named = Q(name_key=normalised(application)) | Q(client_id=application)
         found = ApiApplication.objects.filter(named)
         names = list(found.values_list("name", flat=True))

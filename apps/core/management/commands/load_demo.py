@@ -59,7 +59,7 @@ class Command(BaseCommand):
             help="load into a database that holds other records as well",
         )
 
-    def handle(self, **options: Any) -> None:
+    def handle(self, **options: object) -> None:
         sets, seed = demo_sets(), options["seed"]
         in_use = any(model._default_manager.exists() for each in sets for model in each.models)
         if in_use and options["if_empty"]:

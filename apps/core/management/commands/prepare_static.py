@@ -1,7 +1,6 @@
 """Collect the files that browsers keep: compressed, under names that change with their content."""
 
 import hashlib
-from typing import Any
 
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
@@ -15,7 +14,7 @@ IGNORED = ["rest_framework", "redoc"]
 class Command(BaseCommand):
     help = "Collects static files, compressed and with hashed names, unless they are the same as last time."
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         stamp = settings.STATIC_ROOT / "stamp"
         current = fingerprint()
         if stamp.exists() and stamp.read_text() == current:

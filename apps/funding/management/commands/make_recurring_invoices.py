@@ -1,7 +1,6 @@
 """Create the invoices of recurring invoices that are due."""
 
 import datetime as dt
-from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
@@ -26,7 +25,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--dry-run", action="store_true", help="show what would be made, store nothing")
 
-    def handle(self, *args: Any, until: dt.date | None, dry_run: bool, **options: Any) -> None:
+    def handle(self, *args: object, until: dt.date | None, dry_run: bool, **options: object) -> None:
         with timezone.override(Subscriber.current().zone):
             clock.reset_now()
             last_day = until or clock.today()

@@ -1,7 +1,5 @@
 """The command ``recount_budgets``: what budgets and provider invoices say of claims, computed anew."""
 
-from typing import Any
-
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
@@ -22,7 +20,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="say how many are wrong, change none")
 
-    def handle(self, *args: Any, dry_run: bool = False, **options: Any) -> None:
+    def handle(self, *args: object, dry_run: bool = False, **options: object) -> None:
         with transaction.atomic():
             found, wrong = recount_budgets(), recount_claim_flags()
             transaction.set_rollback(dry_run)

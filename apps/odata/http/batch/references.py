@@ -86,7 +86,7 @@ def resolve_expression(match: re.Match[str], responses: Responses) -> str:
     return expression_literal(value_of(name, path, responses)) if is_reference else match[0]
 
 
-def expression_literal(value: Any) -> str:
+def expression_literal(value: object) -> str:
     """A value of a JSON body as OData's expressions write it."""
     if isinstance(value, str) and not _BARE_LITERAL.fullmatch(value):
         return "'" + value.replace("'", "''") + "'"

@@ -23,7 +23,7 @@ GENERATED = "<!-- ./run write_interface writes what follows -->\n\n"
 class Command(BaseCommand):
     help = "Writes $metadata, OpenAPI and docs/api.md; names what breaks clients of a release."
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         for name, text in interface_documents().items():
             (FOLDER / name).write_text(text)
         changes = [

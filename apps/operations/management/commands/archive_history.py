@@ -1,7 +1,6 @@
 """The command ``archive_history``: the oldest part of the history, moved into files."""
 
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.core.management.base import CommandParser
@@ -27,6 +26,6 @@ class Command(OperatorCommand):
             help="RETENTION_YEARS (default %(default)s) or more",
         )
 
-    def handle(self, *args: Any, folder: Path, years: int, **options: Any) -> None:
+    def handle(self, *args: object, folder: Path, years: int, **options: object) -> None:
         archive = archive_history(folder, years)
         self.stdout.write(f"{archive.folder}: {plural(archive.rows, 'row')} of the history.")

@@ -2,7 +2,6 @@
 
 import argparse
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -23,7 +22,7 @@ class Command(OperatorCommand):
             "--keep", metavar="N", type=number_to_keep, default=0, help="delete all but the newest N backups"
         )
 
-    def handle(self, *args: Any, folder: Path, keep: int, **options: Any) -> None:
+    def handle(self, *args: object, folder: Path, keep: int, **options: object) -> None:
         backup = create_backup(folder, keep)
         manifest = backup.manifest
         rows = sum(table.rows for table in manifest.tables.values())

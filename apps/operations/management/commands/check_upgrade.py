@@ -1,7 +1,5 @@
 """The command ``check_upgrade``: whether the pending migrations can run while the service goes on."""
 
-from typing import Any
-
 from django.core.management.base import CommandError
 
 from apps.base.errors import plural
@@ -15,7 +13,7 @@ class Command(OperatorCommand):
         " Run it with the new code before ./run migrate. Exits with 1 when the service has to stop for it."
     )
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: object) -> None:
         pending = check_upgrade()
         for migration in pending:
             self.stdout.write(f"{migration.name}: {'stop the service' if migration.stops else 'can run now'}")

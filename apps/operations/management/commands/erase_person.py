@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -37,14 +36,14 @@ class Command(OperatorCommand):
 
     def handle(
         self,
-        *args: Any,
+        *args: object,
         person: str,
         certificate: Path | None,
         by: str,
         own_client: bool,
         backups: Path | None,
         archives: Path | None,
-        **options: Any,
+        **options: object,
     ) -> None:
         staff, contact = staff_member(by), find_person(person)
         client = find_own_client(contact) if own_client else None

@@ -1,7 +1,5 @@
 """The command ``move_database``: every record into another database, also of the other engine."""
 
-from typing import Any
-
 from django.core.management.base import CommandParser
 
 from apps.base.errors import plural
@@ -18,7 +16,7 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("url", metavar="URL", help="sqlite:///path or postgres://user:password@host/name")
 
-    def handle(self, *args: Any, url: str, **options: Any) -> None:
+    def handle(self, *args: object, url: str, **options: object) -> None:
         contents = move_database(url)
         for name, table in contents.items():
             self.stdout.write(f"{table.sha256}  {table.rows:>10,}  {name}")

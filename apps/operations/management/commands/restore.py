@@ -1,7 +1,6 @@
 """The command ``restore``: a backup, put into the database and the storage of documents."""
 
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import CommandParser
 
@@ -22,7 +21,7 @@ class Command(OperatorCommand):
             "--replace", action="store_true", help="delete all records that the database holds before"
         )
 
-    def handle(self, *args: Any, folder: Path, replace: bool, **options: Any) -> None:
+    def handle(self, *args: object, folder: Path, replace: bool, **options: object) -> None:
         restore = restore_backup(folder, replace)
         manifest = restore.manifest
         for name, table in manifest.tables.items():

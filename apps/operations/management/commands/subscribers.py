@@ -4,7 +4,6 @@ import os
 import time
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import CommandError
 
@@ -36,7 +35,7 @@ class Command(OperatorCommand):
         )
 
     def handle(
-        self, *, folder: Path, migrate: bool, parallel: int, haproxy: Path | None, **options: Any
+        self, *, folder: Path, migrate: bool, parallel: int, haproxy: Path | None, **options: object
     ) -> None:
         subscribers = read_subscribers(folder)
         self.stdout.write(f"{plural(len(subscribers), 'subscriber')}: nothing is shared.")

@@ -1,7 +1,6 @@
 """The command ``verify``: looks for damage in a backup, or in the database and the documents."""
 
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -24,7 +23,7 @@ class Command(OperatorCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", metavar="DIR", nargs="?", type=Path)
 
-    def handle(self, *args: Any, folder: Path | None, **options: Any) -> None:
+    def handle(self, *args: object, folder: Path | None, **options: object) -> None:
         if folder:
             backup, faults = verify_backup(folder)
             name = str(backup)

@@ -1,7 +1,6 @@
 """Prints the address that makes the first administrator, while there is none."""
 
 import argparse
-from typing import Any
 
 from django.core.management.base import BaseCommand
 
@@ -15,7 +14,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--url", required=True, help="where the service answers")
 
-    def handle(self, *args: Any, url: str, **options: Any) -> None:
+    def handle(self, *args: object, url: str, **options: object) -> None:
         if administrators().exists():
             return
         hours = VALIDITY.total_seconds() // 3600

@@ -3,7 +3,6 @@
 import argparse
 import json
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand
@@ -44,7 +43,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--url", required=True, help="where the service will answer")
 
-    def handle(self, *args: Any, url: str, **options: Any) -> None:
+    def handle(self, *args: object, url: str, **options: object) -> None:
         # Only hashes are in the database: the credentials stay readable in this file.
         path = settings.VAR_DIR / "demo.json"
         stored = read(path)
