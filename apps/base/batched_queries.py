@@ -240,7 +240,7 @@ class AnyOf(Func):
 
     output_field = models.BooleanField()
 
-    def __init__(self, path: str, values: Iterable[Any] | Placeholder) -> None:
+    def __init__(self, path: str, values: Iterable[object] | Placeholder) -> None:
         super().__init__(F(path))
         self.values = values if isinstance(values, Placeholder) else list(values)
 
@@ -271,7 +271,7 @@ class AnyRowOf(Func):
 
     output_field = models.BooleanField()
 
-    def __init__(self, paths: Iterable[str], rows: Iterable[tuple[Any, ...]] | Placeholder) -> None:
+    def __init__(self, paths: Iterable[str], rows: Iterable[tuple[object, ...]] | Placeholder) -> None:
         super().__init__(*map(F, paths))
         self.rows = rows if isinstance(rows, Placeholder) else list(rows)
 
@@ -300,13 +300,13 @@ def adapted(values: Any, adapt: Callable[[Any], Any]) -> Any:
     return Placeholder(values.number, adapt) if isinstance(values, Placeholder) else adapt(values)
 
 
-def json_array(compared: models.Field, alias: str, values: Iterable[Any]) -> str:
+def json_array(compared: models.Field, alias: str, values: Iterable[object]) -> str:
     """SQLite's text of a list of values of a column, as they are stored."""
     connection = connections[alias]
     return json.dumps([compared.get_db_prep_value(value, connection) for value in values])
 
 
-def json_rows(compared: Sequence[models.Field], alias: str, rows: Iterable[tuple[Any, ...]]) -> str:
+def json_rows(compared: Sequence[models.Field], alias: str, rows: Iterable[tuple[object, ...]]) -> str:
     """SQLite's text of a list of rows, as their columns are stored."""
     connection = connections[alias]
     return json.dumps(
@@ -338,6 +338,6 @@ def array_of_texts(values: Iterable[str]) -> str:
     return '{"' + '","'.join(escaped) + '"}' if escaped else "{}"
 
 
-def array_of_guids(values: Iterable[Any]) -> str:
+def array_of_guids(values: Iterable[object]) -> str:
     """PostgreSQL's text of an array of guids or numbers; psycopg takes many times longer to adapt a list."""
     return f"{{{','.join([value.hex if type(value) is UUID else str(value) for value in values])}}}"

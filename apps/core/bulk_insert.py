@@ -66,12 +66,12 @@ class WriteBatch:
         # On PostgreSQL as a text: else the driver makes the text for each row.
         self.moment: Any = str(clock.now()) if self.vendor == "postgresql" else clock.now()
 
-    def execute(self, sql: str, params: Sequence[Any]) -> None:
+    def execute(self, sql: str, params: Sequence[object]) -> None:
         """Add a statement."""
         self.writes.append(Statement(sql, params, label=first_words(sql)))
 
     def insert(
-        self, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]
+        self, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[object]]
     ) -> None:
         """Add rows; ``columns`` name their fields in the same order (``client_id``).
 
@@ -114,7 +114,7 @@ def in_batches(keys: Iterable[Any], size: int = BATCH) -> Iterator[list[Any]]:
         yield batch
 
 
-def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Insert rows at once: ``WriteBatch.insert`` in a batch of its own."""
     batch = WriteBatch()
     batch.insert(model, columns, rows)

@@ -117,7 +117,7 @@ def write_csv(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str])
     file.writelines(line.encode() for line in lines)
 
 
-def csv_lines(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:
+def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
     """The lines of a CSV file, with a byte order mark, by which spreadsheets know that it is UTF-8."""
     writer: Any = csv.writer(Echo())
     yield "\ufeff" + writer.writerow(header)

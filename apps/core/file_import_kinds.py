@@ -189,7 +189,7 @@ def choices_of_members(entity_set: EntitySet) -> dict[str, Sequence[str]]:
     }
 
 
-def fixed_columns(path: Path, chosen: Mapping[str, Any]) -> list[FileColumn]:
+def fixed_columns(path: Path, chosen: Mapping[str, object]) -> list[FileColumn]:
     """The headers of a file whose columns nobody chooses."""
     return [FileColumn(header, [], "") for header in open_table(path, max_rows=0).header]
 
@@ -232,7 +232,7 @@ def table_options(chosen: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stated_day_first(chosen: Mapping[str, Any]) -> bool | None:
+def stated_day_first(chosen: Mapping[str, object]) -> bool | None:
     """True when the person says that days have the day first; ``None`` where the columns are to show it."""
     day_order = chosen.get("day_order")
     return day_order == "day" if day_order else None

@@ -113,7 +113,7 @@ def json_value(value: Any) -> Any:
     return value
 
 
-def write_differences(model: type[models.Model], entries: Iterable[tuple[Any, Differences]]) -> None:
+def write_differences(model: type[models.Model], entries: Iterable[tuple[object, Differences]]) -> None:
     """Write an entry for each (key, differences) of changed records, by the current author."""
     write_changes(model, ((key, kind_of(changed), changed) for key, changed in entries))
 
@@ -142,7 +142,7 @@ def record_list(record: models.Model, name: str, before: Iterable[str], after: I
 
 def write_entries(
     model: type[models.Model],
-    keys: Iterable[Any],
+    keys: Iterable[object],
     kind: str,
     changed: Differences | None = None,
     batch: WriteBatch | None = None,
@@ -177,7 +177,7 @@ COLUMNS = (
 
 def write_changes(
     model: type[models.Model],
-    entries: Iterable[tuple[Any, str, Differences | None]],
+    entries: Iterable[tuple[object, str, Differences | None]],
     batch: WriteBatch | None = None,
 ) -> None:
     """An entry for each (key, kind, differences), by the current author; sent with the ``batch`` if given."""

@@ -55,7 +55,7 @@ def without_prefix(url: str) -> str:
     return "/" + url.removeprefix(get_script_prefix()).removeprefix("/")
 
 
-def delete_notices(model: type[Model], keys: Iterable[Any]) -> None:
+def delete_notices(model: type[Model], keys: Iterable[object]) -> None:
     """Delete the notices that lead to these records: their texts name what they are about."""
     # Those of earlier versions begin with the prefix of the site.
     page = f"admin:{model._meta.app_label}_{model._meta.model_name}_change"

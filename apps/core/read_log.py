@@ -185,7 +185,7 @@ def key_from_bytes(model: type[models.Model], key: bytes) -> Any:
     return UUID(bytes=key) if isinstance(model._meta.pk, models.UUIDField) else int.from_bytes(key, "big")
 
 
-def join_keys(keys: Sequence[Any]) -> bytes:
+def join_keys(keys: Sequence[object]) -> bytes:
     return b"".join(map(key_bytes, keys)) if len(keys) <= MAX_KEYS else b""
 
 

@@ -61,7 +61,7 @@ def validate(
     model: type[models.Model],
     drafts: Sequence[D],
     rules: Sequence[Rule[D]] = (),
-    existing: Mapping[Any, Any] | None = None,
+    existing: Mapping[object, object] | None = None,
 ) -> None:
     """Raise ``ValidationFailed`` with every issue that the rules, and unique and fixed columns, find.
 
@@ -290,7 +290,7 @@ def insert_rows(
     return keys
 
 
-def insert_instances(model: type[models.Model], instances: Sequence[Any]) -> None:
+def insert_instances(model: type[models.Model], instances: Sequence[object]) -> None:
     """Insert new instances of a model as they are, without history; normalised columns follow their texts."""
     columns = [column.attname for column in model._meta.concrete_fields if not hasattr(column, "text_field")]
     bulk_insert(model, columns, ([getattr(each, name) for name in columns] for each in instances))

@@ -60,7 +60,7 @@ _REASONS = {
 }
 
 
-def run_limited(module: str, request: Mapping[str, Any], limits: Limits, output: IO[bytes]) -> None:
+def run_limited(module: str, request: Mapping[str, object], limits: Limits, output: IO[bytes]) -> None:
     """Let ``module`` answer the request into the file ``output``; raises ``ProcessEnded``.
 
     The module is one whose ``__main__`` calls ``answer_request``. The answer is in a file, not in a pipe, so

@@ -73,7 +73,7 @@ def update_staff(drafts: Sequence[StaffDraft]) -> list[Any]:
     return saving.save_changes(Staff, drafts, existing, save_answers(Staff, drafts))
 
 
-def notify_of_teams(drafts: Sequence[StaffDraft], existing: Mapping[Any, Staff]) -> None:
+def notify_of_teams(drafts: Sequence[StaffDraft], existing: Mapping[object, Staff]) -> None:
     """Let staff know which teams they become members of; called before that is saved."""
     who = history.author()
     write_notices(
@@ -155,7 +155,7 @@ def use_the_only_email(drafts: Iterable[ContactDraft]) -> None:
 
 
 def stored_answers(
-    model: type[Staff | Client | Contact], keys: Iterable[Any]
+    model: type[Staff | Client | Contact], keys: Iterable[object]
 ) -> dict[tuple[Any, Any], CustomFieldAnswer]:
     """The answers of records by the keys of the record and of the custom field; two queries."""
     owner = model.__name__.lower()
@@ -169,7 +169,7 @@ def answers_of(record: Staff | Client | Contact) -> Answers:
 
 
 def save_answers(
-    model: type[Staff | Client | Contact], drafts: Sequence[Draft], new_keys: Sequence[Any] = ()
+    model: type[Staff | Client | Contact], drafts: Sequence[Draft], new_keys: Sequence[object] = ()
 ) -> Mapping[Any, dict[str, list[Any]]]:
     """Store the ``custom_answers`` that drafts give; other answers stay as they are.
 

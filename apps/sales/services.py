@@ -113,7 +113,7 @@ def load_teams(drafts: Iterable[OpportunityDraft]) -> None:
 
 
 def load_unchanged_references(
-    drafts: Sequence[OpportunityDraft], existing: Mapping[Any, Opportunity]
+    drafts: Sequence[OpportunityDraft], existing: Mapping[object, Opportunity]
 ) -> None:
     """Fill in the whole stage, owner and outcome reasons of the records where drafts do not give them."""
     prefetch_related_objects(list(existing.values()), "outcome_reasons")

@@ -99,11 +99,11 @@ class AuditAdmin(ReadOnlyAdmin):
         """The entries as they are shown."""
         raise NotImplementedError
 
-    def named_records(self, entries: Sequence[Any]) -> ShownRecords:
+    def named_records(self, entries: Sequence[object]) -> ShownRecords:
         """The records whose values or names the entries show."""
         raise NotImplementedError
 
-    def export_rows(self, entries: Sequence[Any]) -> Iterator[Sequence[object]]:
+    def export_rows(self, entries: Sequence[object]) -> Iterator[Sequence[object]]:
         """The rows of an exported file, in its columns."""
         raise NotImplementedError
 

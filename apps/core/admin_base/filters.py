@@ -116,7 +116,7 @@ class DateTimeRangeFilter(DateRangeFilter):
 # --- scripts of filters ---------------------------------------------------------------------------------
 
 
-def filter_media(filters: Iterable[Any]) -> Media:
+def filter_media(filters: Iterable[object]) -> Media:
     """The scripts and style sheets of the fields of filters, by the forms that have those fields.
 
     The library names a larger script than the forms of records load.

@@ -31,7 +31,7 @@ def statement(vendor: str) -> str:
     return "UPDATE {table} SET {name} = composed({name}) WHERE {name} <> composed({name})"
 
 
-def is_free_text(column: models.Field[Any, Any]) -> bool:
+def is_free_text(column: models.Field[object, object]) -> bool:
     """True when people write it; texts of unique columns are made by the service, or compared composed."""
     return isinstance(column, models.CharField | models.TextField) and not (column.choices or column.unique)
 

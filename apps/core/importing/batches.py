@@ -1,7 +1,6 @@
 """A batch of records from rows to the services: read, matched, validated and saved in one transaction."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.db import connection
 
@@ -178,7 +177,7 @@ class BatchImporter:
         self.save_archive_dates(records, keys)
         return True
 
-    def save_archive_dates(self, records: Sequence[ReadRecord], keys: Sequence[Any]) -> None:
+    def save_archive_dates(self, records: Sequence[ReadRecord], keys: Sequence[object]) -> None:
         """Archive and restore records as the file says; ``keys`` are those of new records, in their order."""
         if ARCHIVE_DATE not in self.reader.by_attribute:
             return

@@ -31,7 +31,7 @@ class FirstRows:
         self._db.execute("CREATE TABLE first_rows (value INTEGER PRIMARY KEY, number INTEGER)")
         self._db.execute("BEGIN")
 
-    def earlier(self, kind: str, values: Sequence[tuple[ReadRecord, Any]]) -> list[tuple[ReadRecord, int]]:
+    def earlier(self, kind: str, values: Sequence[tuple[ReadRecord, object]]) -> list[tuple[ReadRecord, int]]:
         """The records among these whose value occurs in an earlier row, with that row's number."""
         # 64 bits, keyed anew in each process: two of a million values are one once in 40 million imports.
         marks = [hash(f"{kind}\0{value}") for _, value in values]
@@ -102,7 +102,7 @@ class ComparedColumns:
             found[key] |= {linked} - {None}
         return found
 
-    def is_unchanged(self, existing: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    def is_unchanged(self, existing: Mapping[str, object], given: Mapping[str, object]) -> bool:
         """True when an existing record has every value that a row gives."""
         return existing == given or all(
             existing[name] == value or self.has_value(name, existing[name], value)
@@ -361,7 +361,7 @@ def sorted_values(read: ReadRecord) -> list[tuple[str, str]]:
     return sorted((name, repr(value)) for name, value in read.values.items())
 
 
-def any_of_or_null(field: models.Field, values: Iterable[Any]) -> models.Q:
+def any_of_or_null(field: models.Field, values: Iterable[object]) -> models.Q:
     """The condition that a column has one of the values, ``None`` among them."""
     given = set(values)
     condition = models.Q(AnyOf(field.name, given - {None}))

@@ -54,7 +54,7 @@ class NamedReference:
         self.model: type[models.Model] = model
         self.scope = next((name.scope for _, name in self.columns if name.scope is not None), None)
 
-    def resolve(self, rows: Sequence[ReadRecord], texts: Sequence[Sequence[Any]]) -> None:
+    def resolve(self, rows: Sequence[ReadRecord], texts: Sequence[Sequence[object]]) -> None:
         """Give the rows the keys of the records that their ``texts`` name, a sequence for each column.
 
         The names in a row that gives the key itself are not looked up.
@@ -107,7 +107,7 @@ class NamedReference:
                 return None, (other, CellIssue("Differs", message))
         return (tuple(some[0] for some in keys) if self.is_list else keys[0][0]), None
 
-    def name_issue(self, texts: Sequence[str], named: Sequence[Sequence[Any]]) -> CellIssue | None:
+    def name_issue(self, texts: Sequence[str], named: Sequence[Sequence[object]]) -> CellIssue | None:
         """The fault of a cell whose texts must each name one record."""
         meta = self.model._meta
         for text, keys in zip(texts, named, strict=True):

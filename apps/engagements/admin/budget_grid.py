@@ -102,7 +102,7 @@ class BudgetRow(forms.Form):
 class BudgetGrid:
     """The rows that a person may enter or change, and what is wrong with them."""
 
-    def __init__(self, request: HttpRequest, plan: ClientEngagement, budgets: Sequence[Any]) -> None:
+    def __init__(self, request: HttpRequest, plan: ClientEngagement, budgets: Sequence[object]) -> None:
         self.plan = plan
         page: Any = admin.site.get_model_admin(plan.budgets.model)
         self.create: Service = page.create

@@ -362,7 +362,7 @@ def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]
     }
 
 
-def new_contact(values: Mapping[str, Any]) -> ContactDraft:
+def new_contact(values: Mapping[str, object]) -> ContactDraft:
     """The draft of a contact, with the defaults of a request's."""
     defaults = defaults_of(get_service().by_model[Contact].type)
     return ContactDraft({**defaults.values(), **values}, values)

@@ -255,7 +255,7 @@ class ActionAdmin(RecordAdmin):
         self,
         button: ActionButton,
         request: HttpRequest,
-        keys: Sequence[Any],
+        keys: Sequence[object],
         answers: dict[str, Any],
         remainder: str,
         changed: Iterable[RefusedTransition] = (),
@@ -298,9 +298,9 @@ class ActionAdmin(RecordAdmin):
         self,
         button: ActionButton,
         request: HttpRequest,
-        keys: Sequence[Any],
+        keys: Sequence[object],
         form: forms.Form | None,
-        ticked: Sequence[Any] = (),
+        ticked: Sequence[object] = (),
         summary: str = "",
     ) -> HttpResponse:
         review = self.review(button, request, keys, ticked)
@@ -325,7 +325,7 @@ class ActionAdmin(RecordAdmin):
         )
 
     def review(
-        self, button: ActionButton, request: HttpRequest, keys: Sequence[Any], ticked: Sequence[Any]
+        self, button: ActionButton, request: HttpRequest, keys: Sequence[object], ticked: Sequence[object]
     ) -> ActionReview:
         """A review of the action's effect, as far as can be said now; the statements are constant."""
         review, chosen = ActionReview(), set(ticked)

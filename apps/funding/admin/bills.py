@@ -299,7 +299,7 @@ class BillAdmin(BillListAdmin):
         note = self.describe_warnings(result.done) if transition_named(name).shows_warnings else ""
         return ActionOutcome(len(result.done), result.refused, result.resubmissions, note)
 
-    def describe_warnings(self, keys: Sequence[Any]) -> str:
+    def describe_warnings(self, keys: Sequence[object]) -> str:
         """How many of the bills were saved with warnings, and with which, the most common first."""
         bill = str(self.opts.model_name)
         warnings = AcknowledgedWarning.objects.filter(AnyOf(bill, keys)).order_by()

@@ -185,7 +185,7 @@ class LineFormSet(forms.BaseFormSet):
         return any(row.errors for row in self.forms) or bool(self.non_form_errors())
 
 
-def replace_by_record(row: LineForm, name: str, records: Mapping[str, Any], message: str) -> None:
+def replace_by_record(row: LineForm, name: str, records: Mapping[str, object], message: str) -> None:
     text = row.cleaned_data.get(name)
     record = records.get(normalised(str(text)) or "") if text else None
     if text and record is None:
@@ -243,7 +243,7 @@ def line_text(row: Mapping[str, Any]) -> str:
     return " · ".join(str(part) for part in parts if part)
 
 
-def book_key(row: Mapping[str, Any]) -> str:
+def book_key(row: Mapping[str, object]) -> str:
     return str(getattr(row["price_book"], "pk", row["price_book"]))
 
 

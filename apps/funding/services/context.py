@@ -149,7 +149,7 @@ def locked_provider_invoices(keys: Any) -> QuerySet[Any, Any]:
     )
 
 
-def build_provider_invoice(row: Sequence[Any]) -> ProviderInvoice:
+def build_provider_invoice(row: Sequence[object]) -> ProviderInvoice:
     invoice: ProviderInvoice = ProviderInvoice.from_db("default", INVOICE_COLUMNS, row[:CONTACT_START])
     if invoice.contact_id is not None:
         columns = row[CONTACT_START:PROVIDER_START]

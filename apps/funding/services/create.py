@@ -276,7 +276,7 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
 def acknowledge_warnings(
     bill_type: BillType,
     warnings: Sequence[tuple[int, Issue]],
-    keys: Sequence[Any],
+    keys: Sequence[object],
     batch: WriteBatch,
 ) -> None:
     """Store which warnings were ignored and by whom."""

@@ -207,7 +207,7 @@ def resubmission_of(line: type[models.Model], bill: str) -> Case:
 # --- provider invoices ----------------------------------------------------------------------------------
 
 
-def lock_provider_invoices(claims: Iterable[Any]) -> dict[UUID, ProviderInvoice]:
+def lock_provider_invoices(claims: Iterable[object]) -> dict[UUID, ProviderInvoice]:
     """Lock the provider invoices of claims, by key: transitions and updates of these claims wait here."""
     existing = Claim.objects.filter(AnyOf("pk", claims)).order_by()
     invoices = ProviderInvoice.objects.filter(pk__in=existing.values("provider_invoice")).order_by("pk")
@@ -240,7 +240,7 @@ CORRECT_FLAGS = {
 FLAG_COLUMNS = ("pk", "claim_on_hold", "correct_on_hold", "is_claimed", "correct_claimed")
 
 
-def update_claim_flags(keys: Iterable[Any]) -> int:
+def update_claim_flags(keys: Iterable[object]) -> int:
     """Correct ``claim_on_hold`` and ``is_claimed`` of these provider invoices; how many were wrong.
 
     To be called whenever claims on them are created, moved, archived, restored or ended, and when one becomes

@@ -213,7 +213,7 @@ class GuideImport:
                     price.end_date = first - DAY
 
 
-def describe_product(product: Product, item: Mapping[str, Any]) -> bool:
+def describe_product(product: Product, item: Mapping[str, object]) -> bool:
     """Set what the guide says of a product; whether anything changed.
 
     Notes of lines begin with its name, until somebody has written a long description.

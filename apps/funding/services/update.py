@@ -99,7 +99,7 @@ archive_invoices = partial(archive_bills, INVOICES)
 
 
 def find_new_warnings(
-    bill_type: BillType, keys: Sequence[Any], warnings: Sequence[tuple[int, Issue]]
+    bill_type: BillType, keys: Sequence[object], warnings: Sequence[tuple[int, Issue]]
 ) -> list[tuple[int, Issue]]:
     """The warnings without those that were acknowledged before: same place, same words, same figures."""
     if not warnings:
@@ -188,7 +188,7 @@ def complete_line(line: LineDraft, record: LineItem, references: Sequence[str]) 
 # --- validation -----------------------------------------------------------------------------------------
 
 
-def raise_if_invalid_updates(drafts: Sequence[BillDraft], existing: Mapping[Any, ExistingBill]) -> None:
+def raise_if_invalid_updates(drafts: Sequence[BillDraft], existing: Mapping[object, ExistingBill]) -> None:
     """Raise ``ValidationFailed`` for bills that may not change any more, and for lines of other bills."""
     issues = [
         (number, issue)

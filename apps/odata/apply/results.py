@@ -79,7 +79,7 @@ class Step:
 Steps = tuple[Step, ...]
 
 
-def add_step(steps: Steps, sql: str, params: tuple[Any, ...], is_materialized: bool = False) -> Steps:
+def add_step(steps: Steps, sql: str, params: tuple[object, ...], is_materialized: bool = False) -> Steps:
     """The steps with one more behind them.
 
     They stand beside one another (``WITH``): subqueries inside subqueries soon are more than SQLite's parser
@@ -120,7 +120,7 @@ class Result:
     def select(
         self,
         what: str,
-        params: tuple[Any, ...] = (),
+        params: tuple[object, ...] = (),
         columns: tuple[ResultColumn, ...] | None = None,
         ending: str = "",
     ) -> Result:

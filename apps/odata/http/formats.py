@@ -212,7 +212,7 @@ class BytesRenderer(BaseRenderer):
         self,
         data: bytes,
         accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
+        renderer_context: Mapping[str, object] | None = None,
     ) -> bytes:
         return data
 

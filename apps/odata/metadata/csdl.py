@@ -433,7 +433,7 @@ def write_item(collection: ElementTree.Element, item: object) -> None:
     ElementTree.SubElement(collection, kind).text = text
 
 
-def write_record(element: ElementTree.Element, record: Mapping[str, Any]) -> None:
+def write_record(element: ElementTree.Element, record: Mapping[str, object]) -> None:
     written = ElementTree.SubElement(element, "Record")
     for name, value in record.items():
         write_value(ElementTree.SubElement(written, "PropertyValue", Property=name), value)

@@ -76,7 +76,7 @@ def split_template(text: str) -> tuple[str | int, ...]:
 class Sql(Func):
     """A template with its operands, as a Django expression."""
 
-    def __init__(self, template: Template, operands: Sequence[Any]) -> None:
+    def __init__(self, template: Template, operands: Sequence[object]) -> None:
         super().__init__(*operands, output_field=FIELDS[template.kind])
         self.sql_template = template
 

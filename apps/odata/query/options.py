@@ -227,7 +227,7 @@ def add_once(options: dict[str, Any], name: str, value: Any, target: str) -> Non
     options[name] = value
 
 
-def unknown_option(name: str, known: Mapping[str, Any], target: str | None = None) -> BadQuery:
+def unknown_option(name: str, known: Mapping[str, object], target: str | None = None) -> BadQuery:
     """The error that names an unknown option, with the most similar one of ``known``, else all of them."""
     close = difflib.get_close_matches(name[:60].lower().lstrip("$"), known, n=1)
     hint = f" Is ${close[0]} meant?" if close else f" There are {', '.join(f'${each}' for each in known)}."

@@ -16,7 +16,7 @@ from apps.odata.query.functions import Constant
 from apps.odata.query.ordering import SortKey
 
 
-def make_token(entity_set: str, keys: Sequence[SortKey], values: Sequence[Any]) -> str:
+def make_token(entity_set: str, keys: Sequence[SortKey], values: Sequence[object]) -> str:
     """The $skiptoken of the page after the row whose ``key.value`` columns have these values."""
     encoded = [encode_value(key.kind, value) for key, value in zip(keys, values, strict=True)]
     return skiptoken_signer().sign_object([fingerprint(entity_set, keys), *encoded], compress=True)

@@ -67,7 +67,7 @@ def links_of(type_: StructuredType) -> dict[str, Link]:
 
 
 def read_annotations(
-    links: Mapping[str, Link], value: Mapping[str, Any], prefix: str, refuse: Refuse
+    links: Mapping[str, Link], value: Mapping[str, object], prefix: str, refuse: Refuse
 ) -> tuple[dict[str, Any], set[str]]:
     """The object with the members that annotations set, and the names of those that could not be set."""
     members: dict[str, Any] = dict(value)

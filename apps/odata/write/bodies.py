@@ -85,7 +85,7 @@ def read_record(entity_set: EntitySet, raw: bytes, kind: BodyKind) -> Body:
     return read_drafts(reader, [record], raw, bare=True)
 
 
-def read_drafts(reader: RecordReader, records: Sequence[Any], raw: bytes, bare: bool) -> Body:
+def read_drafts(reader: RecordReader, records: Sequence[object], raw: bytes, bare: bool) -> Body:
     body = Body([], bare)
     for number, record in enumerate(records):
         target = record_target(number, bare)
@@ -440,7 +440,7 @@ class RecordReader:
             member.read(item, prefix + name, contents)
 
     def refuse_alias(
-        self, alias: str, value: Mapping[str, Any], prefix: str, contents: RecordContents
+        self, alias: str, value: Mapping[str, object], prefix: str, contents: RecordContents
     ) -> bool:
         """Report an alias of a member of which the object has another spelling as well."""
         spellings = self.by_name[alias].spellings

@@ -27,7 +27,7 @@ class TemplateForm(RecordForm):
             result = OpportunityStage.objects.filter(is_result=True).values_list("pk", flat=True).first()
             getattr(wrapper, "widget", wrapper).attrs["data-result"] = str(result or "")
 
-    def offer_current_entries(self, name: str, chosen: Iterable[Any]) -> None:
+    def offer_current_entries(self, name: str, chosen: Iterable[object]) -> None:
         """Archived entries are offered only where they are chosen already."""
         field: Any = self.fields[name]
         field.queryset = field.queryset.filter(Q(archive_date=None) | Q(pk__in=[*chosen]))

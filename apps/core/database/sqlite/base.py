@@ -6,7 +6,6 @@ SQLite has no statement_timeout, and no regexp_replace.
 import re
 import sqlite3
 from collections.abc import Mapping
-from typing import Any
 
 from django.db.backends.sqlite3 import base
 
@@ -17,7 +16,7 @@ STEPS = 20_000
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    def get_new_connection(self, conn_params: Mapping[str, Any]) -> sqlite3.Connection:
+    def get_new_connection(self, conn_params: Mapping[str, object]) -> sqlite3.Connection:
         connection: sqlite3.Connection = super().get_new_connection(conn_params)
         connection.set_progress_handler(clock.is_time_over, STEPS)
         connection.create_function("regexp_replace", 4, regexp_replace, deterministic=True)

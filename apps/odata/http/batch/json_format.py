@@ -150,7 +150,7 @@ class JSONBatchRenderer(BaseRenderer):
         self,
         data: BatchResponse | None,
         accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
+        renderer_context: Mapping[str, object] | None = None,
     ) -> bytes:
         if data is None:
             return b""

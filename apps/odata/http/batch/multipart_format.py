@@ -129,7 +129,7 @@ class MultipartBatchRenderer(BaseRenderer):
         self,
         data: BatchResponse | None,
         accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
+        renderer_context: Mapping[str, object] | None = None,
     ) -> bytes:
         if data is None:
             return b""
