@@ -11,16 +11,24 @@ from django.db.models.expressions import Col
 from apps.base.placeholders import TODAY, with_today
 
 
+def to_the_cent(sql: str) -> str:
+    """The SQL of an amount of money that the database adds, rounded alike on both engines.
+
+    SQLite adds decimals as floating point: what was 0.00 comes to −1.8e-15, which no filter finds. The zero
+    that is added takes the sign from another.
+    """
+    return f"(ROUND({sql}, 2) + 0)"
+
+
 class MoneySum(Sum):
     """The sum of amounts of money, to the cent on both engines.
 
-    SQLite adds decimals as floating point: what was 0.00 comes to −1.8e-15. The zero that is added takes the
-    sign from another; without the cast, SQLite would compare the sum with a number as with a text.
+    Without the cast, SQLite would compare the sum with a number as with a text.
     """
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Any]:
         sql, params = self.as_sql(compiler, connection, **context)
-        return f"CAST(ROUND({sql}, 2) + 0 AS NUMERIC)", params
+        return f"CAST({to_the_cent(sql)} AS NUMERIC)", params
 
 
 class ComputedColumn(Col):
@@ -37,8 +45,8 @@ class ComputedDecimal(models.DecimalField):
 
     ``sql`` is the value in SQL of both engines, ``{row}`` in it the name of the record's row and ``{today}``
     the day of the request:
-    ``"(SELECT sum(l.price) FROM sales_line l WHERE l.order_id = {row}.guid)"``. Round it to its digits, for
-    SQLite adds in binary, and mind nulls. As an attribute of a record it is a query at every access.
+    ``"(SELECT sum(l.price) FROM sales_line l WHERE l.order_id = {row}.guid)"``. Put what adds amounts into
+    ``to_the_cent``, and mind nulls. As an attribute of a record it is a query at every access.
     """
 
     def __init__(self, sql: str = "0", **options: Any) -> None:

@@ -12,7 +12,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 
 from apps.base import clock
-from apps.core.computed import ComputedDecimal
+from apps.core.computed import ComputedDecimal, to_the_cent
 from apps.core.models import (
     Lookup,
     NormalisedField,
@@ -82,12 +82,12 @@ def support_item(code: str | None) -> SupportItem | None:
 
 
 #: The sum of the budgets of a plan. Both engines round the same way, and null is no sum.
-ALLOCATED = (
-    "round(coalesce(CASE {row}.participant_type WHEN 'PACE' THEN"
+ALLOCATED = to_the_cent(
+    "coalesce(CASE {row}.participant_type WHEN 'PACE' THEN"
     " (SELECT sum(_budget.budget) FROM engagements_categorybudget _budget"
     " WHERE _budget.engagement_id = {row}.guid)"
     " ELSE (SELECT sum(_booking.budget) FROM engagements_servicebooking _booking"
-    " WHERE _booking.engagement_id = {row}.guid) END, 0.00), 2)"
+    " WHERE _booking.engagement_id = {row}.guid) END, 0.00)"
 )
 
 
@@ -133,7 +133,7 @@ class ClientEngagement(Record):
         ALLOCATED, verbose_name="allocated", max_digits=14, decimal_places=2
     )
     un_allocate_amount = ComputedDecimal(
-        f"round({{row}}.total_budget_amount - {ALLOCATED}, 2)",
+        to_the_cent(f"{{row}}.total_budget_amount - {ALLOCATED}"),
         verbose_name="not allocated",
         max_digits=14,
         decimal_places=2,

@@ -21,6 +21,7 @@ from django.db import connection, transaction
 from apps.base.drafts import Issue, ValidationFailed
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch
+from apps.core.computed import to_the_cent
 from apps.core.services import Checks, create_records, load_references, update_records
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
@@ -142,6 +143,9 @@ class Amounts:
 
 
 AMOUNT_COLUMNS = ("claimed", "paid", "waiting")
+NEW_AMOUNTS = ", ".join(
+    f"{name} = {to_the_cent(f'_budget.{name} + _change.{name}')}" for name in AMOUNT_COLUMNS
+)
 
 
 def record_amounts(
@@ -177,11 +181,8 @@ def record_amounts(
         members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in names)
         rows = f"(SELECT {members} FROM json_each(%s)) _change"  # noqa: S608  our own names
         params = [json.dumps([[key.hex, *map(str, astuple(amounts))] for key, amounts in in_order])]
-    # SQLite adds in binary: unrounded, what falls to 0.00 would be −1.8e-15, which no filter finds.
-    added = {name: f"round(_budget.{name} + _change.{name}, 2)" for name in AMOUNT_COLUMNS}
-    sums = ", ".join(f"{name} = {value}" for name, value in added.items())
     own_batch.execute(
-        f"UPDATE {table} AS _budget SET {sums} FROM {rows} WHERE _budget.guid = _change.guid",  # noqa: S608  our own names
+        f"UPDATE {table} AS _budget SET {NEW_AMOUNTS} FROM {rows} WHERE _budget.guid = _change.guid",  # noqa: S608  our own names
         params,
     )
     if batch is None:
