@@ -34,6 +34,16 @@ def refusals(api, **members):
     return faults(api.post("invoice", {"value": [an_invoice_body(**members)]}, IGNORED))
 
 
+@pytest.mark.parametrize("is_credit", [False, True])
+@pytest.mark.parametrize(
+    ("quantities", "targets"), [([100, 100], ["LineItems"]), ([200], ["LineItems", "LineItems[0]/Quantity"])]
+)
+def test_credits_have_the_limits_of_other_amounts(api, is_credit, quantities, targets):
+    lines = [a_line_body(Quantity=each, Price=9_000_000_000, IsCreditItem=is_credit) for each in quantities]
+    expected = [("OutOfRange", f"value[0]/{target}") for target in targets]
+    assert sorted(refusals(api, LineItems=lines)) == expected
+
+
 def test_an_invoice_is_answered_as_get_shows_it(api):
     made = posted(api)
     assert made == ok(api.get(f"invoice/{made['InvoiceGuid']}", {"$expand": "*"}))

@@ -278,6 +278,12 @@ def test_an_unused_list_is_right_under_all_and_not_any(teamed):
         assert names(teamed.get("staff", {"$filter": condition}), "FirstName") == ["None"]
 
 
+def test_an_item_of_which_a_condition_is_null_does_not_fulfil_all(teamed):
+    condition = "Teams/all(t:t/ArchiveDate lt 2100-01-01T00:00:00Z)"  # current teams have none
+    assert names(teamed.get("staff", {"$filter": condition}), "FirstName") == ["None"]
+    assert names(teamed.get("staff", {"$filter": f"not ({condition})"}), "FirstName") == ["Many"]
+
+
 def test_parts_inside_parts_are_chosen_by_name(api):
     manager = a_staff_member(FirstName="Boss", LastName="Person")
     client = a_client(BusinessName="Works")

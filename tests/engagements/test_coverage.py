@@ -122,6 +122,12 @@ def test_a_booking_managed_as_preferred_comes_first():
     assert a_coverage(agency.engagement, management=ManagementType.SELF).budget.pk in (agency.pk, managed.pk)
 
 
+def test_a_booking_for_the_item_comes_before_one_managed_as_preferred():
+    general = a_booking(category=1, management_type="Plan")
+    special = a_booking(general.engagement, category=1, support_item=ITEM, management_type="Agency")
+    assert a_coverage(general.engagement, management=ManagementType.PLAN).budget.pk == special.pk
+
+
 def test_a_booking_with_money_left_comes_before_one_without():
     empty = a_booking(budget=Decimal("10.00"), claimed=Decimal("10.00"))
     full = a_booking(empty.engagement, budget=Decimal("10.00"))

@@ -7,11 +7,12 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.base.drafts import ValidationFailed, WarningsPresent
+from apps.core import history
 from apps.core.models import Change
 from apps.core.saving import try_out
 from apps.engagements.models import ServiceBooking
 from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft
-from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice
+from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.services.update import update_claims, update_invoices
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import (
@@ -187,6 +188,29 @@ def test_a_claim_may_move_to_another_provider_invoice_and_leaves_its_own_free():
     assert the_claim(provider_invoice=old).provider_invoice == old
     with pytest.raises(ValidationFailed, match="is built on it already"):
         revised(claim, provider_invoice=old)
+
+
+def test_a_claim_that_moves_keeps_what_is_given_with_it():
+    claim, provider_invoice, contact = the_claim(), a_full_provider_invoice(), a_contact()
+    revised(claim, provider_invoice=provider_invoice, contact=contact)
+    assert (claim.contact, claim.provider) == (contact, provider_invoice.provider)
+
+
+def test_a_claim_that_moves_to_a_provider_invoice_on_hold_is_held_up_by_it():
+    claim, on_hold = the_claim(), a_full_provider_invoice(approval_status="OnHoldByClient")
+    old = claim.provider_invoice
+    ProviderInvoice.objects.filter(pk=old.pk).update(approval_status="OnHoldByClient", claim_on_hold=True)
+    revised(claim, provider_invoice=on_hold)
+    on_hold.refresh_from_db()
+    old.refresh_from_db()
+    assert (on_hold.claim_on_hold, old.claim_on_hold) == (True, False)
+
+
+def test_whoever_is_signed_in_has_entered_a_bill_whoever_it_is_assigned_to():
+    author, assigned = a_staff_member(), a_funder()
+    with history.as_author(history.Author("Back office", author.pk)):
+        claim = the_claim(staff=assigned)
+    assert (claim.staff, claim.entered_by) == (assigned, author)
 
 
 def test_warnings_that_were_acknowledged_are_not_raised_again_until_they_differ():
