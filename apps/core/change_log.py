@@ -15,7 +15,7 @@ from django.db.models import F, Q, QuerySet
 
 from apps.base.errors import Gone
 from apps.core.models import Change
-from apps.odata.delta.change_log import Cursor, LogEntry, Moment
+from apps.odata.delta.change_log import Cursor, LoggedChange, Moment
 from apps.odata.query.ast import ValueKind
 from apps.odata.query.functions import Constant, compare_rows
 
@@ -49,7 +49,7 @@ class SerialLog:
         after: Cursor | None,
         limit: int | None,
         last: Cursor | None = None,
-    ) -> list[LogEntry]:
+    ) -> list[LoggedChange]:
         database, _, newest, fingerprint = since
         if database != until[0] or fingerprint != entry_hash(newest):
             raise Gone(
@@ -60,7 +60,7 @@ class SerialLog:
         rows = rows.exclude(kind=Change.Kind.EXPORTED)
         columns = ("transaction", "id", "record_type", "record_key", "differences", "kind")
         return [
-            LogEntry(
+            LoggedChange(
                 (transaction or 0, number),
                 record_type,
                 key,

@@ -58,7 +58,7 @@ class ReadEntry(NamedTuple):
     query: str
 
 
-class ReadLog:
+class QueuedReadLog:
     """The entries of one process that wait to be written."""
 
     def __init__(self) -> None:
@@ -164,7 +164,7 @@ class ReadLog:
 
 
 #: Of this process.
-READ_LOG = ReadLog()
+READ_LOG = QueuedReadLog()
 
 
 def is_logged(model: Any) -> bool:

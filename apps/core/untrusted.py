@@ -25,7 +25,7 @@ _MEMORY_STATUS, _OUTPUT_STATUS = 81, 82
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ProcessLimits:
     """``memory`` and ``output`` in bytes, ``seconds`` of CPU."""
 
     memory: int
@@ -60,7 +60,7 @@ _REASONS = {
 }
 
 
-def run_limited(module: str, request: Mapping[str, object], limits: Limits, output: IO[bytes]) -> None:
+def run_limited(module: str, request: Mapping[str, object], limits: ProcessLimits, output: IO[bytes]) -> None:
     """Let ``module`` answer the request into the file ``output``; raises ``ProcessEnded``.
 
     The module is one whose ``__main__`` calls ``answer_request``. The answer is in a file, not in a pipe, so
@@ -90,7 +90,7 @@ def run_limited(module: str, request: Mapping[str, object], limits: Limits, outp
 def answer_request(answer: Callable[[dict[str, Any]], Iterable[bytes]]) -> None:
     """Hold this process to its limits, then write what ``answer`` gives for its request."""
     limits, request = json.loads(sys.argv[1])
-    hold_to(Limits(**limits))
+    hold_to(ProcessLimits(**limits))
     try:
         with os.fdopen(1, "wb", closefd=False) as output:
             output.writelines(answer(request))
@@ -100,7 +100,7 @@ def answer_request(answer: Callable[[dict[str, Any]], Iterable[bytes]]) -> None:
         os._exit(_OUTPUT_STATUS if error.errno == errno.EFBIG else 1)
 
 
-def hold_to(limits: Limits) -> None:
+def hold_to(limits: ProcessLimits) -> None:
     """Set the limits, which nothing in the process can raise again."""
     if sys.platform != "darwin":  # which has no such limit
         set_limit(resource.RLIMIT_AS, limits.memory)

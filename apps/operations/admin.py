@@ -34,7 +34,7 @@ NAMED_RECORDS, SEARCHED_RECORDS, SEARCHED_ENTRIES = 3, 10, 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class ReadRecord:
+class NamedRecord:
     """A record that was read. ``person`` is the participant it belongs to, ``name`` empty once it is gone."""
 
     key: str
@@ -48,11 +48,11 @@ class ReadLine:
     """An entry as it is shown."""
 
     who: str
-    records: list[ReadRecord]
+    records: list[NamedRecord]
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class ReadSearch:
     """The subject of a search: keys of records, and the kinds of which a read without keys may have been."""
 
     keys: frozenset[bytes]
@@ -83,7 +83,7 @@ def entry_keys(entry: PersonalDataRead, limit: int | None) -> Iterator[tuple[Mod
             yield model, key_from_bytes(model, key)
 
 
-def load_records(keys: Iterable[tuple[Model, Any]]) -> dict[tuple[Model, Any], ReadRecord]:
+def load_records(keys: Iterable[tuple[Model, Any]]) -> dict[tuple[Model, Any], NamedRecord]:
     """The records of these keys as they are shown; few queries for each model."""
     by_model: dict[Model, dict[Any, None]] = defaultdict(dict)
     for model, key in keys:
@@ -97,11 +97,11 @@ def load_records(keys: Iterable[tuple[Model, Any]]) -> dict[tuple[Model, Any], R
         for key in own:
             name = names.get(str(key), "")
             url = (name and record_url(model, key)) or ""
-            found[model, key] = ReadRecord(str(key), name, persons.get(key, ""), url)
+            found[model, key] = NamedRecord(str(key), name, persons.get(key, ""), url)
     return found
 
 
-def search_of(request: HttpRequest, text: str) -> Search:
+def search_of(request: HttpRequest, text: str) -> ReadSearch:
     """The records that a text names, as the command palette finds them; with a contact all that is theirs."""
     found: list[Any] = []
     with suppress(ValueError):
@@ -115,7 +115,7 @@ def search_of(request: HttpRequest, text: str) -> Search:
             if getattr(model, "has_personal_data", False) and own:
                 keys.update(map(key_bytes, own))
                 types.add(model._meta.label_lower)
-    return Search(frozenset(keys), frozenset(types))
+    return ReadSearch(frozenset(keys), frozenset(types))
 
 
 @admin.register(PersonalDataRead)
@@ -190,7 +190,7 @@ class PersonalDataReadAdmin(AuditAdmin):
                 *(timezone.localtime(entry.at).isoformat(), person, entry.application or "", entry.channel),
                 *(entry.kind, kind_of_record(entry), entry.record_count),
             )
-            for each in line.records or [ReadRecord("", "", "", "")]:
+            for each in line.records or [NamedRecord("", "", "", "")]:
                 yield (*about, each.name, each.key, each.person, entry.query, entry.request_id or "")
 
 

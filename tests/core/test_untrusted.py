@@ -10,12 +10,12 @@ from apps.core import untrusted
 from apps.core.table_files import opening
 from apps.core.table_files.formats import read_table
 from apps.core.table_files.tables import ImportFileError
-from apps.core.untrusted import Limits, ProcessEnded, Reason, run_limited
+from apps.core.untrusted import ProcessEnded, ProcessLimits, Reason, run_limited
 
 pytestmark = pytest.mark.usefixtures("reader_process")
 
 MODULE = "tests.core.untrusted_process"
-LIMITS = Limits(memory=256 << 20, seconds=1, output=1 << 20)
+LIMITS = ProcessLimits(memory=256 << 20, seconds=1, output=1 << 20)
 
 
 def answer_to(do):

@@ -18,7 +18,7 @@ NOTHING_MORE = "Nothing more"
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class FieldConflict:
     """A field whose saved value is not the one that was entered; ``keep``: the choice that is marked."""
 
     name: str

@@ -22,7 +22,7 @@ from apps.core.admin_base.conflicts import (
     KEEP,
     MINE,
     THEIRS,
-    Conflict,
+    FieldConflict,
     changed_columns,
     changes_since,
     value_texts,
@@ -128,7 +128,7 @@ class RecordForm(forms.ModelForm):
         super().__init__(*args, **options)
         self.warnings: list[Issue] = []
         self.to_confirm: list[Issue] = []
-        self.conflicts: list[Conflict] = []
+        self.conflicts: list[FieldConflict] = []
         #: What contained forms edit stays as somebody else saved it.
         self.keeps_contained = False
         if not self.is_new:
@@ -260,7 +260,7 @@ class RecordForm(forms.ModelForm):
         self.add_error(None, forms.ValidationError(message, code="Stale"))
         return True
 
-    def find_conflicts(self, theirs: Mapping[str, str], chosen: Mapping[str, str]) -> list[Conflict]:
+    def find_conflicts(self, theirs: Mapping[str, str], chosen: Mapping[str, str]) -> list[FieldConflict]:
         """The fields whose entry is not what is saved; ``theirs``: the columns that somebody changed."""
         conflicts = []
         for name in self.changed_data:
@@ -270,11 +270,11 @@ class RecordForm(forms.ModelForm):
             saved, entered = self.saved_value(name), self.cleaned_data.get(name, self[name].value())
             keep = theirs.get(column) or chosen.get(name) or MINE
             texts = value_texts(field, saved, entered)
-            conflicts.append(Conflict(name, str(field.label or capfirst(name)), *texts, keep))
+            conflicts.append(FieldConflict(name, str(field.label or capfirst(name)), *texts, keep))
         for name, label in self.record_admin.contained_lists.items():
             if name in theirs or name in chosen:
                 keep = THEIRS if name in theirs else chosen[name]
-                conflicts.append(Conflict(name, label, "As saved now", "As entered below", keep))
+                conflicts.append(FieldConflict(name, label, "As saved now", "As entered below", keep))
         return conflicts
 
     def history_column(self, name: str) -> str:

@@ -14,7 +14,7 @@ from django.conf import settings
 from apps.core.table_files import reader
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.tables import ImportFileError, Row, Table
-from apps.core.untrusted import Limits, ProcessEnded, Reason, run_limited
+from apps.core.untrusted import ProcessEnded, ProcessLimits, Reason, run_limited
 
 logger = logging.getLogger("records.imports")
 
@@ -25,7 +25,7 @@ MAX_LINE = 16 << 20
 #: The last line is hardly longer.
 LAST_LINE = 64 << 10
 
-decode_outcome = msgspec.json.Decoder(reader.Outcome).decode
+decode_outcome = msgspec.json.Decoder(reader.ReaderOutcome).decode
 decode_rows = msgspec.json.Decoder(list[Row]).decode
 
 
@@ -58,7 +58,7 @@ def open_table(
         "json_members": list(json_members),
         "max_rows": max_rows,
     }
-    limits = Limits(
+    limits = ProcessLimits(
         memory=settings.IMPORT_MEMORY_MB << 20,
         seconds=settings.IMPORT_READ_SECONDS,
         output=MAX_OUTPUT + OUTPUT_FACTOR * size,
@@ -95,7 +95,7 @@ class OpenedTable(Table):
         self.output: IO[bytes] = TemporaryFile()  # noqa: SIM115 - open as long as the table is
         finalize(self, self.output.close)
         self.rows_end = 0
-        self.found = reader.Outcome()
+        self.found = reader.ReaderOutcome()
 
     def read_outcome(self) -> None:
         """Take over what the reader found; ``ImportFileError`` with its sentence when it refused the file."""

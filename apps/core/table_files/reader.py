@@ -28,7 +28,7 @@ HEADER_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ReaderOutcome:
     """The last line: what was read, or in one sentence why it cannot be read."""
 
     refusal: str = ""
@@ -55,17 +55,17 @@ def answer(request: dict[str, Any]) -> Iterator[bytes]:
             yield encoded_rows(rows) + b"\n"
         yield encode(outcome_of(table))
     except ImportFileError as reason:
-        yield encode(Outcome(str(reason)))
+        yield encode(ReaderOutcome(str(reason)))
     except MemoryError:
         raise
     except Exception as error:
-        yield encode(Outcome(f"{path.name} cannot be read: {type(error).__name__}."))
+        yield encode(ReaderOutcome(f"{path.name} cannot be read: {type(error).__name__}."))
 
 
-def outcome_of(table: Table) -> Outcome:
+def outcome_of(table: Table) -> ReaderOutcome:
     facts = {name: getattr(table, name) for name in FACTS}
     first = [[cell[:HEADER_LENGTH] for cell in cells[:MAX_COLUMNS]] for cells in table.first_rows]
-    return Outcome(**facts, notices=table.notices(), first_rows=first)
+    return ReaderOutcome(**facts, notices=table.notices(), first_rows=first)
 
 
 def chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:

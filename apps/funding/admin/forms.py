@@ -19,7 +19,7 @@ from unfold.widgets import UnfoldAdminSelectWidget
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Draft, Issue, wire_target
 from apps.core.admin_base import DayField, RecordForm
-from apps.core.admin_base.conflicts import MINE, THEIRS, Conflict
+from apps.core.admin_base.conflicts import MINE, THEIRS, FieldConflict
 from apps.core.admin_base.display import plain_amount, plain_quantity, short_day
 from apps.core.admin_base.forms import AmountField, code_label, with_composed_texts
 from apps.core.history_display import NO_VALUE
@@ -348,7 +348,7 @@ class BillForm(RecordForm):
         self.add_error(None, forms.ValidationError(self.explain_closed(self.instance), code="NotAllowed"))
         return True
 
-    def find_conflicts(self, theirs: Mapping[str, str], chosen: Mapping[str, str]) -> list[Conflict]:
+    def find_conflicts(self, theirs: Mapping[str, str], chosen: Mapping[str, str]) -> list[FieldConflict]:
         """The lines are one choice: the history names each that was changed (``Line 2``)."""
         conflicts = super().find_conflicts(theirs, chosen)
         sides = [initial_row(line) for line in self.saved_lines], [*map(sent_row, self.lines.filled_rows())]
@@ -357,7 +357,7 @@ class BillForm(RecordForm):
         if texts[0] != texts[1] or books[0] != books[1]:
             is_theirs = any(column.startswith("Line ") for column in theirs)
             keep = THEIRS if is_theirs else chosen.get(LINES, MINE)
-            conflicts.append(Conflict(LINES, "Lines", texts[0], texts[1], keep))
+            conflicts.append(FieldConflict(LINES, "Lines", texts[0], texts[1], keep))
         return conflicts
 
     def leave_out(self, name: str) -> None:

@@ -107,7 +107,7 @@ def load_plans(context: Context) -> list[DemoPlan]:
 
 
 @dataclass(slots=True)
-class Support:
+class DemoSupport:
     """The subject of one claim. ``invoice`` is filled in once the provider invoice is created."""
 
     plan: DemoPlan
@@ -155,7 +155,7 @@ class BillFactory:
 
     # --- supports ---------------------------------------------------------------------------------------
 
-    def supports(self, count: int) -> Iterator[Support]:
+    def supports(self, count: int) -> Iterator[DemoSupport]:
         """The supports of so many claims; where nothing is left of a plan, another one comes in its place."""
         plans = [plan for plan in self.current_plans() if any(budget.left > LEAST for budget in plan.budgets)]
         while count and plans:
@@ -165,7 +165,7 @@ class BillFactory:
             lines = list(self.lines(ClaimLine, plan, days, 1 + self.chance.randrange(3)))
             if lines:
                 total = sum((to_cents(line.quantity * line.price) for line in lines), ZERO)
-                yield Support(plan, days, lines, total, plan.reusable)
+                yield DemoSupport(plan, days, lines, total, plan.reusable)
                 count -= 1
             else:
                 plans[number] = plans[-1]
@@ -234,7 +234,7 @@ class BillFactory:
 
     # --- bills ------------------------------------------------------------------------------------------
 
-    def provider_invoice(self, number: int, support: Support) -> ProviderInvoiceDraft:
+    def provider_invoice(self, number: int, support: DemoSupport) -> ProviderInvoiceDraft:
         plan = support.plan
         return draft_of(
             ProviderInvoiceDraft,
@@ -250,7 +250,7 @@ class BillFactory:
             created_by=self.choose_staff(),
         )
 
-    def claim(self, number: int, support: Support) -> ClaimDraft:
+    def claim(self, number: int, support: DemoSupport) -> ClaimDraft:
         """A claim; for whom and by whom it is follows from its provider invoice."""
         return draft_of(
             ClaimDraft,

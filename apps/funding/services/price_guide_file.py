@@ -272,7 +272,7 @@ def read_guide(table: Table, day_first: bool | None = None, default_day_first: b
     first_pass = look_through(table, {layout.positions[column]: each for column, each in days.items()})
     if first_pass.row_count > MAX_ROWS:
         raise ImportFileError(f"The file has more than {MAX_ROWS:,} rows; no price guide has.")
-    reader = RowReader(layout, days)
+    reader = GuideRowReader(layout, days)
     items: dict[str, list[GuideRow]] = defaultdict(list)
     for row in first_pass.rows():
         guide_row = reader.read(row)
@@ -291,7 +291,7 @@ def read_guide(table: Table, day_first: bool | None = None, default_day_first: b
 
 
 @dataclass
-class RowReader:
+class GuideRowReader:
     """Reads rows by the layout of their file, and collects their faults and warnings."""
 
     layout: Layout

@@ -14,7 +14,7 @@ from apps.funding.models import Price
 # --- prices ---------------------------------------------------------------------------------------------
 
 
-class Range(Protocol):
+class DayRange(Protocol):
     """The days on which something holds, both included; without an end until further."""
 
     @property
@@ -24,7 +24,7 @@ class Range(Protocol):
     def end_date(self) -> dt.date | None: ...
 
 
-R = TypeVar("R", bound=Range)
+R = TypeVar("R", bound=DayRange)
 
 
 def price_dates_are_in_order(draft: PriceListDraft) -> Iterator[Issue]:

@@ -36,7 +36,7 @@ from apps.odata.query.binding import Binder
 from apps.odata.query.functions import Constant
 from apps.odata.query.operands import KnownValue, Operand, RequestContext
 from apps.odata.query.search import search_condition
-from apps.odata.query.substitution import Budget, substitute
+from apps.odata.query.substitution import ExpressionBudget, substitute
 from apps.odata.query.transformations import (
     AggregatedValue,
     Compute,
@@ -81,7 +81,7 @@ class Transformer:
         self.request = request
         self.compiler = entity_set.model._base_manager.using(using).all().query.get_compiler(using)
         self.limiter = Limiter(self)
-        self.budget = Budget("$apply")
+        self.budget = ExpressionBudget("$apply")
         #: The lists that are joined, by the names of their items.
         self.joined: dict[str, NavigationProperty] = {}
 

@@ -14,7 +14,7 @@ Cursor = Sequence[int]
 
 
 @dataclass(frozen=True, slots=True)
-class LogEntry:
+class LoggedChange:
     """A change of one record.
 
     ``record_type`` is the label of its model, ``differences`` are the changed columns as
@@ -42,7 +42,7 @@ class ChangeLog(Protocol):
         after: Cursor | None,
         limit: int | None,
         last: Cursor | None = None,
-    ) -> list[LogEntry]:
+    ) -> list[LoggedChange]:
         """The first entries between two moments, behind ``after`` and up to ``last``; those of one record in
         their order.
 

@@ -16,7 +16,7 @@ from apps.base.declaration.schema import (
     fields_on_path,
 )
 from apps.base.placeholders import TODAY
-from apps.odata.delta.change_log import LogEntry
+from apps.odata.delta.change_log import LoggedChange
 from apps.odata.query.ast import Call, Count, Expression, Lambda, Path, walk
 from apps.odata.query.options import NestedOptions, QueryOptions
 from apps.odata.read.projection import Projection
@@ -44,7 +44,7 @@ class Dependency:
     owner_path: str = ""
     owner_column: str = ""
 
-    def concerns(self, entry: LogEntry) -> bool:
+    def concerns(self, entry: LoggedChange) -> bool:
         if entry.record_type != self.record_type:
             return False
         if entry.is_new and not self.owner_column:
@@ -52,7 +52,7 @@ class Dependency:
         shown = self.columns | {self.owner_column}
         return entry.differences is None or ALL_COLUMNS in shown or not shown.isdisjoint(entry.differences)
 
-    def owner_keys(self, entry: LogEntry) -> Iterator[str]:
+    def owner_keys(self, entry: LoggedChange) -> Iterator[str]:
         """The records that the row was moved from and to."""
         yield from filter(None, (entry.differences or {}).get(self.owner_column, ()))
 

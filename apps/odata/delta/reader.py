@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from apps.base.batched_queries import AnyOf
-from apps.odata.delta.change_log import LogEntry, get_change_log
+from apps.odata.delta.change_log import LoggedChange, get_change_log
 from apps.odata.delta.dependencies import Dependency
 from apps.odata.delta.tokens import DeltaToken
 from apps.odata.read.reader import JsonReader, Page
@@ -76,7 +76,7 @@ class DeltaReader:
     def rows_of(self, keys: Sequence[Any]) -> Any:
         return self.model._base_manager.filter(AnyOf("pk", keys)).order_by("pk")
 
-    def keys_of(self, entries: Sequence[LogEntry], size: int) -> list[Any]:
+    def keys_of(self, entries: Sequence[LoggedChange], size: int) -> list[Any]:
         """The keys that the entries concern, in their order behind the token's; one more than ``size``."""
         own = self.model._meta.label_lower
         keys = {self.parse_key(entry.key) for entry in entries if entry.record_type == own}
@@ -87,7 +87,7 @@ class DeltaReader:
         last = self.token.key and self.parse_key(self.token.key)
         return sorted(key for key in keys if last is None or key > last)[: size + 1]
 
-    def keys_by(self, dependency: Dependency, entries: Sequence[LogEntry], size: int) -> Iterator[Any]:
+    def keys_by(self, dependency: Dependency, entries: Sequence[LoggedChange], size: int) -> Iterator[Any]:
         """The keys of the records that show what the entries changed, or showed it before."""
         rows = self.model._base_manager.order_by("pk")
         if self.token.key is not None:

@@ -13,7 +13,7 @@ from apps.odata.query.ast import EnumLiteral, Literal, ValueKind
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class QueryLimits:
     """How long an expression may be: its characters, and the values of one ``in`` list."""
 
     length: int
@@ -24,8 +24,8 @@ class Limits:
 MAX_LENGTH = 16_384
 #: The limits of an expression in an address, and of $filter and $apply in the body of a ``$query`` request.
 #: Values of a list cost the database far less than comparisons do.
-IN_ADDRESS = Limits(MAX_LENGTH, 500)
-IN_BODY = Limits(400_000, 5_000)
+IN_ADDRESS = QueryLimits(MAX_LENGTH, 500)
+IN_BODY = QueryLimits(400_000, 5_000)
 #: Values of all ``in`` lists of one expression.
 MAX_ALL_OPTIONS = 10_000
 #: Characters of a number, and its greatest exponent.
@@ -68,7 +68,7 @@ class Token(NamedTuple):
 class Lexer:
     """The tokens of one text; ``token`` is the next one. ``target`` names the option in errors."""
 
-    def __init__(self, text: str, target: str, limits: Limits = IN_ADDRESS) -> None:
+    def __init__(self, text: str, target: str, limits: QueryLimits = IN_ADDRESS) -> None:
         self.text = text
         self.target = target
         self.limits = limits

@@ -13,10 +13,10 @@ from urllib.parse import unquote_to_bytes
 
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import Expression, Literal, SortTerm
-from apps.odata.query.lexer import IN_ADDRESS, MAX_LENGTH, Limits
+from apps.odata.query.lexer import IN_ADDRESS, MAX_LENGTH, QueryLimits
 from apps.odata.query.media_types import MediaType, parse_format
 from apps.odata.query.parser import parse_expression, parse_orderby
-from apps.odata.query.substitution import Budget
+from apps.odata.query.substitution import ExpressionBudget
 from apps.odata.query.transformations import (
     ComputedValue,
     Pipeline,
@@ -122,7 +122,7 @@ class QueryOptions(NestedOptions):
 
 
 def parse_options(
-    query_string: bytes | str, ignored: tuple[str, ...] = (), limits: Limits = IN_ADDRESS
+    query_string: bytes | str, ignored: tuple[str, ...] = (), limits: QueryLimits = IN_ADDRESS
 ) -> QueryOptions:
     """Parse the bytes of a query string, or WSGI's Latin-1 decoding of them, without the ``ignored`` options.
 
@@ -138,7 +138,7 @@ def parse_options(
     return remembered_options(query_string, ignored, limits)
 
 
-def parse_query_string(query_string: bytes, ignored: tuple[str, ...], limits: Limits) -> QueryOptions:
+def parse_query_string(query_string: bytes, ignored: tuple[str, ...], limits: QueryLimits) -> QueryOptions:
     options: dict[str, Any] = {}
     aliases: dict[str, Literal] = {}
     service: dict[str, str] = {}
@@ -177,7 +177,7 @@ remembered_options = lru_cache(maxsize=256)(parse_query_string)
 
 def substitute_computed(options: dict[str, Any], target: str = "$compute") -> None:
     """Put the expressions of $compute in place of their names in $filter and $orderby."""
-    values, budget = expressions_of(options["compute"], target=target), Budget(target)
+    values, budget = expressions_of(options["compute"], target=target), ExpressionBudget(target)
     for tree in values.values():
         budget.spend(tree)
     if "filter" in options:

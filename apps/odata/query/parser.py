@@ -4,7 +4,7 @@ import difflib
 
 from apps.odata.query import ast
 from apps.odata.query.ast import Expression
-from apps.odata.query.lexer import IN_ADDRESS, IN_BODY, MAX_ALL_OPTIONS, Lexer, Limits, Token
+from apps.odata.query.lexer import IN_ADDRESS, IN_BODY, MAX_ALL_OPTIONS, Lexer, QueryLimits, Token
 
 #: Levels of parentheses and calls in the text.
 MAX_DEPTH = 40
@@ -55,7 +55,7 @@ REFUSED_FUNCTIONS = {
 }
 
 
-def parse_expression(text: str, target: str = "$filter", limits: Limits = IN_ADDRESS) -> Expression:
+def parse_expression(text: str, target: str = "$filter", limits: QueryLimits = IN_ADDRESS) -> Expression:
     """The tree of one expression.
 
     ``target`` names the option in errors. ``BadQuery`` for a text that is no expression, or that is too long,

@@ -28,7 +28,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class PathPosition:
     """The object that the first segments of a path lead to.
 
     ``prefix`` is the ORM path to it, ``navigation`` the last navigation property on the path.
@@ -81,7 +81,7 @@ class PathBinder(LiteralBinder):
         nullable = position.nullable or prop.nullable or is_missing
         return Operand(kind, value, nullable, name, prop, scale)
 
-    def object(self, target: Position, owner: Position, name: str) -> Operand:
+    def object(self, target: PathPosition, owner: PathPosition, name: str) -> Operand:
         """An object, which can only be compared with null: a reference by its key, columns by all of them."""
         level = self.scopes[-1].level
         if target.navigation is not None and target.navigation.nesting is not Nesting.EMBEDDED:
@@ -93,14 +93,14 @@ class PathBinder(LiteralBinder):
         ]
         return Operand(ValueKind.OBJECT, sql.any_not_null(len(columns))(*columns), True, name)
 
-    def start(self, path: Path) -> tuple[Position, tuple[str, ...]]:
+    def start(self, path: Path) -> tuple[PathPosition, tuple[str, ...]]:
         """The record at the start of a path, and the other segments."""
         for scope in reversed(self.scopes):
             if scope.variable == path.segments[0]:
-                return Position(scope, scope.type, scope.prefix), path.segments[1:]
-        return Position(self.record, self.root, self.record.prefix), path.segments
+                return PathPosition(scope, scope.type, scope.prefix), path.segments[1:]
+        return PathPosition(self.record, self.root, self.record.prefix), path.segments
 
-    def enter(self, position: Position, name: str) -> Position:
+    def enter(self, position: PathPosition, name: str) -> PathPosition:
         """The object or list behind the next segment; ``Forbidden`` in a set that the caller may not read."""
         if position.navigation is not None and position.navigation.many:
             self.fail_inside_list(position.navigation.name, name)
@@ -114,7 +114,7 @@ class PathBinder(LiteralBinder):
         is_embedded = navigation.nesting is Nesting.EMBEDDED
         prefix = position.prefix if is_embedded else f"{position.prefix}{navigation.path}__"
         nullable = position.nullable or (not navigation.many and any(step.null for step in navigation.steps))
-        return Position(position.scope, navigation.type, prefix, nullable, navigation)
+        return PathPosition(position.scope, navigation.type, prefix, nullable, navigation)
 
     def fail_inside_list(self, list_name: str, name: str) -> NoReturn:
         self.fail(f"{list_name} is a list; {list_name}/any(item:item/{name} …) looks into it.")

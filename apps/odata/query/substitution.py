@@ -29,7 +29,7 @@ Values = Mapping[str, Expression]
 MAX_COMPUTED_NODES = 2 * MAX_NODES
 
 
-class Budget:
+class ExpressionBudget:
     """The cost of a request's expressions together once computed values stand in place of their names.
 
     A short text can mean much: ``A add A as B,B add B as C,…``. ``target`` names the option in errors.

@@ -12,7 +12,7 @@ from typing import NoReturn, TypeAlias, TypeVar
 
 from apps.odata.errors import BadQuery
 from apps.odata.query import ast
-from apps.odata.query.lexer import IN_ADDRESS, Limits
+from apps.odata.query.lexer import IN_ADDRESS, QueryLimits
 from apps.odata.query.parser import MAX_LEVELS, MAX_NODES, Parser
 from apps.odata.query.substitution import substitute
 
@@ -123,7 +123,7 @@ Pipeline: TypeAlias = tuple[Transformation, ...]
 Item = TypeVar("Item")
 
 
-def parse_apply(text: str, target: str = "$apply", limits: Limits = IN_ADDRESS) -> Pipeline:
+def parse_apply(text: str, target: str = "$apply", limits: QueryLimits = IN_ADDRESS) -> Pipeline:
     """The transformations of an $apply; ``BadQuery`` names the position and what may stand there."""
     parser = TransformationParser(text, target, limits)
     transformations = parser.pipeline()
@@ -165,7 +165,7 @@ def expressions_of(
 class TransformationParser(Parser):
     """Transformations stand between slashes; what they compute are expressions as in $filter."""
 
-    def __init__(self, text: str, target: str, limits: Limits = IN_ADDRESS) -> None:
+    def __init__(self, text: str, target: str, limits: QueryLimits = IN_ADDRESS) -> None:
         self.number = 0
         self.expressions: list[ast.Expression] = []
         super().__init__(text, target, limits)

@@ -155,7 +155,7 @@ def refuse_repeated_within(value: object, target: str, contents: RecordContents)
             refuse_repeated_within(inner, f"{target}[{at}]", contents)
 
 
-class Member:
+class BodyMember:
     """A member of an object: ``attribute`` is its name in drafts, ``spellings`` are its names in bodies.
 
     ``most_objects`` is how many JSON objects it may be made of.
@@ -179,7 +179,7 @@ class Member:
             contents.refuse(self.attribute, "Required", target, f"{self.name} is required.")
 
 
-class ValueMember(Member):
+class ValueMember(BodyMember):
     """A single value. ``read`` is called for null and blank values only."""
 
     def __init__(self, prop: StructuralProperty, kind: BodyKind) -> None:
@@ -198,7 +198,7 @@ class ValueMember(Member):
             contents.give(self.attribute, contents.values[self.attribute])
 
 
-class NestedMember(Member):
+class NestedMember(BodyMember):
     """A nested object or list."""
 
     def __init__(self, navigation: NavigationProperty, kind: BodyKind) -> None:
@@ -362,7 +362,7 @@ class RecordReader:
             of_new = []
         self.of_new_records = frozenset(name for prop in of_new for name in prop.body_names)
         values = [ValueMember(prop, kind) for prop in type_.writable_properties if prop not in of_new]
-        self.members: list[Member] = [*values, *nested]
+        self.members: list[BodyMember] = [*values, *nested]
         self.by_name = {name: member for member in self.members for name in member.spellings}
         #: In the order declared, in which faults are reported.
         self.names = tuple(self.by_name)
