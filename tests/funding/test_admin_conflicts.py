@@ -7,11 +7,12 @@ from decimal import Decimal
 
 import pytest
 
-from apps.funding.models import Claim
+from apps.core.archive import archive
+from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.services.transitions import apply_transition
 from tests.core.conflict_forms import form_of, page_of, sent_again, sides
 from tests.funding.admin_forms import bill_form_data, line
-from tests.funding.builders import a_price, an_entry
+from tests.funding.builders import a_price, a_provider_invoice, an_entry
 from tests.funding.test_admin_bills import enter, post_invoice
 from tests.funding.test_admin_funding import form_with_prices
 from tests.funding.warned import TODAY, Scene
@@ -174,6 +175,66 @@ def test_what_can_still_be_done_is_said(client, claim, transitions, is_allowed, 
         take(claim, name)
     (message,) = form_of(client.post(page_of(claim), data)).non_field_errors()
     assert way in message
+
+
+@pytest.mark.parametrize(
+    ("before", "name", "answers", "meanwhile", "status"),
+    [
+        ([], "hold", {"reason": "No agreement yet"}, "approve", "approved"),
+        (
+            ["approve", "claim"],
+            "pay-in-part",
+            {"amount": "4.50", "day": "19/08/2026"},
+            "ask-to-cancel",
+            "cancellation requested",
+        ),
+        (["approve", "claim"], "pay", {"day": "19/08/2026"}, "ask-to-cancel", "cancellation requested"),
+    ],
+)
+def test_what_was_typed_for_an_action_is_kept_when_it_is_impossible_meanwhile(
+    client, claim, at, before, name, answers, meanwhile, status
+):
+    for each in before:
+        take(claim, each)
+    later(at, 1)
+    take(claim, meanwhile)
+    later(at, 2)
+    answer = client.post(page_of(claim).replace("change/", f"do/{name}/"), answers)
+    assert answer.status_code == 200
+    text = answer.content.decode()
+    (problem,) = answer.context["problems"]
+    assert f"{claim} is {status}" in problem
+    assert "since 20 Aug 2026, 10:01 a.m. (Cora Smith)" in problem
+    assert f'href="{page_of(claim)}" target="_blank"' in problem
+    assert str(problem) in text
+    assert all(f'value="{value}"' in text for value in answers.values())
+    assert 'name="_do"' not in text
+
+
+def test_an_action_that_becomes_impossible_while_it_runs_keeps_what_was_typed_too(client, claim, monkeypatch):
+    def approve_first(*arguments, **options):
+        monkeypatch.undo()
+        take(claim, "approve")
+        return apply_transition(*arguments, **options)
+
+    monkeypatch.setattr("apps.funding.admin.bills.apply_transition", approve_first)
+    answer = client.post(page_of(claim).replace("change/", "do/hold/"), {"reason": "No agreement yet"})
+    text = answer.content.decode()
+    assert f"{claim} is approved since" in text
+    assert ('value="No agreement yet"' in text, 'name="_do"' in text) == (True, False)
+
+
+@pytest.mark.parametrize(("is_archived", "status"), [(False, "rejected since"), (True, "archived since")])
+def test_what_was_typed_for_a_provider_invoice_is_kept(client, is_archived, status):
+    invoice = a_provider_invoice()
+    address = page_of(invoice).replace("change/", "do/")
+    client.post(f"{address}Reject/", {"reason": "Not ours"})
+    if is_archived:
+        archive(ProviderInvoice.objects.filter(pk=invoice.pk))
+    answer = client.post(f"{address}HoldByClient/", {"reason": "Not my signature"})
+    text = answer.content.decode()
+    assert f"{invoice} is {status} 20 Aug 2026, 10 a.m." in text
+    assert ('value="Not my signature"' in text, 'name="_do"' in text) == (True, False)
 
 
 def test_a_claim_without_a_status_history_is_shown_again_too(client, claim):

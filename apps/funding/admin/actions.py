@@ -1,5 +1,6 @@
 """Actions on one record, on selected ones of a list, or on all of a filter; refused records are listed."""
 
+import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -10,8 +11,11 @@ from django import forms
 from django.contrib import messages
 from django.contrib.admin import ShowFacets, helpers
 from django.db.models import Count, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
@@ -27,6 +31,7 @@ from apps.funding.admin.reviews import CONFIRM, ActionReview, ConfirmedReview, R
 from apps.funding.choices import ADMINISTER_PERMISSION
 from apps.funding.models import ZERO
 from apps.funding.services.transitions import RefusedTransition
+from apps.funding.validation.guards import lower_first
 
 MENU = "Funding"
 
@@ -121,6 +126,7 @@ class ActionAdmin(RecordAdmin):
     menu_group = MENU
     actions: ClassVar[Any] = ()
     record_pages: ClassVar[Any] = (ACTION_PAGE, *RecordAdmin.record_pages)
+    status_field: ClassVar[str] = "funding_status"
     status_labels: ClassVar[Mapping[str, str]]
     #: The amounts that are summed below the tabs.
     sum_column: ClassVar[str] = "total"
@@ -157,6 +163,12 @@ class ActionAdmin(RecordAdmin):
     def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
         """Why an action would be refused now, by the keys of the records that it is not possible for."""
         return {}
+
+    def explain_obstacle(self, request: HttpRequest, record: Any, name: str) -> str | None:
+        """Why this person cannot do what the status of a record allows; ``None`` when the status does not."""
+        if may_administer(request):
+            return None
+        return "Your role lacks the permission to administer funding invoices."
 
     def find_warned(self, records: Sequence[Any]) -> Mapping[Any, Sequence[str]]:
         """The warnings of those records that have any, by their keys."""
@@ -313,7 +325,7 @@ class ActionAdmin(RecordAdmin):
         ]
         return self.question_page(
             request,
-            button,
+            button.label,
             form,
             self.count_label(len(keys)),
             summary=summary,
@@ -346,14 +358,14 @@ class ActionAdmin(RecordAdmin):
         return review
 
     def question_page(
-        self, request: HttpRequest, button: ActionButton, form: forms.Form | None, label: str, **context: Any
+        self, request: HttpRequest, label: str, form: forms.Form | None, records: str, **context: Any
     ) -> HttpResponse:
-        """The page that asks for what an action needs before it is run."""
+        """The page that asks for what an action needs before it is run: with the labels of both."""
         return self.render_page(
             request,
             "funding/action_form.html",
-            f"{button.label}: {label}",
-            label=button.label,
+            f"{label}: {records}",
+            label=label,
             form=form,
             **context,
         )
@@ -365,31 +377,77 @@ class ActionAdmin(RecordAdmin):
 
     def do_page(self, request: HttpRequest, record: Any, name: str) -> HttpResponse:
         """Run an action on one record, asking first for what it needs."""
-        back = self.page_url("change", record.pk)
-        button = next((each for each in self.record_buttons(request, record) if each.name == name), None)
+        if name not in self.action_labels:
+            raise Http404
+        is_sent = request.method == "POST"
+        form = self.question_form(name)(request.POST if is_sent else None)
+        button = self.find_button(request, record, name)
+        problems: list[str] = []
+        if button is not None and is_sent and form.is_valid():
+            outcome, problems = self.try_action(request, record, name, form.cleaned_data)
+            if not problems:
+                text = f"{button.label}: done. {outcome.note}".strip()
+                self.message_user(request, text, messages.SUCCESS)
+                return redirect(self.page_url("change", outcome.created.get(record.pk, record.pk)))
+            record = self.get_object(request, str(record.pk)) or record
+            button = self.find_button(request, record, name)
+        is_kept = is_sent and bool(form.fields)
         if button is None:
-            self.message_user(request, f"{record} has changed: that is not possible now.", messages.ERROR)
+            problems = [self.explain_impossible(request, record, name, is_kept)]
+        back = self.page_url("change", record.pk)
+        if problems and not is_kept:
+            for problem in problems:
+                self.message_user(request, problem, messages.ERROR)
             return redirect(back)
-        form = None
-        if button.asks_first:
-            form = self.question_form(name)(request.POST if request.method == "POST" else None)
-        if request.method != "POST" or (form is not None and not form.is_valid()):
-            summary = self.record_summary(record)
-            context = self.question_context(record, name)
-            return self.question_page(
-                request, button, form, str(record), record=record, summary=summary, back=back, **context
-            )
+        return self.question_page(
+            request,
+            button.label if button is not None else self.action_labels[name],
+            form,
+            str(record),
+            record=record,
+            summary=self.record_summary(record),
+            problems=problems,
+            is_impossible=button is None,
+            back=back,
+            **self.question_context(record, name),
+        )
+
+    def find_button(self, request: HttpRequest, record: Any, name: str) -> ActionButton | None:
+        return next((each for each in self.record_buttons(request, record) if each.name == name), None)
+
+    def try_action(
+        self, request: HttpRequest, record: Any, name: str, answers: dict[str, Any]
+    ) -> tuple[ActionOutcome, list[str]]:
+        """Run an action on one record; with the sentences why it was not done."""
         try:
-            outcome = self.run_action(request, [record.pk], name, form.cleaned_data if form else {})
+            outcome = self.run_action(request, [record.pk], name, answers)
         except ValidationFailed as failed:
-            self.show_issues(request, (issue for _, issue in failed.issues))
-            return redirect(back)
-        for each in outcome.refused:
-            self.message_user(request, each.message, messages.ERROR)
-        if outcome.done:
-            text = f"{button.label}: done. {outcome.note}".strip()
-            self.message_user(request, text, messages.SUCCESS)
-        return redirect(self.page_url("change", outcome.created.get(record.pk, record.pk)))
+            return ActionOutcome(), list(dict.fromkeys(issue.message for _, issue in failed.issues))
+        return outcome, [each.message for each in outcome.refused]
+
+    def explain_impossible(self, request: HttpRequest, record: Any, name: str, is_kept: bool) -> SafeString:
+        """Why a record does not allow an action, or not to this person; ``is_kept``: the form is shown."""
+        obstacle = self.explain_obstacle(request, record, name) or ""
+        sentence = format_html(
+            "{} is {}. “{}” was not done.", record, self.describe_status(record), self.action_labels[name]
+        )
+        if not is_kept:
+            return format_html("{} {}", sentence, obstacle)
+        page = format_html(
+            '<a class="rs-link" href="{}" target="_blank">its page</a>', self.page_url("change", record.pk)
+        )
+        return format_html(
+            "{} {} What you entered is still below; what can be done now is on {}.", sentence, obstacle, page
+        )
+
+    def describe_status(self, record: Any) -> str:
+        """``on hold since 20 Aug 2026, 10:01 a.m. (Cora Smith)``; without a history, the status alone."""
+        status = self.status_labels.get(getattr(record, self.status_field), "")
+        status = "archived" if record.is_archived else lower_first(status)
+        move = record.moves.select_related("staff").first()
+        if move is None:
+            return status
+        return f"{status} since {format_moment(move.at)} ({move.staff or move.application or 'System'})"
 
     def status_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
         """The buttons on a record's page, and its status history."""
@@ -415,6 +473,10 @@ class ActionAdmin(RecordAdmin):
                 for move in record.moves.select_related("staff")
             ],
         }
+
+
+def format_moment(at: dt.datetime) -> str:
+    return formats.date_format(timezone.localtime(at), "DATETIME_FORMAT")
 
 
 def limited_selection(selected: QuerySet[Any]) -> tuple[list[Any], str]:

@@ -10,7 +10,6 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextInputWidget
@@ -28,7 +27,7 @@ from apps.funding.admin.queues import STATUS
 from apps.funding.models import AcknowledgedWarning, ClaimLine, InvoiceLine
 from apps.funding.services.transitions import (
     apply_transition,
-    explain_missing_approval,
+    explain_obstacle,
     find_refusals,
     list_transitions,
 )
@@ -138,11 +137,6 @@ class BillAdmin(BillListAdmin):
 
     def explain_closed(self, request: HttpRequest, record: Any) -> SafeString:
         """Since when a bill cannot be changed, by whom, and what makes it possible again."""
-        status = "archived" if record.is_archived else lower_first(record.get_funding_status_display())
-        move = record.moves.select_related("staff").first()
-        if move is not None:
-            at = formats.date_format(timezone.localtime(move.at), "DATETIME_FORMAT")
-            status = f"{status} since {at} ({move.staff or move.application or 'System'})"
         page = format_html(
             '<a class="rs-link" href="{}" target="_blank">its page</a>', self.page_url("change", record.pk)
         )
@@ -158,7 +152,10 @@ class BillAdmin(BillListAdmin):
         elif rows:
             way = format_html("“{}” on {} allows it, for those who may.", rows[0].label, page)
         return format_html(
-            "{} is {}. Nothing was saved: what you entered is still below. {}", record, status, way
+            "{} is {}. Nothing was saved: what you entered is still below. {}",
+            record,
+            self.describe_status(record),
+            way,
         )
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
@@ -271,6 +268,9 @@ class BillAdmin(BillListAdmin):
             warnings[getattr(each, f"{bill}_id")].append(f"{warning_label(each.code)}: {each.message}")
         return warnings
 
+    def explain_obstacle(self, request: HttpRequest, record: Any, name: str) -> str | None:
+        return explain_obstacle(record, TransitionName(name), staff_of(request))
+
     def action_amount(self, record: Any, name: str) -> Decimal:
         """The money that an action is about: of a payment, what is outstanding."""
         return record.outstanding if transition_named(name).pays else record.total
@@ -316,7 +316,9 @@ class BillAdmin(BillListAdmin):
         return {
             **super().status_context(request, record),
             "status_colour": record.status.colour,
-            "not_approved": explain_missing_approval(record, staff_of(request)) if may_change else None,
+            "not_approved": self.explain_obstacle(request, record, TransitionName.APPROVE)
+            if may_change
+            else None,
             "acknowledged": acknowledged_rows(record),
             "resubmission_links": resubmission_links(record),
         }

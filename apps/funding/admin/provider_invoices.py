@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import admin
 from django.db.models import Model, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -34,7 +35,13 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.record_admin import is_autocomplete
 from apps.documents.admin import preview_kind
 from apps.documents.models import Document, DocumentCategory
-from apps.funding.admin.actions import ActionAdmin, ActionButton, ActionOutcome, may_administer
+from apps.funding.admin.actions import (
+    ActionAdmin,
+    ActionButton,
+    ActionOutcome,
+    format_moment,
+    may_administer,
+)
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_lists import age_conditions, find_contacts, find_providers, find_texts
 from apps.funding.admin.bills import staff_of
@@ -176,6 +183,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     )
     #: Set by the service when somebody acts on a provider invoice.
     readonly_fields = ("approval_status", "rejection_reason", "actioned_by", "actioned_date", "created_by")
+    status_field = "approval_status"
     status_labels: ClassVar[Any] = dict(ApprovalStatus.choices)
     action_labels: ClassVar[Any] = dict(ApprovalAction.choices)
 
@@ -312,6 +320,16 @@ class ProviderInvoiceAdmin(ActionAdmin):
         if record.is_archived or not may_administer(request):
             return []
         return [*map(approval_button, possible_actions(record.approval_status))]
+
+    def question_form(self, name: str) -> type[forms.Form]:
+        needs_reason = APPROVAL_TRANSITIONS[ApprovalAction(name)].needs_reason
+        return super().question_form(name) if needs_reason else forms.Form
+
+    def describe_status(self, record: ProviderInvoice) -> str:
+        """Archiving leaves nothing in the status history."""
+        if record.archive_date is None:
+            return super().describe_status(record)
+        return f"archived since {format_moment(record.archive_date)}"
 
     def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
         return find_refusals(records, ApprovalAction(name))

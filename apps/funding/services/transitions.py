@@ -167,9 +167,9 @@ def list_transitions(bill: AnyBill, staff: Staff | None = None) -> list[Transiti
     return available_transitions(bill, TransitionContext(type(bill), [bill], staff))
 
 
-def explain_missing_approval(bill: AnyBill, staff: Staff | None = None) -> str | None:
-    """Why a bill before its approval cannot be approved now; ``None`` when it can, and for other bills."""
-    row = find_row(bill, TransitionName.APPROVE)
+def explain_obstacle(bill: AnyBill, name: TransitionName, staff: Staff | None = None) -> str | None:
+    """Why a bill cannot take a transition of its status now; ``None`` when it can, and in other statuses."""
+    row = find_row(bill, name)
     if row is None:
         return None
     if missing := missing_permission(row, staff):
