@@ -56,7 +56,7 @@ class RequiredCategoryField(forms.ModelChoiceField):
 
 
 class UploadForm(forms.Form):
-    """The category and client of all files of an upload, for the files without their own; the participant."""
+    """The category and organisation of all files of an upload, for the files without their own; the participant."""
 
     category = RequiredCategoryField(
         queryset=DocumentCategory.objects.none(),
@@ -64,7 +64,7 @@ class UploadForm(forms.Form):
         widget=UnfoldAdminSelectWidget(),
     )
     client = forms.ModelChoiceField(
-        queryset=Client.objects.filter(archive_date=None), required=False, label="Client of all files"
+        queryset=Client.objects.filter(archive_date=None), required=False, label="Organisation of all files"
     )
     contact = forms.ModelChoiceField(
         queryset=Contact.objects.filter(archive_date=None), required=False, label="Participant of all files"
@@ -116,7 +116,7 @@ class DocumentAdmin(RecordAdmin):
         ("created_by", AutocompleteSelectFilter),
         ("creation_date", DateTimeRangeFilter),
     )
-    search_help_text = "Name, file, client or SHA-256"
+    search_help_text = "Name, file, organisation or SHA-256"
     ordering = ("-creation_date", "-guid")
     readonly_fields = ("file", "media_type", "kilobytes", "sha256", "created_by")
     fieldsets = (

@@ -36,7 +36,7 @@ class Document(Record):
     )
 
     name = models.CharField(max_length=256)
-    client = optional_reference(Client, related_name="documents")
+    client = optional_reference(Client, "organisation", related_name="documents")
     contact = optional_reference(Contact, "participant", related_name="documents")
     category = models.ForeignKey(DocumentCategory, on_delete=models.PROTECT, related_name="documents")
     created_by = models.ForeignKey(

@@ -319,7 +319,7 @@ class Contact(Person, Record):
 
     primary_email = models.EmailField(max_length=90, null=True, blank=True)
     # Few contacts have each of these four: the indexes below contain only those that do.
-    client = optional_reference(Client, related_name="contacts", db_index=False)
+    client = optional_reference(Client, "organisation", related_name="contacts", db_index=False)
     role = optional_reference(Role, related_name="contacts", db_index=False)
     position_title = optional_text()
     scheme_price_guide_region = optional_text("price guide region", 20, choices=PriceGuideRegion)

@@ -1,5 +1,6 @@
 """Staff, clients and contacts in the back office."""
 
+import re
 from uuid import UUID
 
 import pytest
@@ -470,3 +471,19 @@ def test_the_tab_is_titled_by_the_record_or_by_what_is_listed(client, ada):
 def test_one_entry_of_the_menu_is_marked(client, ada, place, title):
     sidebar = client.get(f"/admin/{place}").context["sidebar_navigation"]
     assert [item["title"] for group in sidebar for item in group["items"] if item["active"]] == [title]
+
+
+@pytest.mark.any_engine("labels are the models'")
+def test_an_organisation_is_called_so_wherever_a_record_refers_to_one(client):
+    labels = {
+        (model._meta.label, field.name): str(field.verbose_name)
+        for model in site._registry
+        for field in model._meta.get_fields()
+        if field.concrete and field.related_model is Client
+    }
+    assert {("people.Contact", "client"), ("documents.Document", "client")} <= set(labels)
+    assert [place for place, label in labels.items() if "client" in label.lower()] == []
+    client.force_login(an_administrator())
+    page = client.get(f"/admin/people/contact/{a_contact(client=a_client()).pk}/overview/").content.decode()
+    found = [re.search(rf">\s*{label}\s*<", page) is not None for label in ("Organisation", "Client")]
+    assert found == [True, False]
