@@ -145,6 +145,7 @@ def test_what_was_typed_is_kept_when_the_bill_is_approved_meanwhile(client, bill
         assert cells_of(answer)["quantity"] == "9"
         text = answer.content.decode()
         assert ("Save what is chosen" in text, 'type="radio"' in text) == (False, False)
+        assert "Please correct the error" not in text  # there is nothing to correct
         assert answer.context["buttons"] == []
         assert bill.line_items.get().quantity == 2
     later(at, 3)

@@ -209,7 +209,9 @@ class BillAdmin(BillListAdmin):
             **(self.status_context(request, record) if record is not None else {}),
         }
         if form.is_closed:
-            page["buttons"] = []  # they would leave what was entered behind: its page in another tab has them
+            # Buttons would leave what was entered behind: its page in another tab has them. Its sentence
+            # says all; there is nothing to correct.
+            page |= {"buttons": [], "errors": []}
         return super().render_change_form(request, {**context, **page}, *args, **options)
 
     def bill_page(self, request: HttpRequest, record: Any) -> HttpResponse:
