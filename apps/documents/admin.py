@@ -56,7 +56,7 @@ class RequiredCategoryField(forms.ModelChoiceField):
 
 
 class UploadForm(forms.Form):
-    """The category and organisation of all files of an upload, for the files without their own; the participant."""
+    """The category and organisation of all files, for those without their own; the participant of all."""
 
     category = RequiredCategoryField(
         queryset=DocumentCategory.objects.none(),
