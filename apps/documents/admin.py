@@ -180,7 +180,7 @@ class DocumentAdmin(RecordAdmin):
     def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
         """Many files at once, a row for each; without the page's script all have the same category."""
         if not self.has_add_permission(request):
-            raise PermissionDenied
+            raise PermissionDenied(*self.explain_refusal(request, "add"))
         initial = {"category": self.default_category(request), **request.GET.dict()}
         form = UploadForm(request.POST if request.method == "POST" else None, initial=initial)
         errors: list[str] = []

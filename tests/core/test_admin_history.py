@@ -188,7 +188,7 @@ def test_one_record_is_archived_after_a_question(client, ada):
     record = a_client(business_name="Acme")
     a_contact(client=record)
     asked = client.get(page_of(record, "archiving")).content.decode()
-    assert "1 contact (client)" in asked
+    assert "1 contact (organisation)" in asked
     record.refresh_from_db()
     assert not record.is_archived
     client.post(page_of(record, "archiving"))

@@ -9,7 +9,7 @@ from django.test import Client, RequestFactory
 from apps.core import views
 from apps.core.admin_base.pages import PageAdmin
 from apps.core.models import Subscriber
-from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
 
 ROUTES = ("/", "/livez", "/readyz", "/admin/login/", "/admin/", "/nothing-here", "/static/start.css")
 
@@ -105,6 +105,41 @@ def test_an_unknown_page_has_the_look_of_the_site(client):
     assert answer.status_code == 404
     assert "Page not found" in answer.content.decode()
     assert "start.css" in answer.content.decode()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("address", "missing"),
+    [
+        ("people/staff/", "view staff"),
+        ("people/staff/add/", "add staff"),
+        ("people/client/{}/history/", None),
+        ("people/client/{}/change/", None),
+        ("people/client/add/", "add clients"),
+        ("documents/document/add/", "add documents"),
+        ("engagements/clientengagement/", "view plans"),
+        ("people/client/{}/merge/", "change clients"),
+        ("core/change/add/", ""),
+    ],
+)
+def test_who_lacks_a_permission_reads_which_and_gets_home(client, address, missing):
+    client.force_login(a_staff_member(role=a_role("people.view_client")))
+    answer = client.get(f"/admin/{address.format(a_client().pk)}")
+    if missing is None:
+        assert answer.status_code == 200
+        return
+    assert answer.status_code == 403
+    text = answer.content.decode()
+    sentence = f"lacks the permission to {missing}." if missing else "Your role does not allow this page."
+    assert sentence in text
+    assert '<a class="button" href="/admin/">To Home</a>' in text
+
+
+@pytest.mark.django_db
+def test_a_change_that_is_not_allowed_names_its_permission(client):
+    client.force_login(a_staff_member(role=a_role("people.view_client")))
+    answer = client.post(f"/admin/people/client/{a_client().pk}/change/", {})
+    assert "lacks the permission to change clients." in answer.content.decode()
 
 
 @pytest.mark.django_db

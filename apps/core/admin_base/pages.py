@@ -1,12 +1,14 @@
 """Pages of our own beside a list or of one record: an admin class declares them, one place checks them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.auth import get_permission_codename
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms import Media
@@ -90,7 +92,36 @@ class PageAdmin(ModelAdmin):
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         media = self.media + filter_media(self.get_list_filter(request))
-        return super().changelist_view(request, {"media": media, **(extra_context or {})})
+        with self.named_permission(request, "view"):
+            return super().changelist_view(request, {"media": media, **(extra_context or {})})
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, *args: Any, **options: Any
+    ) -> Any:
+        name = "change" if request.method == "POST" else "view"
+        with self.named_permission(request, "add" if object_id is None else name):
+            return super().changeform_view(request, object_id, *args, **options)
+
+    def history_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        with self.named_permission(request, "view"):
+            return super().history_view(request, *args, **options)
+
+    @contextmanager
+    def named_permission(self, request: HttpRequest, name: str) -> Iterator[None]:
+        """Let the page of a refusal say which permission is missing, where Django refuses without a word."""
+        try:
+            yield
+        except PermissionDenied as denied:
+            if denied.args:
+                raise
+            raise PermissionDenied(*self.explain_refusal(request, name)) from denied
+
+    def explain_refusal(self, request: HttpRequest, name: str) -> list[str]:
+        """The sentence about a permission that a person's role lacks; none where no role can have it."""
+        permission = f"{self.opts.app_label}.{get_permission_codename(name, self.opts)}"
+        if name not in self.opts.default_permissions or request.user.has_perm(permission):
+            return []
+        return [f"Your role lacks the permission to {name} {self.opts.verbose_name_plural}."]
 
     @property
     def list_title(self) -> str:
@@ -150,7 +181,7 @@ class PageAdmin(ModelAdmin):
             if record is None:
                 return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
         if not self.has_page_permission(page, request, record):
-            raise PermissionDenied
+            raise PermissionDenied(*self.explain_refusal(request, page.permission))
         answer: HttpResponseBase = getattr(self, f"{page.name}_page")(request, **arguments)
         return answer
 
