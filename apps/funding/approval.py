@@ -10,6 +10,7 @@ from apps.base.declaration.resource import BodyKind, Key, Optional, Required, Re
 from apps.base.declaration.schema import EntitySet, bind_resource
 from apps.base.drafts import Issue, ValidationFailed, attach_references
 from apps.base.errors import NotFound
+from apps.base.retries import retry_on_conflict
 from apps.funding.choices import ApprovalAction
 from apps.funding.drafts import ApprovalDraft
 from apps.funding.models import StatusMove
@@ -45,7 +46,7 @@ def action_body() -> EntitySet:
     return bind_resource(ActionBody)
 
 
-@dispatch.retry_on_conflict
+@retry_on_conflict
 def apply_action(
     key: Any,
     raw: bytes,
