@@ -110,7 +110,7 @@ def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
     connection: Any = connections[DEFAULT_DB_ALIAS]
     found: list[Rows] = []
     if connection.vendor == "postgresql":
-        cursor = kept_cursor(connection)
+        cursor = reused_cursor(connection)
         cursor.execute(text_of_trip(connection, statements))
         # By the driver's own cursor: what Django puts around each call takes longer than the call.
         with connection.wrap_database_errors:
@@ -127,7 +127,7 @@ def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
     return [[] if query is None else next(by_query) for query in queries]
 
 
-def kept_cursor(connection: Any) -> Any:
+def reused_cursor(connection: Any) -> Any:
     """As ``cursor()`` of a connection to PostgreSQL, on one of psycopg that stays: for rows fetched at once.
 
     A new one takes Python as long as sending a short statement and reading its row.

@@ -92,7 +92,7 @@ def short_sentence(text: str) -> str:
     return text.replace("\0", "")[:500]
 
 
-def kind_of(file_import: FileImport) -> ImportKind:
+def import_kind_of(file_import: FileImport) -> ImportKind:
     """How the file is imported; ``ImportFileError`` where this version does not."""
     for kind in import_kinds():
         if kind.name == file_import.kind:
@@ -192,12 +192,12 @@ def process_file_import(context: TaskContext, guid: str) -> None:
             if file_import.is_running:
                 run(file_import, is_repeated=context.attempt > 1)
         except ImportFileError as reason:
-            finish(file_import, Status.FAILED, message=kind_of(file_import).plain(str(reason)))
+            finish(file_import, Status.FAILED, message=import_kind_of(file_import).plain(str(reason)))
 
 
 def read(file_import: FileImport) -> None:
     """Read the columns of the file with its options; with none that is recognised, a person chooses first."""
-    kind = kind_of(file_import)
+    kind = import_kind_of(file_import)
     with TemporaryDirectory() as folder:
         found = kind.read_columns(write_file(file_import, Path(folder)), file_import.options)
     file_import.columns = [asdict(column) for column in found]
@@ -211,7 +211,7 @@ def read(file_import: FileImport) -> None:
 
 
 def run(file_import: FileImport, is_repeated: bool) -> None:
-    kind, is_check = kind_of(file_import), file_import.status == Status.CHECKING
+    kind, is_check = import_kind_of(file_import), file_import.status == Status.CHECKING
     notices: list[str] = []
     columns = [column["member"] for column in file_import.columns]
     values = [column.get("values", {}) for column in file_import.columns]
@@ -256,7 +256,7 @@ def stored_kind(issues: IssueKind, kind: ImportKind) -> dict[str, Any]:
 
 def undo(file_import: FileImport) -> None:
     """Undo the import, all of it or nothing."""
-    after_undo = kind_of(file_import).after_undo
+    after_undo = import_kind_of(file_import).after_undo
     try:
         with transaction.atomic():
             undo_changes(changes_by_import(file_import))

@@ -115,10 +115,10 @@ def json_value(value: Any) -> Any:
 
 def write_differences(model: type[models.Model], entries: Iterable[tuple[object, Differences]]) -> None:
     """Write an entry for each (key, differences) of changed records, by the current author."""
-    write_changes(model, ((key, kind_of(changed), changed) for key, changed in entries))
+    write_changes(model, ((key, change_kind(changed), changed) for key, changed in entries))
 
 
-def kind_of(changed: Differences) -> str:
+def change_kind(changed: Differences) -> str:
     """The kind of an entry with these differences: an archive date is more than a change."""
     if "archive_date" not in changed:
         return "Changed"

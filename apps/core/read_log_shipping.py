@@ -34,7 +34,7 @@ class Receiver(logging.Handler):
         super().__init__()
         self.address = address
         self.target: logging.Handler | None = None
-        self.told_at = -SILENT_SECONDS
+        self.reported_at = -SILENT_SECONDS
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
@@ -46,8 +46,8 @@ class Receiver(logging.Handler):
             self.handleError(record)
 
     def handleError(self, record: logging.LogRecord) -> None:
-        if time.monotonic() - self.told_at >= SILENT_SECONDS:
-            self.told_at = time.monotonic()
+        if time.monotonic() - self.reported_at >= SILENT_SECONDS:
+            self.reported_at = time.monotonic()
             logger.exception("entries of the read log do not reach %s; the database has them", self.address)
 
 

@@ -43,7 +43,7 @@ class Scan:
     def virus(self) -> str:
         """The virus that was found, empty for none; ``ScannerUnavailable`` when not all was read."""
         if self.found is None:
-            raise unavailable("the file was not read to its end")
+            raise scanner_unavailable("the file was not read to its end")
         return self.found
 
     def chunks(self) -> Iterator[bytes]:
@@ -85,7 +85,7 @@ def connected(seconds: float) -> socket.socket:
             return scanner
         return socket.create_connection((address.hostname or "", address.port or PORT), timeout=seconds)
     except OSError as error:
-        raise unavailable(str(error)) from None
+        raise scanner_unavailable(str(error)) from None
 
 
 def send(scanner: socket.socket, content: bytes) -> None:
@@ -96,7 +96,7 @@ def send(scanner: socket.socket, content: bytes) -> None:
         with suppress(OSError):
             if _SIZE_LIMIT in scanner.recv(1024):
                 raise too_large() from None
-        raise unavailable(str(error)) from None
+        raise scanner_unavailable(str(error)) from None
 
 
 def read_verdict(scanner: socket.socket) -> str:
@@ -105,20 +105,20 @@ def read_verdict(scanner: socket.socket) -> str:
         while not answer.endswith(b"\0") and len(answer) < 1024 and (read := scanner.recv(1024)):
             answer += read
     except OSError as error:
-        raise unavailable(str(error)) from None
+        raise scanner_unavailable(str(error)) from None
     text = answer.rstrip(b"\0").decode("ascii", "replace").removeprefix("stream: ")
     if text == "OK":
         return ""
     if _SIZE_LIMIT in answer:
         raise too_large()
     if not text.endswith(" FOUND"):
-        raise unavailable(f"it answers {text[:100]!r}")
+        raise scanner_unavailable(f"it answers {text[:100]!r}")
     virus = text.removesuffix(" FOUND")
     logger.warning("a file was refused: the scanner found %s", virus)
     return virus
 
 
-def unavailable(reason: str) -> ScannerUnavailable:
+def scanner_unavailable(reason: str) -> ScannerUnavailable:
     logger.error("the virus scanner gives no verdict: %s", reason)
     sentence = "The virus scanner does not answer, and no file is stored unscanned. Try again later."
     return ScannerUnavailable(sentence, headers={"Retry-After": "30"})

@@ -56,7 +56,7 @@ class ParticipantSummary(NestedType):
 REPRESENTATIVE = "participant__representative__"
 
 
-class RepresentativeType(NestedType):
+class PlanRepresentativeType(NestedType):
     """The participant's representative: a contact has one, for all plans."""
 
     type_name = "RepresentativeOfParticipant"
@@ -145,7 +145,7 @@ class ClientEngagementResource(Resource):
             set_navigation="Contact",
             partner="ClientEngagements",
         ),
-        Embedded("Representative", RepresentativeType, read_only=True),
+        Embedded("Representative", PlanRepresentativeType, read_only=True),
         Contains(
             "ServiceBookings",
             ServiceBookingType,

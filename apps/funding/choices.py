@@ -9,7 +9,7 @@ ADMINISTER_PERMISSION = "funding.administer_funding_invoices"
 
 
 class Zone(models.TextChoices):
-    """Where a support is given; the price guide has a price for each."""
+    """The place where a support is given; the price guide has a price for each."""
 
     NATIONAL = "National"
     REMOTE = "Remote"
@@ -17,7 +17,7 @@ class Zone(models.TextChoices):
 
 
 class Unit(models.TextChoices):
-    """What a quantity of a product counts."""
+    """The unit that a quantity of a product counts."""
 
     HOUR = "H", "Hour"
     EACH = "E", "Each"
@@ -36,7 +36,7 @@ class ItemType(models.TextChoices):
 
 
 class Flag(models.TextChoices):
-    """Whether a support item may be claimed in some way."""
+    """An answer of the price guide: a support item may be claimed in some way, or not."""
 
     YES = "Y", "Yes"
     NO = "N", "No"

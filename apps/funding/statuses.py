@@ -73,7 +73,7 @@ class Status:
         return self.phase in (Phase.REJECTED, Phase.CANCELLING, Phase.CANCELLED)
 
     @property
-    def is_settled(self) -> bool:
+    def is_finished(self) -> bool:
         """Nothing more is expected; a rejected bill may still be resubmitted or reopened."""
         return self.phase in (Phase.PAID, Phase.CANCELLED)
 
@@ -108,7 +108,7 @@ def statuses_where(condition: Callable[[Status], bool]) -> frozenset[str]:
 
 EDITABLE = statuses_where(lambda row: row.is_editable)
 ENDED = statuses_where(lambda row: not row.counts_as_duplicate)
-SETTLED = statuses_where(lambda row: row.is_settled)
+FINISHED = statuses_where(lambda row: row.is_finished)
 RESUBMITTABLE = statuses_where(lambda row: row.is_resubmittable)
 
 

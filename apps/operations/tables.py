@@ -125,7 +125,7 @@ def form_of(column: Any) -> ValueForm:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class DatabaseTable:
     """A table of the schema. ``number_column`` is a key that the database numbers."""
 
     name: str
@@ -137,7 +137,7 @@ class Table:
 
 
 @cache
-def load_tables(migrations: Migrations) -> tuple[Table, ...]:
+def load_tables(migrations: Migrations) -> tuple[DatabaseTable, ...]:
     """The tables of the schema after these migrations, by name.
 
     Raises ``OperationError`` for migrations that the code does not have.
@@ -150,11 +150,11 @@ def load_tables(migrations: Migrations) -> tuple[Table, ...]:
     return tuple(sorted(map(describe_table, owned), key=lambda table: table.name))
 
 
-def describe_table(options: Any) -> Table:
+def describe_table(options: Any) -> DatabaseTable:
     key = options.pk
     while key.remote_field:
         key = key.target_field
-    return Table(
+    return DatabaseTable(
         name=options.db_table,
         columns=tuple(column.column for column in options.concrete_fields),
         forms=tuple(map(form_of, options.concrete_fields)),
@@ -210,7 +210,9 @@ def snapshot(alias: str = "default") -> Iterator[BaseDatabaseWrapper]:
         connection.close()
 
 
-def read_rows(connection: BaseDatabaseWrapper, table: Table, below: int | None = None) -> Iterator[bytes]:
+def read_rows(
+    connection: BaseDatabaseWrapper, table: DatabaseTable, below: int | None = None
+) -> Iterator[bytes]:
     """The rows in the order of their keys, in blocks of whole lines. Needs a transaction.
 
     ``below``: only those with smaller numbers as keys.
@@ -265,7 +267,7 @@ def read_from_sqlite(
             yield ("\n".join(lines) + "\n").encode()
 
 
-def write_rows(connection: BaseDatabaseWrapper, table: Table, chunks: Iterable[bytes]) -> None:
+def write_rows(connection: BaseDatabaseWrapper, table: DatabaseTable, chunks: Iterable[bytes]) -> None:
     """Insert the rows of a stream of lines."""
     quote = connection.ops.quote_name
     target = f"{quote(table.name)} ({', '.join(map(quote, table.columns))})"
@@ -280,7 +282,7 @@ def write_rows(connection: BaseDatabaseWrapper, table: Table, chunks: Iterable[b
                 cursor.executemany(f"INSERT INTO {target} VALUES ({placeholders})", rows)  # noqa: S608
 
 
-def read_values(table: Table, chunks: Iterable[bytes]) -> Iterator[list[list[Any]]]:
+def read_values(table: DatabaseTable, chunks: Iterable[bytes]) -> Iterator[list[list[Any]]]:
     """SQLite's values of the rows in a stream of lines, in batches."""
     readers = [form.to_value for form in table.forms]
     unfinished = b""
@@ -298,7 +300,7 @@ def read_values(table: Table, chunks: Iterable[bytes]) -> Iterator[list[list[Any
 # --- numbers that a database gives -----------------------------------------------------------------------
 
 
-def read_last_number(connection: BaseDatabaseWrapper, table: Table) -> int:
+def read_last_number(connection: BaseDatabaseWrapper, table: DatabaseTable) -> int:
     """The last number that the database gave to a row of the table, also when that row is deleted."""
     quote = connection.ops.quote_name
     with connection.cursor() as cursor:
@@ -313,7 +315,7 @@ def read_last_number(connection: BaseDatabaseWrapper, table: Table) -> int:
     return max(greatest, row[0] if row else 0)
 
 
-def write_last_number(connection: BaseDatabaseWrapper, table: Table, number: int) -> None:
+def write_last_number(connection: BaseDatabaseWrapper, table: DatabaseTable, number: int) -> None:
     """The next row gets the next number."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
@@ -324,7 +326,7 @@ def write_last_number(connection: BaseDatabaseWrapper, table: Table, number: int
             cursor.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (%s, %s)", [table.name, number])
 
 
-def sequence_of(cursor: Any, table: Table) -> str:
+def sequence_of(cursor: Any, table: DatabaseTable) -> str:
     cursor.execute("SELECT pg_get_serial_sequence(%s, %s)", [f'"{table.name}"', table.key])
     sequence: str = cursor.fetchone()[0]
     return sequence

@@ -25,7 +25,7 @@ class Gender(Enumeration):
 
 
 class PriceGuideRegion(models.TextChoices):
-    """Where the scheme's price guide places a participant (interface.md 2.9)."""
+    """The region in which the scheme's price guide places a participant (interface.md 2.9)."""
 
     ACT_NSW_QLD_VIC = "ACT/NSW/QLD/VIC", "ACT/NSW/QLD/VIC"
     NT_SA_TAS_WA = "NT/SA/TAS/WA", "NT/SA/TAS/WA"

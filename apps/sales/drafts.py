@@ -14,7 +14,7 @@ class TemplateDraft(Draft):
 
 
 class OpportunityDraft(TemplateDraft):
-    """What has no default is ``None`` until the template fills it in, and where it does not."""
+    """A member without a default is ``None`` until the template fills it in, and where it does not."""
 
     template: OpportunityTemplate | None
     stage: OpportunityStage | None

@@ -11,7 +11,7 @@ from apps.funding.models import Claim, Invoice, StatusMove
 from apps.funding.statuses import STATUSES
 from apps.funding.validation.transitions import (
     TRANSITIONS,
-    Target,
+    RelativeStatus,
     Transition,
     TransitionName,
     transitions_of,
@@ -84,7 +84,7 @@ def status_rows():
     """The table of statuses as the page shows it."""
     rows = []
     for row in STATUSES.values():
-        flags = (row.counts_as_duplicate, row.ends_recurrence, row.is_settled)
+        flags = (row.counts_as_duplicate, row.ends_recurrence, row.is_finished)
         columns = [f"`{row.value}`", row.label, row.phase.value, row.open_amount.value]
         rows.append(f"| {' | '.join([*columns, *('yes' if flag else 'no' for flag in flags)])} |")
     return "\n".join(rows) + "\n"
@@ -94,7 +94,7 @@ def transition_rows():
     """The table of transitions as the page shows it."""
     rows = ["| From | Transition | In commands | To | Permission | Only |", "|---|---|---|---|---|---|"]
     for row in TRANSITIONS:
-        target = f"{row.target.value}" if isinstance(row.target, Target) else f"`{row.target}`"
+        target = f"{row.target.value}" if isinstance(row.target, RelativeStatus) else f"`{row.target}`"
         if row.resubmits:
             target = "the same, and a new one"
         sources = ", ".join(f"`{status}`" for status in InvoiceStatus if status in row.sources)

@@ -14,8 +14,8 @@ from apps.base.batched_queries import (
     Statement,
     by_name,
     fetch_all,
-    kept_cursor,
     prepared_query,
+    reused_cursor,
 )
 from apps.people.models import Client, Staff, Team
 from tests.people.builders import a_client, a_staff_member, a_team
@@ -178,7 +178,7 @@ def test_a_cursor_is_kept_for_as_long_as_its_connection():
     connection.close()
     assert fetch_all([clients_of([client.pk])]) == [[(client.pk, client.business_name)]]
     default = connections[DEFAULT_DB_ALIAS]
-    driver = kept_cursor(default).cursor
-    assert kept_cursor(default).cursor is driver
+    driver = reused_cursor(default).cursor
+    assert reused_cursor(default).cursor is driver
     connection.close()
-    assert kept_cursor(default).cursor is not driver
+    assert reused_cursor(default).cursor is not driver

@@ -28,7 +28,7 @@ from apps.core.file_imports import (
     SHOWN_ROWS,
     Status,
     create_file_import,
-    kind_of,
+    import_kind_of,
     note_dead_task,
     start,
 )
@@ -150,8 +150,8 @@ class FileImportAdmin(ReadOnlyAdmin):
                 mapping = mappings.filter(pk=pk_of(request.POST.get("mapping")) or 0).first()
                 if mapping is not None and mapping.kind != kind.name:
                     raise ImportFileError(f"“{mapping}” was kept for files of another kind.")
-                kept = mapping.name if mapping is not None else ""
-                record = create_file_import(kind, file.name or "", file.read(), request.user.pk, kept)
+                mapping_name = mapping.name if mapping is not None else ""
+                record = create_file_import(kind, file.name or "", file.read(), request.user.pk, mapping_name)
                 return redirect(self.page_url("file", record.pk))
             except ImportFileError as reason:
                 error = str(reason) if kind is None else kind.plain(str(reason))
@@ -357,7 +357,7 @@ def stored_file(file_import: FileImport, content: Any, name: str, row_count: int
 
 def log_rows(file_import: FileImport, kind: str, row_count: int) -> None:
     """Log rows of a file about people, which may be records of nobody yet."""
-    model = kind_of(file_import).model
+    model = import_kind_of(file_import).model
     if is_logged(model):
         READ_LOG.add(model, kind, row_count, b"", file_import._meta.label_lower)
 

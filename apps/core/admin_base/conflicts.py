@@ -54,18 +54,20 @@ def value_texts(field: forms.Field, theirs: Any, mine: Any) -> tuple[str, str]:
         sides = [list(each or ()) for each in (theirs, mine)]
         keys = [[getattr(one, "pk", one) for one in side] for side in sides]
         texts = [
-            ", ".join(value_text(field, one) for one, key in zip(side, own, strict=True) if key not in other)
+            ", ".join(
+                form_value_text(field, one) for one, key in zip(side, own, strict=True) if key not in other
+            )
             for side, own, other in zip(sides, keys, reversed(keys), strict=True)
         ]
         return texts[0] or NOTHING_MORE, texts[1] or NOTHING_MORE
-    return value_text(field, theirs), value_text(field, mine)
+    return form_value_text(field, theirs), form_value_text(field, mine)
 
 
 def is_list(value: object) -> bool:
     return hasattr(value, "__iter__") and not isinstance(value, str)
 
 
-def value_text(field: forms.Field, value: Any) -> str:
+def form_value_text(field: forms.Field, value: Any) -> str:
     """A value of a form as the history shows it."""
     if value in (None, ""):
         return history_display.NO_VALUE

@@ -241,8 +241,8 @@ class RecordForm(forms.ModelForm):
         """
         if self.is_new or not self.version:
             return False
-        kept = [name for name in self.data if name.startswith(KEEP)]
-        chosen = {name.removeprefix(KEEP): str(self.data[name]) for name in kept}
+        names = [name for name in self.data if name.startswith(KEEP)]
+        chosen = {name.removeprefix(KEEP): str(self.data[name]) for name in names}
         if opened == self.version:
             self.conflicts = [each for each in self.find_conflicts({}, chosen) if each.name in chosen]
             for each in self.conflicts:

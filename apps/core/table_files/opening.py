@@ -110,7 +110,7 @@ class OpenedTable(Table):
         outcome = decode_outcome(last_line)
         if outcome.refusal:
             raise ImportFileError(outcome.refusal)
-        for name in reader.FACTS:
+        for name in reader.TABLE_ATTRIBUTES:
             setattr(self, name, getattr(outcome, name))
         self.found, self.first_rows = outcome, outcome.first_rows
 

@@ -19,7 +19,7 @@ encode = msgspec.json.Encoder().encode
 
 
 #: What a table is besides its rows and notices.
-FACTS = (
+TABLE_ATTRIBUTES = (
     *("header", "header_row", "row_word", "has_cell_addresses", "has_formula_guards"),
     *("sheet", "sheets", "list_name", "encoding", "delimiter"),
 )
@@ -63,9 +63,9 @@ def answer(request: dict[str, Any]) -> Iterator[bytes]:
 
 
 def outcome_of(table: Table) -> ReaderOutcome:
-    facts = {name: getattr(table, name) for name in FACTS}
+    attributes = {name: getattr(table, name) for name in TABLE_ATTRIBUTES}
     first = [[cell[:HEADER_LENGTH] for cell in cells[:MAX_COLUMNS]] for cells in table.first_rows]
-    return ReaderOutcome(**facts, notices=table.notices(), first_rows=first)
+    return ReaderOutcome(**attributes, notices=table.notices(), first_rows=first)
 
 
 def chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:

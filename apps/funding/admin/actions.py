@@ -391,11 +391,11 @@ class ActionAdmin(RecordAdmin):
                 return redirect(self.page_url("change", outcome.created.get(record.pk, record.pk)))
             record = self.get_object(request, str(record.pk)) or record
             button = self.find_button(request, record, name)
-        is_kept = is_sent and bool(form.fields)
+        is_form_shown = is_sent and bool(form.fields)
         if button is None:
-            problems = [self.explain_impossible(request, record, name, is_kept)]
+            problems = [self.explain_impossible(request, record, name, is_form_shown)]
         back = self.page_url("change", record.pk)
-        if problems and not is_kept:
+        if problems and not is_form_shown:
             for problem in problems:
                 self.message_user(request, problem, messages.ERROR)
             return redirect(back)
@@ -425,13 +425,15 @@ class ActionAdmin(RecordAdmin):
             return ActionOutcome(), list(dict.fromkeys(issue.message for _, issue in failed.issues))
         return outcome, [each.message for each in outcome.refused]
 
-    def explain_impossible(self, request: HttpRequest, record: Any, name: str, is_kept: bool) -> SafeString:
-        """Why a record does not allow an action, or not to this person; ``is_kept``: the form is shown."""
+    def explain_impossible(
+        self, request: HttpRequest, record: Any, name: str, is_form_shown: bool
+    ) -> SafeString:
+        """Why a record does not allow an action, or not to this person; the form may stay shown."""
         obstacle = self.explain_obstacle(request, record, name) or ""
         sentence = format_html(
             "{} is {}. “{}” was not done.", record, self.describe_status(record), self.action_labels[name]
         )
-        if not is_kept:
+        if not is_form_shown:
             return format_html("{} {}", sentence, obstacle)
         page = format_html(
             '<a class="rs-link" href="{}" target="_blank">its page</a>', self.page_url("change", record.pk)

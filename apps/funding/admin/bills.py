@@ -28,7 +28,7 @@ from apps.funding.models import AcknowledgedWarning, ClaimLine, InvoiceLine
 from apps.funding.services.transitions import (
     apply_transition,
     explain_obstacle,
-    find_refusals,
+    find_transition_refusals,
     list_transitions,
 )
 from apps.funding.statuses import EDITABLE, STATUSES
@@ -261,7 +261,7 @@ class BillAdmin(BillListAdmin):
         ]
 
     def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
-        return find_refusals(self.model, records, name, staff_of(request))
+        return find_transition_refusals(self.model, records, name, staff_of(request))
 
     def find_warned(self, records: Sequence[Any]) -> Mapping[Any, Sequence[str]]:
         bill = str(self.opts.model_name)

@@ -42,7 +42,7 @@ from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.services.claim_entry import create_claims_with_invoices
 from apps.funding.services.duplicates import find_marked_invoices, mark_of
 from apps.funding.services.entry_lists import load_entry, note_place
-from apps.funding.statuses import SETTLED
+from apps.funding.statuses import FINISHED
 from apps.funding.validation.duplicates import same_total_issue
 
 #: What a claim shares with another bill that is likely to be the same.
@@ -195,11 +195,11 @@ class ClaimAdmin(BillAdmin):
         return redirect(new_claim_url(invoice))
 
     def queues_page(self, request: HttpRequest) -> HttpResponse:
-        """All queues on one page, without what is settled: how many wait, and for how long the oldest has."""
+        """All queues on one page, the finished ones apart: how many wait, and for how long the oldest has."""
         queues: Sequence[tuple[Any, Callable[[], Sequence[Queue]]]] = (
             (ProviderInvoice, partial(load_provider_invoice_queues, left_out=DECIDED)),
-            (Claim, partial(load_queues, Claim, left_out=SETTLED)),
-            (Invoice, partial(load_queues, Invoice, left_out=SETTLED)),
+            (Claim, partial(load_queues, Claim, left_out=FINISHED)),
+            (Invoice, partial(load_queues, Invoice, left_out=FINISHED)),
         )
         groups = [
             (capfirst(model._meta.verbose_name_plural), linked_queues(model, load()))
@@ -238,7 +238,7 @@ class ClaimAdmin(BillAdmin):
         )
 
     def month_end_page(self, request: HttpRequest) -> HttpResponse:
-        """Claims by status and the month they were entered in, and the ages of those not settled."""
+        """Claims by status and the month they were entered in, and the ages of those not finished."""
         return self.render_page(request, "funding/month_end.html", "Month end", **month_end_context())
 
 

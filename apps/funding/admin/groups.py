@@ -14,7 +14,7 @@ from apps.core.admin_base.list_views import filters_of
 from apps.core.admin_base.pages import PageAdmin
 from apps.core.computed import MoneySum
 from apps.core.read_log import READ_LOG
-from apps.funding.admin.month_end import Cell, entered_in
+from apps.funding.admin.month_end import BillSum, entered_in
 from apps.funding.admin.queues import STATUS
 from apps.funding.models import ZERO
 from apps.funding.statuses import RESUBMITTABLE, STATUSES
@@ -33,7 +33,7 @@ class BillGroup:
 
     label: str
     link: str
-    cell: Cell
+    cell: BillSum
 
 
 class GroupingAdmin(PageAdmin):
@@ -58,7 +58,7 @@ class GroupingAdmin(PageAdmin):
             BillGroup(
                 f"{value:%B %Y}" if by == "month" else STATUSES[value].label,
                 f"{self.page_url('changelist')}?{group_filters(request.GET, by, value)}",
-                Cell(count, total or ZERO),
+                BillSum(count, total or ZERO),
             )
             for value, count, total in sorted(found, key=lambda group: order(group[0]))
         ]
@@ -71,7 +71,7 @@ class GroupingAdmin(PageAdmin):
             "funding/groups.html",
             f"{self.opts.verbose_name_plural} by {by}".capitalize(),
             rows=rows,
-            total=sum((row.cell for row in rows), Cell()),
+            total=sum((row.cell for row in rows), BillSum()),
             by=by,
             heading=heading,
             is_filtered=bool(filters),

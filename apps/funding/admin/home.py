@@ -24,13 +24,13 @@ from apps.funding.admin.queues import (
 )
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import ZERO, Claim, Invoice, ProviderInvoice, resubmission_exists
-from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, SETTLED, STATUSES
+from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, FINISHED, RESUBMITTABLE, STATUSES
 
 #: The months of the chart; month end has more.
 CHART_MONTHS = 6
 #: The most common reasons of holds; the list on hold has all.
 HOLD_REASONS = 3
-OPEN = sorted(set(STATUSES) - set(SETTLED))
+OPEN = sorted(set(STATUSES) - set(FINISHED))
 #: The business days that claims may have a status.
 DAYS_IN_STATUS = {name: row.days for name, row in STATUSES.items() if row.days is not None}
 
@@ -71,7 +71,7 @@ def own_bills(model: Any, staff: Any) -> dict[str, Figure]:
     """How many of the open bills of each status are assigned to a person; one query."""
     resubmitted = Q(resubmission_exists(model), funding_status__in=RESUBMITTABLE)
     bills = model._default_manager.filter(staff=staff.pk, archive_date=None).order_by()
-    # By name: an index finds the open statuses, and would not find all but the settled ones.
+    # By name: an index finds the open statuses, and would not find all but the finished ones.
     groups = bills.filter(~resubmitted, funding_status__in=OPEN).values_list("funding_status")
     return {
         status: Figure(
@@ -92,7 +92,7 @@ def claim_work(request: HttpRequest) -> HomeContent:
         if (reason := group["status_reason"])
     ]
     late_before = {status: over_business_days(days) for status, days in DAYS_IN_STATUS.items()}
-    queues = load_queues(Claim, left_out=SETTLED, late_before=late_before)
+    queues = load_queues(Claim, left_out=FINISHED, late_before=late_before)
     own = own_bills(Claim, request.user)
     rows = queue_rows(Claim, queues, DAYS_IN_STATUS, own, {on_hold: reasons[:HOLD_REASONS]})
     note = (
@@ -104,7 +104,7 @@ def claim_work(request: HttpRequest) -> HomeContent:
 
 def invoice_work(request: HttpRequest) -> HomeContent:
     """The open invoices by status, and how many of them are this person's."""
-    queues = load_queues(Invoice, left_out=SETTLED)
+    queues = load_queues(Invoice, left_out=FINISHED)
     return HomeContent(queue_rows(Invoice, queues, {}, own_bills(Invoice, request.user)))
 
 

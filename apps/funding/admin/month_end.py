@@ -15,7 +15,7 @@ from apps.core.admin_base.display import list_url
 from apps.core.computed import MoneySum
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import ZERO, Claim, resubmission_exists
-from apps.funding.statuses import RESUBMITTABLE, SETTLED, STATUSES
+from apps.funding.statuses import FINISHED, RESUBMITTABLE, STATUSES
 
 #: How many months month end shows.
 MONTHS = 12
@@ -24,32 +24,32 @@ AGES = (30, 60, 90)
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class BillSum:
     """How many bills, the sum of their totals, and the address of their list."""
 
     count: int = 0
     total: Decimal = ZERO
     link: str = ""
 
-    def __add__(self, other: Cell) -> Cell:
-        return Cell(self.count + other.count, self.total + other.total)
+    def __add__(self, other: BillSum) -> BillSum:
+        return BillSum(self.count + other.count, self.total + other.total)
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StatusRow:
     """A status with its cells, and their sum."""
 
     status: str
     link: str
-    cells: Sequence[Cell]
+    cells: Sequence[BillSum]
 
     @property
     def label(self) -> str:
         return STATUSES[self.status].label
 
     @property
-    def sum(self) -> Cell:
-        return sum(self.cells, Cell())
+    def sum(self) -> BillSum:
+        return sum(self.cells, BillSum())
 
 
 def month_end_context() -> dict[str, Any]:
@@ -83,10 +83,10 @@ def group_by_month(months: Sequence[dt.date]) -> QuerySet[Claim, Any]:
     return entered.values_list("funding_status", month).annotate(count=Count("*"))
 
 
-def rows_by_month(months: Sequence[dt.date]) -> list[Row]:
+def rows_by_month(months: Sequence[dt.date]) -> list[StatusRow]:
     """Current claims entered in each of the months by status; one query."""
     found = group_by_month(months).annotate(sum=MoneySum("total"))
-    cells = {(status, months[number]): Cell(count, total) for status, number, count, total in found}
+    cells = {(status, months[number]): BillSum(count, total) for status, number, count, total in found}
     return status_rows(cells, {month: {**entered_in(month), "resubmitted": "all"} for month in months})
 
 
@@ -96,7 +96,7 @@ def entered_in(month: dt.date) -> dict[str, Any]:
     return {"creation_date_from": month, "creation_date_to": last}
 
 
-def rows_by_age() -> list[Row]:
+def rows_by_age() -> list[StatusRow]:
     """Current claims of which something is still expected, by their days in this status; one query.
 
     Of a claim that was resubmitted, it is expected of the new one.
@@ -106,9 +106,9 @@ def rows_by_age() -> list[Row]:
     limits = [When(status_date__gte=start, then=Value(number)) for number, start in enumerate(starts)]
     age = Case(*limits, default=Value(len(AGES)), output_field=IntegerField())
     resubmitted = Q(resubmission_exists(Claim), funding_status__in=RESUBMITTABLE)
-    claims = Claim.objects.filter(~Q(funding_status__in=SETTLED), ~resubmitted, archive_date=None).order_by()
+    claims = Claim.objects.filter(~Q(funding_status__in=FINISHED), ~resubmitted, archive_date=None).order_by()
     found = claims.values_list("funding_status", age).annotate(count=Count("pk"), sum=MoneySum("total"))
-    cells = {(status, group): Cell(count, total) for status, group, count, total in found}
+    cells = {(status, group): BillSum(count, total) for status, group, count, total in found}
     filters: dict[int, dict[str, Any]] = {
         number: {"status_date_from": day} for number, day in enumerate(first_days)
     }
@@ -117,17 +117,19 @@ def rows_by_age() -> list[Row]:
     return status_rows(cells, filters)
 
 
-def status_rows(cells: Mapping[tuple[str, Any], Cell], columns: Mapping[Any, Mapping[str, Any]]) -> list[Row]:
+def status_rows(
+    cells: Mapping[tuple[str, Any], BillSum], columns: Mapping[Any, Mapping[str, Any]]
+) -> list[StatusRow]:
     """A row for each status that has any cell; the filters of a column lead to the lists of its cells."""
     statuses = {status for status, _ in cells}
     return [
-        Row(
+        StatusRow(
             status.value,
             list_url(Claim, status=status.value),
             [
                 replace(cell, link=list_url(Claim, status=status.value, **filters))
                 if (cell := cells.get((status.value, column)))
-                else Cell()
+                else BillSum()
                 for column, filters in columns.items()
             ],
         )
@@ -136,7 +138,7 @@ def status_rows(cells: Mapping[tuple[str, Any], Cell], columns: Mapping[Any, Map
     ]
 
 
-def column_sums(rows: Sequence[Row], columns: int) -> list[Cell]:
+def column_sums(rows: Sequence[StatusRow], columns: int) -> list[BillSum]:
     """The sums below the columns, and their sum."""
-    sums = [sum((row.cells[number] for row in rows), Cell()) for number in range(columns)]
-    return [*sums, sum(sums, Cell())]
+    sums = [sum((row.cells[number] for row in rows), BillSum()) for number in range(columns)]
+    return [*sums, sum(sums, BillSum())]

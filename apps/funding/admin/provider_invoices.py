@@ -66,7 +66,7 @@ from apps.funding.services.duplicates import find_duplicate_invoices
 from apps.funding.services.provider_invoices import (
     act_on_provider_invoices,
     archive_provider_invoices,
-    find_refusals,
+    find_approval_refusals,
 )
 from apps.funding.services.transitions import RefusedTransition
 from apps.funding.validation.duplicates import same_total_issue
@@ -332,7 +332,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         return f"archived since {format_moment(record.archive_date)}"
 
     def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
-        return find_refusals(records, ApprovalAction(name))
+        return find_approval_refusals(records, ApprovalAction(name))
 
     def run_action(
         self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]

@@ -185,7 +185,7 @@ def provider_invoice_waits(status: str) -> QuerySet[Any, Any]:
     waits = received.values(moment=F("creation_date"), amount=F("invoice_total"))
     if status not in UNDECIDED:
         return waits
-    # Two queries, each with its index: nearly all claims, and their provider invoices, are settled.
+    # Two queries, each with its index: nearly all claims, and their provider invoices, are finished.
     claimed = waits.filter(HAS_ENTERED_CLAIM, ~HAS_APPROVED_CLAIM, is_claimed=True)
     return waits.filter(is_claimed=False).union(claimed, all=True)
 

@@ -27,7 +27,7 @@ from apps.funding.choices import (
 )
 from apps.funding.models.prices import ZERO, CostCentre, PriceBook, Product
 from apps.funding.models.provider_invoices import ProviderInvoice
-from apps.funding.statuses import SETTLED, STATUSES, Status
+from apps.funding.statuses import FINISHED, STATUSES, Status
 from apps.people.models import Client, Contact, Staff
 
 
@@ -45,7 +45,7 @@ class Bill(Record):
     """
 
     responsibilities = (
-        Responsibility("staff", ~Q(funding_status__in=SETTLED), permission=ADMINISTER_PERMISSION),
+        Responsibility("staff", ~Q(funding_status__in=FINISHED), permission=ADMINISTER_PERMISSION),
     )
 
     external_invoice_number = models.CharField(

@@ -121,7 +121,7 @@ def act_on_provider_invoices(keys: Iterable[UUID], draft: ApprovalDraft) -> Tran
     return result
 
 
-def find_refusals(invoices: Iterable[ProviderInvoice], action: ApprovalAction) -> dict[UUID, str]:
+def find_approval_refusals(invoices: Iterable[ProviderInvoice], action: ApprovalAction) -> dict[UUID, str]:
     """Why an action would not be possible now, by the keys of those; nothing is locked or changed."""
     records = list(invoices)
     claims = load_current_claims(invoice.pk for invoice in records)

@@ -44,8 +44,8 @@ from apps.funding.services.resubmit import create_resubmissions
 from apps.funding.validation.guards import AnyBill, TransitionContext
 from apps.funding.validation.transitions import (
     NOW,
+    RelativeStatus,
     Resubmission,
-    Target,
     Transition,
     TransitionName,
     available_transitions,
@@ -177,7 +177,7 @@ def explain_obstacle(bill: AnyBill, name: TransitionName, staff: Staff | None = 
     return refusal_reason(row, bill, TransitionContext(type(bill), [bill], staff))
 
 
-def find_refusals(
+def find_transition_refusals(
     model: type[AnyBill], bills: Sequence[Any], name: str, staff: Staff | None = None
 ) -> dict[UUID, str]:
     """Why bills could not take a transition now, by the keys of those; nothing is locked or changed.
@@ -243,7 +243,7 @@ def plan_changes(
     """The changes of the bills that can take the transition; the others are refused."""
     result, changes = TransitionResult(), []
     request_problem = find_request_problem(request, len(keys))
-    is_back = request.transition.target is Target.PREVIOUS
+    is_back = request.transition.target is RelativeStatus.PREVIOUS
     previous = load_previous_statuses(request.model, locked.bills) if is_back else {}
     for key in keys:
         bill = locked.bills.get(key)
@@ -293,10 +293,10 @@ def plan_change(
     previous: Mapping[UUID, str],
 ) -> BillChange:
     values = {name: clock.now() if value is NOW else value for name, value in row.sets.items()}
-    if row.target is not Target.SAME:
+    if row.target is not RelativeStatus.SAME:
         # Without a status history (an import), the cancelled bill was claimed.
         target = previous.get(bill.pk, InvoiceStatus.AGENCY_CLAIMED)
-        target = target if row.target is Target.PREVIOUS else row.target
+        target = target if row.target is RelativeStatus.PREVIOUS else row.target
         values |= {"funding_status": str(target), "status_date": clock.now(), "status_reason": request.reason}
     paid: Mapping[UUID, Decimal] = {}
     payments: Mapping[UUID, Decimal] = {}

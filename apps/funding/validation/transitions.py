@@ -61,7 +61,7 @@ class TransitionName(StrEnum):
 T = TransitionName
 
 
-class Target(Enum):
+class RelativeStatus(Enum):
     """The target of a transition that does not lead to one and the same status."""
 
     SAME = "the same"
@@ -112,7 +112,7 @@ class Transition:
     name: TransitionName
     label: str
     sources: frozenset[str]
-    target: InvoiceStatus | Target
+    target: InvoiceStatus | RelativeStatus
     invoices_only: bool = False
     needs_reason: bool = False
     single: bool = False
@@ -141,7 +141,7 @@ class Transition:
     @property
     def changes_budgets(self) -> bool:
         """True when bills may count differently on budgets afterwards."""
-        if self.pays or self.resubmits or self.target is Target.PREVIOUS or self.changes_archiving:
+        if self.pays or self.resubmits or self.target is RelativeStatus.PREVIOUS or self.changes_archiving:
             return True
         open_amounts = {STATUSES[status].open_amount for status in (*self.sources, str(self.target))}
         return len(open_amounts) > 1
@@ -243,7 +243,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         T.REFUSE_CANCELLATION,
         "Cancellation refused",
         _from(S.CANCELLATION_REQUESTED),
-        Target.PREVIOUS,
+        RelativeStatus.PREVIOUS,
         permission=BillPermission.CLAIM,
     ),
     Transition(
@@ -285,7 +285,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         T.RESUBMIT,
         "Resubmit in full",
         RESUBMITTABLE,
-        Target.SAME,
+        RelativeStatus.SAME,
         resubmits=Resubmission.FULL,
         guards=(has_no_resubmission,),
     ),
@@ -293,7 +293,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         T.RESUBMIT_GAP,
         "Resubmit the gap",
         RESUBMITTABLE,
-        Target.SAME,
+        RelativeStatus.SAME,
         resubmits=Resubmission.GAP,
         guards=(has_no_resubmission, has_an_unpaid_part),
     ),
@@ -345,7 +345,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         T.ARCHIVE,
         "Archive",
         EDITABLE | ENDED,
-        Target.SAME,
+        RelativeStatus.SAME,
         sets={"archive_date": NOW},
         guards=(is_not_between_resubmissions,),
         button=Button.END,
@@ -356,7 +356,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         T.RESTORE,
         "Restore",
         EDITABLE | ENDED,
-        Target.SAME,
+        RelativeStatus.SAME,
         sets={"archive_date": None},
         guards=(original_may_be_resubmitted, provider_invoice_has_no_other_claim),
         button=Button.END,

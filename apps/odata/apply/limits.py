@@ -15,7 +15,7 @@ from django.db.models.expressions import RawSQL
 
 from apps.odata.apply.results import (
     ColumnReference,
-    RecordRows,
+    EntityRows,
     Result,
     ResultRows,
     Rows,
@@ -46,7 +46,7 @@ class Limiter:
 
     def limit(self, rows: Rows, limit: OrderBy | SumLimit) -> Rows:
         """The rows that a limit leaves."""
-        if isinstance(rows, RecordRows):
+        if isinstance(rows, EntityRows):
             return self.limit_records(rows, limit)
         return self.limit_result(rows, limit)
 
@@ -74,7 +74,7 @@ class Limiter:
 
     # --- records --------------------------------------------------------------------------------------
 
-    def limit_records(self, rows: RecordRows, limit: OrderBy | SumLimit) -> RecordRows:
+    def limit_records(self, rows: EntityRows, limit: OrderBy | SumLimit) -> EntityRows:
         """The records, beside their items behind a join, that a limit leaves.
 
         Rows with an item and those without one (outerjoin) are put in one order; each has the key of its own
@@ -108,7 +108,7 @@ class Limiter:
             chosen = self.up_to_sum(result, order, key_names, limit)
         return self.chosen_records(rows, chosen)
 
-    def record_keys(self, rows: RecordRows, terms: Sequence[SortTerm]) -> list[OrderKey]:
+    def record_keys(self, rows: EntityRows, terms: Sequence[SortTerm]) -> list[OrderKey]:
         """The keys of an order; without terms the declared one."""
         if terms:
             return self.term_keys(rows, terms)
@@ -118,10 +118,10 @@ class Limiter:
             for key in sort_keys(self.transformer.entity_set.type)
         ]
 
-    def chosen_records(self, rows: RecordRows, chosen: Result) -> RecordRows:
+    def chosen_records(self, rows: EntityRows, chosen: Result) -> EntityRows:
         """The rows with the keys of a result."""
         steps = add_step(chosen.steps, chosen.sql, chosen.params, is_materialized=True)
-        parts: list[RecordRows] = []
+        parts: list[EntityRows] = []
         for at, part in enumerate(rows.parts):
             name = f"odata_key{at}"
             # S611: the names are ours.
@@ -203,7 +203,7 @@ KEY = Operand(ValueKind.GUID, F("pk"), False, "the key")
 NO_KEY = replace(KEY, sql=Value(None, output_field=TextField()), nullable=True)
 
 
-def all_records(rows: RecordRows) -> QuerySet[Any]:
+def all_records(rows: EntityRows) -> QuerySet[Any]:
     """The records as a queryset that needs no step before it."""
     if not rows.steps:
         return rows.rows

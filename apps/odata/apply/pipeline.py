@@ -19,7 +19,7 @@ from apps.odata.apply.joins import JoinedItems, RecordBinder, lists_in
 from apps.odata.apply.limits import Limiter
 from apps.odata.apply.results import (
     ColumnReference,
-    RecordRows,
+    EntityRows,
     Result,
     ResultBinder,
     ResultColumn,
@@ -99,7 +99,7 @@ class Transformer:
         match transformation:
             case Compute():
                 values = self.computed(rows, transformation)
-                if isinstance(rows, RecordRows) and rows.unmatched is not None:
+                if isinstance(rows, EntityRows) and rows.unmatched is not None:
                     rows = replace(rows, unmatched=replace(rows.unmatched, values=values))
                 return replace(rows, values=values)
             case GroupBy():
@@ -110,7 +110,7 @@ class Transformer:
                 return self.with_order(rows, terms)
             case OrderBy() | SumLimit():
                 return self.limiter.limit(rows, transformation)
-        if isinstance(rows, RecordRows):
+        if isinstance(rows, EntityRows):
             changed, *unmatched = [self.filtered_records(part, transformation) for part in rows.parts]
             return replace(changed, unmatched=unmatched[0] if unmatched else None)
         return self.filtered_result(rows, transformation)
@@ -130,7 +130,7 @@ class Transformer:
 
     # --- records --------------------------------------------------------------------------------------
 
-    def filtered_records(self, rows: RecordRows, transformation: Transformation) -> RecordRows:
+    def filtered_records(self, rows: EntityRows, transformation: Transformation) -> EntityRows:
         queryset = rows.rows
         match transformation:
             case Filter(condition):
@@ -143,7 +143,7 @@ class Transformer:
         raise TypeError(transformation)
 
     def selected_records(
-        self, rows: RecordRows, values: Mapping[str, Operand], is_distinct: bool = False
+        self, rows: EntityRows, values: Mapping[str, Operand], is_distinct: bool = False
     ) -> tuple[str, tuple[Any, ...]]:
         """A SELECT of values of the records by their names; ``is_distinct``: of each item of a list once."""
         columns: dict[str, Any] = {name: operand.sql for name, operand in values.items()}
@@ -161,9 +161,9 @@ class Transformer:
             text = f"SELECT {', '.join(values)} FROM ({text}) t"
         return text, tuple(params)
 
-    def join(self, rows: Rows, join: Join) -> RecordRows:
+    def join(self, rows: Rows, join: Join) -> EntityRows:
         """A row for each item of a list; of outerjoin also one for each record without any."""
-        if not isinstance(rows, RecordRows) or rows.joined is not None:
+        if not isinstance(rows, EntityRows) or rows.joined is not None:
             self.fail("one join stands before the aggregations")
         if join.name in self.entity_set.type.members or join.name in rows.values:
             self.fail(f"the records have a member {join.name}")
@@ -188,12 +188,12 @@ class Transformer:
 
     def items_of(
         self,
-        rows: RecordRows,
+        rows: EntityRows,
         navigation: NavigationProperty,
         name: str,
         filters: Sequence[Filter] = (),
         is_outer: bool = False,
-    ) -> RecordRows:
+    ) -> EntityRows:
         """The items of a list of the records, beside their records."""
         items = navigation.item_rows(self.request.caller)
         joined = JoinedItems(name, navigation.type, f"{items.record_path}__", items.prefix, items.is_shared)
@@ -209,7 +209,7 @@ class Transformer:
             unmatched = replace(rows, rows=without, joined=missing)
         if not is_whole_table(rows.rows):
             found = found.filter(**{f"{items.record_path}__in": rows.rows.order_by().values("pk")})
-        return RecordRows(found, rows.values, joined, unmatched, rows.steps, rows.order)
+        return EntityRows(found, rows.values, joined, unmatched, rows.steps, rows.order)
 
     # --- results --------------------------------------------------------------------------------------
 
@@ -249,7 +249,7 @@ class Transformer:
             for name, value in zip(lists, grouping.values, strict=True)
         ]
         keys = self.keys(selects[0], grouping)
-        steps = rows.steps if isinstance(rows, RecordRows) else rows.result.as_steps()
+        steps = rows.steps if isinstance(rows, EntityRows) else rows.result.as_steps()
         names = [f"odata_c{at}" for at in range(len(keys) + len(values))]
         texts: list[str] = []
         params: list[Any] = []
@@ -282,7 +282,7 @@ class Transformer:
         selects = []
         if grouping.paths or not all(lists):
             selects = [Select(rows, self.binder(rows))]
-        if isinstance(rows, RecordRows):
+        if isinstance(rows, EntityRows):
             if rows.unmatched is not None:
                 selects.append(Select(rows.unmatched, self.binder(rows.unmatched)))
             for name in dict.fromkeys(filter(None, lists)):
@@ -295,7 +295,7 @@ class Transformer:
         """The list whose items a value is taken of, or an empty string."""
         lists: set[str] = set()
         counted = value.expression if value.method == "count" else None
-        if isinstance(rows, RecordRows) and rows.joined is None and value.expression is not None:
+        if isinstance(rows, EntityRows) and rows.joined is None and value.expression is not None:
             lists = lists_in(substitute(value.expression, rows.values), self.entity_set.type)
         if isinstance(counted, ast.Path) and {counted.segments} != {(name,) for name in lists}:
             self.fail(f"{'/'.join(counted.segments)} is no list of the records that $count could count")
@@ -311,7 +311,7 @@ class Transformer:
         ]
 
     def is_computed(self, rows: Rows, path: ast.Path) -> bool:
-        if isinstance(rows, RecordRows):
+        if isinstance(rows, EntityRows):
             return path.segments[0] in rows.values
         column = rows.result.by_name.get("/".join(path.segments))
         return column is None or column.is_computed
@@ -321,7 +321,7 @@ class Transformer:
     ) -> tuple[str, tuple[Any, ...]]:
         """A SELECT of values of the rows by their names; those of a result are the last of the steps."""
         rows = select.rows
-        if isinstance(rows, RecordRows):
+        if isinstance(rows, EntityRows):
             return self.selected_records(rows, values, is_distinct=bool(select.list_name))
         texts, params = self.select_list([*values.values()], [*values])
         return f"SELECT {texts} FROM {steps[-1].name} t", params
@@ -381,7 +381,7 @@ class Transformer:
 
     def binder(self, rows: Rows) -> Binder:
         type_ = self.entity_set.type
-        if isinstance(rows, RecordRows):
+        if isinstance(rows, EntityRows):
             return RecordBinder(type_, self.request, rows.joined)
         return ResultBinder(rows.result, type_, self.request, "$apply")
 

@@ -16,13 +16,13 @@ from apps.base.clock import set_database_zone
 from apps.base.declaration.resource import Caller
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuredType
 from apps.odata.apply.limits import all_records
-from apps.odata.apply.pipeline import RecordRows, ResultRows, Transformer
+from apps.odata.apply.pipeline import EntityRows, ResultRows, Transformer
 from apps.odata.apply.results import Result, ResultColumn, row_members
 from apps.odata.errors import BadQuery
 from apps.odata.query.operands import Operand, RequestContext
 from apps.odata.query.options import QueryOptions
 from apps.odata.query.transformations import Compute, Filter
-from apps.odata.read.reader import Page
+from apps.odata.read.reader import ResultPage
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
@@ -47,9 +47,9 @@ class TransformedReader:
         self.connection = connections[rows.db]
         set_database_zone(self.connection)
         self.transformer = Transformer(entity_set, RequestContext(options.aliases, caller), rows.db)
-        parts = self.transformer.apply(RecordRows(rows), options.apply or ())
+        parts = self.transformer.apply(EntityRows(rows), options.apply or ())
         self.records = None
-        if len(parts) == 1 and isinstance(parts[0], RecordRows):
+        if len(parts) == 1 and isinstance(parts[0], EntityRows):
             for name, is_used in (("compute", parts[0].values), ("join", parts[0].joined)):
                 if is_used:
                     self.transformer.fail(f"{name} needs an aggregation behind it")
@@ -73,7 +73,7 @@ class TransformedReader:
             rows = transform(rows, Filter(options.filter))
         return rows
 
-    def page(self, size: int) -> Page:
+    def page(self, size: int) -> ResultPage:
         """At most ``size`` rows; the next page begins at the number of rows in ``next_token``."""
         options = self.options
         skip, limit = options.skip or 0, size if options.top is None else min(size, options.top)
@@ -85,7 +85,7 @@ class TransformedReader:
                 records += self.rows(result, cursor)
         has_more = len(records) > skip + limit and (options.top is None or options.top > limit)
         shown = [record.decode() for record in records[skip : skip + limit]]
-        return Page(shown, count, str(skip + limit) if has_more else None)
+        return ResultPage(shown, count, str(skip + limit) if has_more else None)
 
     def stream(self) -> Iterator[str]:
         """All rows, with a chunk of them in memory at a time."""

@@ -134,7 +134,7 @@ Values = Mapping[str, Tree]
 
 
 @dataclass(frozen=True, slots=True)
-class RecordRows:
+class EntityRows:
     """Records that are not aggregated yet: a queryset, and the computed values by their names.
 
     ``joined`` are the items beside them, if any; ``unmatched`` the records without one that outerjoin keeps.
@@ -144,12 +144,12 @@ class RecordRows:
     rows: QuerySet[Any]
     values: Values = field(default_factory=dict)
     joined: JoinedItems | None = None
-    unmatched: RecordRows | None = None
+    unmatched: EntityRows | None = None
     steps: Steps = ()
     order: tuple[SortTerm, ...] = ()
 
     @property
-    def parts(self) -> tuple[RecordRows, ...]:
+    def parts(self) -> tuple[EntityRows, ...]:
         """The rows, and those without an item."""
         return (self,) if self.unmatched is None else (self, self.unmatched)
 
@@ -163,7 +163,7 @@ class ResultRows:
     order: tuple[SortTerm, ...] = ()
 
 
-Rows = RecordRows | ResultRows
+Rows = EntityRows | ResultRows
 
 
 class ColumnReference(Expression):

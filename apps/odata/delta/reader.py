@@ -8,11 +8,11 @@ from apps.base.batched_queries import AnyOf
 from apps.odata.delta.change_log import LoggedChange, get_change_log
 from apps.odata.delta.dependencies import Dependency
 from apps.odata.delta.tokens import DeltaToken
-from apps.odata.read.reader import JsonReader, Page
+from apps.odata.read.reader import JsonReader, ResultPage
 
 
 @dataclass(frozen=True)
-class DeltaPage(Page):
+class DeltaPage(ResultPage):
     """Changed records with their ``keys``, of which ``new_keys`` were created.
 
     ``removed`` are the keys that are not in the collection, and whether their records are deleted.

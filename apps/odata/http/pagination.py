@@ -136,11 +136,11 @@ class KeysetPagination(BasePagination):
     def link_for_same_body(self, options: Iterable[tuple[str, str]]) -> str:
         """The link to which the body of a ``$query`` request is posted again, when no address holds it."""
         sent = parameters(self.view.sent_query_string)
-        kept = [
+        unpaged = [
             (name, value) for name, value in sent if name.lower().removeprefix("$") not in OPTIONS_OF_A_PAGE
         ]
         given = {"$skip": "0", **dict(options)} if self.view.query_options.skip else dict(options)
-        return self.query_address + urlencode([*kept, *given.items()], safe=_READABLE)
+        return self.query_address + urlencode([*unpaged, *given.items()], safe=_READABLE)
 
     def options_of_query(self, *others: str) -> list[tuple[str, str]]:
         """The options of the request without those of a page and the ``others``."""

@@ -190,7 +190,7 @@ def unquote(text: str) -> str:
     return text[1:-1].replace("''", "'")
 
 
-def in_microseconds(text: str) -> str:
+def cut_to_microseconds(text: str) -> str:
     """``text`` with a fraction of six digits at most, the precision of the databases."""
     return re.sub(r"(\.\d{6})\d+", r"\1", text)
 
@@ -199,11 +199,11 @@ _LITERALS: dict[str, tuple[ValueKind, Callable[[str], Any]]] = {
     "string": (ValueKind.STRING, unquote),
     "guid": (ValueKind.GUID, UUID),
     "date": (ValueKind.DATE, dt.date.fromisoformat),
-    "time": (ValueKind.TIME, lambda text: dt.time.fromisoformat(in_microseconds(text))),
+    "time": (ValueKind.TIME, lambda text: dt.time.fromisoformat(cut_to_microseconds(text))),
     # A plus sign that was not escaped arrives as a blank.
     "datetime": (
         ValueKind.DATETIME,
-        lambda text: dt.datetime.fromisoformat(in_microseconds(text.upper().replace(" ", "+"))),
+        lambda text: dt.datetime.fromisoformat(cut_to_microseconds(text.upper().replace(" ", "+"))),
     ),
 }
 

@@ -58,7 +58,7 @@ def moved(stored: str | None, seconds: float | None, least: str, most: str) -> s
     """See ``functions.MOVED``."""
     if stored is None or seconds is None:
         return None
-    length = in_microseconds(seconds)
+    length = whole_microseconds(seconds)
     try:
         if len(stored) == len("2026-07-01"):
             end = str(dt.date.fromisoformat(stored) + dt.timedelta(length // _DAY))
@@ -72,7 +72,7 @@ def moved(stored: str | None, seconds: float | None, least: str, most: str) -> s
 _DAY = 86_400 * 10**6
 
 
-def in_microseconds(seconds: float) -> int:
+def whole_microseconds(seconds: float) -> int:
     return int((Decimal(str(seconds)) * 10**6).to_integral_value())
 
 

@@ -46,7 +46,7 @@ MAX_LIST_ROWS = 100
 
 
 @dataclass(frozen=True)
-class Page:
+class ResultPage:
     """Some records of a collection; ``count`` is the number of all records, when $count asks for it.
 
     ``next_token`` is the token of the next page, ``None`` on the last one.
@@ -135,14 +135,14 @@ class JsonReader:
     def count(self) -> int:
         return self.rows.order_by().count()
 
-    def page(self, size: int) -> Page:
+    def page(self, size: int) -> ResultPage:
         """At most ``size`` records from $skiptoken or $skip on; one more is fetched to see if it exists."""
         options, name = self.options, self.entity_set.name
         top = options.top
         limit = size if top is None else min(size, top)
         count = self.count() if options.count else None
         if limit == 0:
-            return Page([], count)
+            return ResultPage([], count)
         keys = sort_keys(self.entity_set.type, options.orderby, self.request)
         rows = self.rows
         if options.skiptoken is not None:
@@ -153,7 +153,9 @@ class JsonReader:
             values = zip(keys, fetched[limit - 1][1:], strict=True)
             token = make_token(name, keys, [read_sort_value(key, value) for key, value in values])
         records = [row[0] for row in fetched[:limit]]
-        return Page([*map(without_absent_links, records)] if self.has_set_lists else records, count, token)
+        return ResultPage(
+            [*map(without_absent_links, records)] if self.has_set_lists else records, count, token
+        )
 
     def fetch(
         self, rows: QuerySet[Any], keys: tuple[SortKey, ...], skip: int, limit: int

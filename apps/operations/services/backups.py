@@ -25,8 +25,8 @@ from apps.operations.backup_files import (
 )
 from apps.operations.tables import (
     ContentSum,
+    DatabaseTable,
     OperationError,
-    Table,
     load_tables,
     read_last_number,
     read_rows,
@@ -63,7 +63,7 @@ def create_backup(parent: Path, keep: int = 0) -> Backup:
     return Backup(folder, manifest, deleted)
 
 
-def lock_tables(connection: BaseDatabaseWrapper, tables: tuple[Table, ...]) -> None:
+def lock_tables(connection: BaseDatabaseWrapper, tables: tuple[DatabaseTable, ...]) -> None:
     """Until the snapshot ends no migration changes a table; whoever writes is not held up."""
     if connection.vendor == "postgresql" and tables:
         names = ", ".join(connection.ops.quote_name(table.name) for table in tables)
@@ -72,7 +72,10 @@ def lock_tables(connection: BaseDatabaseWrapper, tables: tuple[Table, ...]) -> N
 
 
 def write_content(
-    writer: BackupWriter, connection: BaseDatabaseWrapper, migrations: Migrations, tables: tuple[Table, ...]
+    writer: BackupWriter,
+    connection: BaseDatabaseWrapper,
+    migrations: Migrations,
+    tables: tuple[DatabaseTable, ...],
 ) -> Manifest:
     contents = {table.name: write_table(writer, connection, table) for table in tables}
     documents: dict[str, FileContent] = {}
@@ -104,7 +107,7 @@ def write_content(
 
 
 def write_table(
-    writer: BackupWriter, connection: BaseDatabaseWrapper, table: Table, below: int | None = None
+    writer: BackupWriter, connection: BaseDatabaseWrapper, table: DatabaseTable, below: int | None = None
 ) -> TableContent:
     total = ContentSum()
     writer.write(table_file(table.name), compress(total.watch(read_rows(connection, table, below))))

@@ -141,10 +141,10 @@ def remaining_copies(backups: Path | None, archives: Path | None) -> list[str]:
     def in_days(days: int) -> str:
         return f"{today + dt.timedelta(days=days):%d %b %Y}"
 
-    stamps = [folder.name for folder in complete_backups(backups)] if backups else []
+    folders = [folder.name for folder in complete_backups(backups)] if backups else []
     made = "Those made until now"
-    if stamps:
-        made = f"The {len(stamps):,} in {backups}, the newest of {stamps[-1]},"
+    if folders:
+        made = f"The {len(folders):,} in {backups}, the newest of {folders[-1]},"
     log_end = f"until {in_days(settings.READ_LOG_DAYS)}" if settings.READ_LOG_DAYS else "for ever"
     session_days = settings.SESSION_SECONDS // 86_400 + 1
     old_history = "Archives of old history: those that --archives does not name, until you delete them."

@@ -17,7 +17,7 @@ from apps.core.models import Change
 from apps.documents.models import Document
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
-from apps.funding.statuses import ENDED, SETTLED
+from apps.funding.statuses import ENDED, FINISHED
 from apps.operations.personal_records import RecordKeys, find_history, find_records, load_keys
 from apps.operations.services.erasure_copies import (
     Copies,
@@ -75,7 +75,7 @@ SERVICE_DAYS: Mapping[type[models.Model], str] = {
     ClientEngagement: "plan_end_date",
 }
 #: Statuses of bills that nothing more is expected of.
-CLOSED = SETTLED | ENDED
+CLOSED = FINISHED | ENDED
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from apps.operations.backup_files import (
 )
 from apps.operations.tables import (
     ContentSum,
+    DatabaseTable,
     OperationError,
-    Table,
     load_tables,
     read_rows,
     write_last_number,
@@ -139,7 +139,7 @@ def loaded_database(
 
 
 def prepare_schema(
-    connection: BaseDatabaseWrapper, migrations: Migrations, tables: tuple[Table, ...]
+    connection: BaseDatabaseWrapper, migrations: Migrations, tables: tuple[DatabaseTable, ...]
 ) -> None:
     """Leave empty tables, as these migrations make them."""
     existing = applied_migrations(connection)
@@ -171,7 +171,7 @@ def remove_from(
 
 
 def check_tables(
-    connection: BaseDatabaseWrapper, tables: tuple[Table, ...], contents: Mapping[str, TableContent]
+    connection: BaseDatabaseWrapper, tables: tuple[DatabaseTable, ...], contents: Mapping[str, TableContent]
 ) -> None:
     """Raises ``OperationError`` when a table is not what was to be loaded."""
     for table in tables:

@@ -14,7 +14,7 @@ from apps.documents.storage import read_file
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_money_faults
 from apps.operations.backup_files import BackupReader, document_file
-from apps.operations.tables import ContentSum, OperationError, Table, load_tables, read_rows, snapshot
+from apps.operations.tables import ContentSum, DatabaseTable, OperationError, load_tables, read_rows, snapshot
 
 # --- a backup -------------------------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ def find_damaged_tables() -> Iterator[str]:
             yield f"table {table.name}: {error}"
 
 
-def reading_error(table: Table) -> str | None:
+def reading_error(table: DatabaseTable) -> str | None:
     """Why some row of a table cannot be read; ``None`` when all can."""
     try:
         with snapshot() as source:
