@@ -1,4 +1,4 @@
-"""Where everything answers (decisions.md 1)."""
+"""Where everything answers."""
 
 from django.contrib import admin
 from django.urls import include, path, re_path

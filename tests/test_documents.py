@@ -1,4 +1,4 @@
-"""README.md and docs/: links lead somewhere, and settings, commands and layers are those of the code."""
+"""README.md and docs/: links and citations lead somewhere; settings, commands, layers are the code's."""
 
 import ast
 import functools
@@ -24,6 +24,8 @@ PAGES = {
         *ROOT.glob("docs/*.md"),
     )
 }
+#: Of files in which a page may be cited.
+SUFFIXES = ("", ".cfg", ".conf", ".css", ".html", ".js", ".md", ".mjs", ".py", ".service", ".toml", ".yml")
 #: Conditions on which a default depends; both of its values stand on the page.
 CONDITIONS = ("IS_SERVER", "IS_MIGRATION", "HTTPS")
 #: Commands that other commands call: nobody types them.
@@ -85,6 +87,50 @@ def test_every_page_can_be_reached_from_the_readme():
 def test_each_file_that_a_page_names_exists(page):
     named = re.findall(r"`((?:apps|bench|docs|ops|records_site|templates|tests)/[\w/.-]*)`", PAGES[page])
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Path and text of every file that may cite a page, a citation over several lines in one."""
+    for folder in (".ci", "apps", "bench", "docs", "ops", "records_site", "static", "templates", "tests"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file() and is_ours(path):
+                yield str(path.relative_to(ROOT)), one_line(path.read_text())
+    for name in ("README.md", "pyproject.toml", "requirements.in", "run"):
+        yield name, one_line((ROOT / name).read_text())
+
+
+def is_ours(path: Path) -> bool:
+    return "node_modules" not in path.parts and path != Path(__file__)
+
+
+def one_line(text: str) -> str:
+    return re.sub(r"\s*\n[\s#:*/]*", " ", text)
+
+
+def decisions() -> list[str]:
+    """The titles on the page of decisions."""
+    titles = re.findall(r"^- \*\*(.+?)[.:]?\*\*", one_entry_a_line(PAGES["docs/decisions.md"]), re.MULTILINE)
+    assert len(titles) > 100
+    return titles
+
+
+def one_entry_a_line(page: str) -> str:
+    return re.sub(r"\n +", " ", page)
+
+
+def test_a_decision_is_cited_by_a_title_that_stands_on_their_page():
+    wrong = []
+    for name, text in texts():
+        cited = re.findall(r"decisions\.md(?:\]\([^)]*\))?[`)]?, \"([^\"]+)\"", text)
+        wrong += [(name, title) for title in cited if title not in decisions()]
+        wrong += [(name, found) for found in re.findall(r"decisions(?:\.md)?[`,)]* \d+\b", text)]
+    assert wrong == []
+
+
+def test_each_decision_has_a_title_of_its_own():
+    titles = decisions()
+    assert sorted({*titles}) == sorted(titles)
+    assert len(PAGES["docs/decisions.md"].split()) <= 7_000
 
 
 def test_the_readme_is_one_page():

@@ -123,7 +123,7 @@ class StaffSessionAuthentication(ApiAuthentication):
 
 
 class ResourcePermission(BasePermission):
-    """Scopes of API applications, permissions of staff (decisions.md 8).
+    """Scopes of API applications, permissions of staff.
 
     401 without credentials, 403 without the permission.
     """

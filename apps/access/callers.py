@@ -1,7 +1,7 @@
 """Callers of the API: their secrets, their scopes and what they may do.
 
 A secret is 256 random bits, so nobody can try them out and a slow hash would add nothing: what is stored
-is its plain SHA-256 (decisions.md 8).
+is its plain SHA-256.
 
 Scopes are of API applications: `read` and `write` for everything, `claim.read` for one resource. A scope is
 stored as OAuth writes it, words between spaces. `write` does not include `read`: an intake form may hand in

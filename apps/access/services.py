@@ -88,7 +88,7 @@ def revoke_applications(applications: QuerySet[ApiApplication]) -> int:
 
 
 def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:
-    """A bearer token for ``settings.API_TOKEN_SECONDS``; only its hash is stored (decisions.md 8)."""
+    """A bearer token for ``settings.API_TOKEN_SECONDS``; only its hash is stored."""
     token = new_secret()
     AccessToken.objects.create(
         hash=hash_secret(token),

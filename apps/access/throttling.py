@@ -1,4 +1,4 @@
-"""Rate limits of callers: requests per minute and in 24 hours, counted over all workers (decisions.md 8).
+"""Rate limits of callers: requests per minute and in 24 hours, counted over all workers.
 
 A worker takes permits from the database in batches and spends them from memory. Its first batches of a
 minute are as large as what it has spent, so that rare callers are counted one by one and busy ones cost

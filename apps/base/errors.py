@@ -1,4 +1,4 @@
-"""Exceptions for what cannot be done: one tree, one format (decisions.md 5).
+"""Exceptions for what cannot be done: one tree, one format.
 
 Those of the protocol alone are in `odata.errors`.
 """

@@ -1,4 +1,4 @@
-"""Documents and their categories (interface.md 2.6, 4.5; decisions.md 6)."""
+"""Documents and their categories (interface.md 2.6, 4.5)."""
 
 from django.db import models
 from django.db.models.functions import Length

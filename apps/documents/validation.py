@@ -1,4 +1,4 @@
-"""Rules of documents and their files (interface.md 4.5, decisions.md 6)."""
+"""Rules of documents and their files (interface.md 4.5)."""
 
 from collections.abc import Iterator
 

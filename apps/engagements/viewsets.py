@@ -1,4 +1,4 @@
-"""The endpoints of engagements (interface.md 2.9; decisions.md 7)."""
+"""The endpoints of engagements (interface.md 2.9)."""
 
 from apps.engagements import resources
 from apps.odata.http.router import ODataRouter

@@ -1,4 +1,4 @@
-"""The API's action on a provider invoice: its body, and its operation in OpenAPI (decisions.md 7)."""
+"""The API's action on a provider invoice: its body, and its operation in OpenAPI."""
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache

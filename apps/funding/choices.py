@@ -79,7 +79,7 @@ class ApprovalStatus(Enumeration):
 
 
 class ApprovalAction(models.TextChoices):
-    """An action on a provider invoice (decisions.md 7)."""
+    """An action on a provider invoice."""
 
     APPROVE = "Approve"
     REJECT = "Reject"

@@ -1,4 +1,4 @@
-"""The resources of funding, declared in the words of interface.md 2.3 to 2.5, and decisions.md 7."""
+"""The resources of funding, declared in the words of interface.md 2.3 to 2.5."""
 
 from apps.base.declaration.resource import (
     DELETE,

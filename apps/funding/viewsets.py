@@ -1,4 +1,4 @@
-"""The endpoints of funding (interface.md 4, decisions.md 7)."""
+"""The endpoints of funding (interface.md 4)."""
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema

@@ -1,4 +1,4 @@
-"""Staff, clients and contacts, and the lists they choose from (interface.md 2.1, 2.2; decisions.md 6, 7)."""
+"""Staff, clients and contacts, and the lists they choose from (interface.md 2.1, 2.2)."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class Staff(Person, AbstractBaseUser, Record):
 
     @property
     def is_active(self) -> bool:
-        """True when the login is open now (decisions.md 6)."""
+        """True when the login is open now."""
         if self.is_archived:
             return False
         return self.disable_login_date is None or self.disable_login_date > clock.now()

@@ -129,7 +129,7 @@ class RepresentativeType(NestedType):
 #: The two address parts of staff, clients and contacts.
 ADDRESSES = Embedded("Address", AddressType), Embedded("PostalAddress", PostalAddressType)
 
-#: The answers to custom fields, in responses of one record only (decisions.md 1).
+#: The answers to custom fields, in responses of one record only.
 CUSTOM_FIELDS = Contains(
     "CustomFields",
     CustomFieldAnswerType,

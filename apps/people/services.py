@@ -127,7 +127,7 @@ def update_clients(drafts: Sequence[ClientDraft]) -> list[Any]:
 
 
 def create_contacts(drafts: Sequence[ContactDraft]) -> list[Any]:
-    """Store new contacts (decisions.md 7)."""
+    """Store new contacts."""
     apply_email_consent(drafts)
     use_the_only_email(drafts)
     saving.apply_model_defaults(Contact, drafts)

@@ -1,4 +1,4 @@
-"""Rules and warnings of staff, clients and contacts (interface.md 4.1, 4.2; decisions.md 6, 7)."""
+"""Rules and warnings of staff, clients and contacts (interface.md 4.1, 4.2)."""
 
 import re
 from collections.abc import Iterator
@@ -179,7 +179,7 @@ CONTACT_RULES: tuple[Rule[ContactDraft], ...] = (
 
 # --- warnings: unusual, and stored all the same ---------------------------------------------------------
 # Forms and imports apply them after the services, which do not: the interface has no warnings about people,
-# and an import would call the services twice for nearly every batch (docs/decisions.md 60).
+# and an import would call the services twice for nearly every batch.
 
 
 def scheme_number_has_its_length(draft: PersonDraft) -> Iterator[Issue]:

@@ -1,4 +1,4 @@
-"""The resources of sales, declared in the words of interface.md 2.7, 2.8 and 4.7, and decisions.md 7."""
+"""The resources of sales, declared in the words of interface.md 2.7, 2.8 and 4.7."""
 
 from apps.base.declaration.resource import (
     GET,

@@ -1,4 +1,4 @@
-"""Rules of opportunities and their templates (interface.md 2.7, 2.8, 4.7; decisions.md 6)."""
+"""Rules of opportunities and their templates (interface.md 2.7, 2.8, 4.7)."""
 
 from collections.abc import Callable, Iterator, Mapping
 

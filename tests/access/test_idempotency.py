@@ -1,4 +1,4 @@
-"""A POST repeated with the same Idempotency-Key (decisions.md 4)."""
+"""A POST repeated with the same Idempotency-Key."""
 
 import json
 import threading

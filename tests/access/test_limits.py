@@ -1,4 +1,4 @@
-"""Requests per minute and in 24 hours, counted over all workers (decisions.md 8)."""
+"""Requests per minute and in 24 hours, counted over all workers."""
 
 import itertools
 import threading

@@ -1,4 +1,4 @@
-"""GET and POST /contact (decisions.md 7)."""
+"""GET and POST /contact."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Context URLs keep to the ABNF and say what the records beside them have (decisions.md)."""
+"""Context URLs keep to the ABNF and say what the records beside them have."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Pages by nextLink: every record once, whatever others write meanwhile (decisions.md 3)."""
+"""Pages by nextLink: every record once, whatever others write meanwhile."""
 
 import datetime as dt
 import json

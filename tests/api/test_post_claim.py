@@ -1,4 +1,4 @@
-"""POST /claim (interface.md 4.3, 5, 7; decisions.md 2, 4, 6)."""
+"""POST /claim (interface.md 4.3, 5, 7)."""
 
 import datetime as dt
 

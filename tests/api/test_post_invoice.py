@@ -1,4 +1,4 @@
-"""POST /invoice (interface.md 4.4, 5, 7; decisions.md 2, 4, 6)."""
+"""POST /invoice (interface.md 4.4, 5, 7)."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""POST /providerInvoice and its Action (decisions.md 7)."""
+"""POST /providerInvoice and its Action."""
 
 import datetime as dt
 import threading

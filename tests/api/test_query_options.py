@@ -1,4 +1,4 @@
-"""Query options together and in their spellings (decisions.md 3)."""
+"""Query options together and in their spellings."""
 
 import pytest
 

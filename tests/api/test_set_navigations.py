@@ -1,4 +1,4 @@
-"""Navigation between entity sets: what it shows, who may use it, and where it ends (decisions.md)."""
+"""Navigation between entity sets: what it shows, who may use it, and where it ends."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""A whole collection as one body: NDJSON and CSV (decisions.md 3)."""
+"""A whole collection as one body: NDJSON and CSV."""
 
 import csv
 import io

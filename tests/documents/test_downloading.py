@@ -1,4 +1,4 @@
-"""GET /document/{guid}/Download: the bytes as stored (interface.md 4.6, decisions.md 6)."""
+"""GET /document/{guid}/Download: the bytes as stored (interface.md 4.6)."""
 
 import hashlib
 

@@ -1,4 +1,4 @@
-"""GET /clientengagement and /supportCategory (interface.md 2.9; decisions.md 6, 7)."""
+"""GET /clientengagement and /supportCategory (interface.md 2.9)."""
 
 import datetime as dt
 from decimal import Decimal

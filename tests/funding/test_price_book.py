@@ -1,4 +1,4 @@
-"""GET /priceBook and /costCentre: products with the national price of today (decisions.md 7)."""
+"""GET /priceBook and /costCentre: products with the national price of today."""
 
 import base64
 import datetime as dt

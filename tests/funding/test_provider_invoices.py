@@ -1,4 +1,4 @@
-"""Provider invoices come in, change, and are decided about (decisions.md 7)."""
+"""Provider invoices come in, change, and are decided about."""
 
 import datetime as dt
 import threading

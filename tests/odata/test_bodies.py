@@ -1,4 +1,4 @@
-"""Bodies become drafts, or every fault of every record is reported (decisions.md 2, 4, 5)."""
+"""Bodies become drafts, or every fault of every record is reported."""
 
 import datetime as dt
 import json

@@ -1,4 +1,4 @@
-"""Plain filters: what each finds, which there are, and how a wrong one is refused (decisions.md 2, 3)."""
+"""Plain filters: what each finds, which there are, and how a wrong one is refused."""
 
 import datetime as dt
 from decimal import Decimal

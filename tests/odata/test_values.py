@@ -1,4 +1,4 @@
-"""The forms in which values are taken, and those that are refused (decisions.md 2)."""
+"""The forms in which values are taken, and those that are refused."""
 
 import contextlib
 import datetime as dt

@@ -1,4 +1,4 @@
-"""Rules of clients (interface.md 4.2, decisions.md 6)."""
+"""Rules of clients (interface.md 4.2)."""
 
 import pytest
 

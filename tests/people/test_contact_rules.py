@@ -1,4 +1,4 @@
-"""Rules of contacts (decisions.md 6, 7)."""
+"""Rules of contacts."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rules that staff and contacts share (interface.md 4.1, decisions.md 6)."""
+"""Rules that staff and contacts share (interface.md 4.1)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rules of staff (interface.md 4.1, decisions.md 6)."""
+"""Rules of staff (interface.md 4.1)."""
 
 import pytest
 

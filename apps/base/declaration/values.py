@@ -1,4 +1,4 @@
-"""Reads values in requests, as texts and in JSON, in all formats of decisions.md 2."""
+"""Reads values in requests, as texts and in JSON, in all formats that the interface takes."""
 
 import datetime as dt
 import re

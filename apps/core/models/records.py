@@ -234,7 +234,7 @@ class Record(TimestampedModel):
 class Lookup(models.Model):
     """The name of an entry in a short list that other records refer to; unique in its normalised form."""
 
-    #: Archived, it cannot be chosen for new records (decisions.md 6).
+    #: Archived, it cannot be chosen for new records.
     is_lookup: ClassVar[bool] = True
     has_personal_data: ClassVar[bool] = False
 

@@ -1,4 +1,4 @@
-"""Price books, products with their prices in them, and cost centres (interface.md 2.5; decisions.md 7)."""
+"""Price books, products with their prices in them, and cost centres (interface.md 2.5)."""
 
 import datetime as dt
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Provider invoices, on which claims are built (decisions.md 7)."""
+"""Provider invoices, on which claims are built."""
 
 from django.core.validators import MinValueValidator
 from django.db import models

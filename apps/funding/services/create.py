@@ -229,7 +229,7 @@ USED_NUMBERS = {bill_type.model: used_numbers_query(bill_type) for bill_type in 
 
 
 def assign_numbers(model: type[Claim | Invoice], drafts: Sequence[BillDraft]) -> None:
-    """Give every draft without a number the next one (decisions.md 4); used numbers are skipped.
+    """Give every draft without a number the next one; used numbers are skipped.
 
     Callers wait for each other until they commit, so that no number is given twice and none is lost. Needs a
     transaction.

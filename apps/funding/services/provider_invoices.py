@@ -1,4 +1,4 @@
-"""Creating and updating provider invoices, and approving, rejecting and holding them (decisions.md 7)."""
+"""Creating and updating provider invoices, and approving, rejecting and holding them."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Rules of claims, of invoices and of their lines (interface.md 4.3, 4.4, 5; decisions.md 6)."""
+"""Rules of claims, of invoices and of their lines (interface.md 4.3, 4.4, 5)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

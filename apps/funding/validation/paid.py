@@ -1,4 +1,4 @@
-"""Rules of bills of which money was paid: what it was paid for stays (decisions.md 10).
+"""Rules of bills of which money was paid: what it was paid for stays.
 
 Such a bill can be changed where it resubmits another one: what was paid came along.
 """

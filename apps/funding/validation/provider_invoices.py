@@ -1,4 +1,4 @@
-"""Rules of provider invoices, and the actions that approve, reject or hold them (decisions.md 7)."""
+"""Rules of provider invoices, and the actions that approve, reject or hold them."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The exception handler: every exception becomes an OData error response (decisions.md 5)."""
+"""The exception handler: every exception becomes an OData error response."""
 
 import json
 import logging

@@ -46,7 +46,7 @@ _VERSION_PARAMETERS = ("version", "api-version")
 def check_versions(options: QueryOptions, request: HttpRequest, served: str) -> None:
     """Refuse other versions of the interface than the one ``served``, which ``requested_version`` found.
 
-    They are named in ``version``, ``api-version`` or the header (decisions.md 3). And refuse a client that
+    They are named in ``version``, ``api-version`` or the header. And refuse a client that
     reads or sends no version 4 of OData (4.01, Protocol 8.1.5 and 8.2.7).
     """
     sources = (

@@ -1,7 +1,8 @@
 """Records written again for a media type or preference that differs from the JSON of the database.
 
 Control information of ``odata.metadata=full``, numbers as strings (``IEEE754Compatible=true``), and records
-without nulls (``omit-values=nulls``). docs/decisions.md has what it costs.
+without nulls (``omit-values=nulls``). What it costs:
+docs/decisions.md, "Other forms of the JSON are for requests that name them".
 """
 
 from collections.abc import Mapping, Sequence

@@ -223,7 +223,7 @@ def property_schema(prop: StructuralProperty) -> Json:
     return schema if prop.behaviour is Behaviour.REQUIRED else or_null(schema)
 
 
-#: Other formats of values in request bodies (decisions.md 2).
+#: Other formats of values in request bodies.
 FORMAT_NOTES = {
     "Edm.Date": "Also with a time, which is cut off: 2026-07-01 09:30:00.",
     "Edm.DateTimeOffset": "Without an offset it is the subscriber's local time: 2026-07-01 09:30:00.",

@@ -16,7 +16,7 @@ from apps.odata.metadata.json_schema import (
     reference,
 )
 
-#: decisions.md 1 and 8.
+#: Where the documented interface has them.
 ROOT = "/api/"
 TOKEN_ADDRESS = "/connect/token"  # noqa: S105  (an address)
 JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"

@@ -1,4 +1,4 @@
-"""Plain filters: ``?FundingStatus=OnHold&StartDate__ge=2026-07-01`` (decisions.md 3).
+"""Plain filters: ``?FundingStatus=OnHold&StartDate__ge=2026-07-01``.
 
 Every property of a record and of its nested objects (``Address/Suburb=Perth``) has filters, which a FilterSet
 of django-filter applies. Each is bound as the $filter it is short for, so that both have the same result on

@@ -169,7 +169,7 @@ def bind_nested_projection(
 ) -> Projection:
     """The projection of an expanded object.
 
-    Without options a part has all that is nested in it (decisions.md 1), a record of another entity set what
+    Without options a part has all that is nested in it, a record of another entity set what
     its own list shows.
     """
     if isinstance(navigation, SetNavigation):

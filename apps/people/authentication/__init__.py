@@ -14,7 +14,7 @@ MAX_IGNORED_WORD = 3  # characters
 
 
 class StaffBackend(ModelBackend):
-    """Staff sign in with their primary email, in any case, while their login is open (decisions.md 6)."""
+    """Staff sign in with their primary email, in any case, while their login is open."""
 
     def get_user(self, user_id: Any) -> Any:
         """The staff member of a session; none once the login is disabled, so that the session ends."""
