@@ -37,7 +37,11 @@ INTERNAL_COMMANDS = {"prepare_demo"}
 
 def without_code(text: str) -> str:
     """The text without blocks and spans of code, in which brackets are no links."""
-    return re.sub(r"```.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", without_blocks(text))
+
+
+def without_blocks(text: str) -> str:
+    return re.sub(r"```.*?```", "", text, flags=re.DOTALL)
 
 
 @functools.cache
@@ -45,9 +49,7 @@ def anchors(page: str) -> set[str]:
     """The anchors that GitHub gives to the headings of a page."""
     found: Counter[str] = Counter()
     slugs = set()
-    for heading in re.findall(
-        r"^#+ (.+)$", re.sub(r"```.*?```", "", PAGES[page], flags=re.DOTALL), re.MULTILINE
-    ):
+    for heading in re.findall(r"^#+ (.+)$", without_blocks(PAGES[page]), re.MULTILINE):
         slug = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
         slugs.add(f"{slug}-{found[slug]}" if found[slug] else slug)
         found[slug] += 1
@@ -87,6 +89,45 @@ def test_every_page_can_be_reached_from_the_readme():
 def test_each_file_that_a_page_names_exists(page):
     named = re.findall(r"`((?:apps|bench|docs|ops|records_site|templates|tests)/[\w/.-]*)`", PAGES[page])
     assert [name for name in named if not (ROOT / name).exists()] == []
+    of_apps = re.findall(r"`(?:apps/)?([\w/]+\.py)`", PAGES[page])
+    assert [name for name in of_apps if not any(ROOT.rglob(name))] == []
+
+
+#: Pages that name modules, classes and functions.
+PAGES_ABOUT_CODE = ["docs/architecture.md", "docs/decisions.md", *(page for page in PAGES if "apps/" in page)]
+#: Of other programs, named because they are not used here.
+FOREIGN_NAMES = {"httpx", "pg_snapshot_xmin"}
+NAME = re.compile(r"[a-z]+\.E\d{3}|\w+")
+
+
+@functools.cache
+def names_in_the_code() -> set[str]:
+    return {name for path, text in texts() if path not in PAGES for name in NAME.findall(text)}
+
+
+@pytest.mark.parametrize("page", PAGES_ABOUT_CODE)
+def test_each_name_of_the_code_that_a_page_has_stands_in_the_code(page):
+    spans = re.findall(r"`([A-Za-z_][\w.]*)(?:\(\))?`", without_blocks(PAGES[page]))
+    named = {name for span in spans if not span.endswith(".py") for name in NAME.findall(span)}
+    assert named - names_in_the_code() - FOREIGN_NAMES == set()
+
+
+@pytest.mark.parametrize("page", PAGES_ABOUT_CODE)
+def test_each_module_that_a_page_names_exists(page):
+    spans = re.findall(r"`([a-z_]+)((?:\.\w+)+)(?:\(\))?`", without_blocks(PAGES[page]))
+    named = [f"{app}{rest}" for app, rest in spans if app in MAY_IMPORT and not re.match(r"\.E\d", rest)]
+    assert [name for name in named if not is_in_module(name.split("."))] == []
+
+
+def is_in_module(parts: list[str]) -> bool:
+    """True when the names are a module of an app, or what stands in one."""
+    path = ROOT / "apps"
+    for at, part in enumerate(parts):
+        module = path / f"{part}.py"
+        if module.exists():
+            return at == len(parts) - 1 or parts[at + 1] in re.findall(r"\w+", module.read_text())
+        path /= part
+    return path.is_dir()
 
 
 def texts() -> Iterator[tuple[str, str]]:
