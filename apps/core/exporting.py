@@ -20,8 +20,8 @@ from openpyxl import Workbook
 from apps.base.cell_texts import formula_safe
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import ServiceError
-from apps.core.importing.columns import item_list_of
 from apps.core.importing.file_declaration import file_entity_set
+from apps.core.importing.headers import item_list_of
 from apps.core.importing.rejected_rows import text_cell
 from apps.core.models import Subscriber
 from apps.core.read_log import READ_LOG, log_export, without_values

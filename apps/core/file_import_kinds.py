@@ -12,9 +12,10 @@ from django.db.models import Model
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.core.importing.cells import letters_of
-from apps.core.importing.columns import kept_members, members_of, spellings_of
+from apps.core.importing.columns import ImportColumn
 from apps.core.importing.definition import ImportOptions, KeptMapping
 from apps.core.importing.file_declaration import definition_of, file_entity_set
+from apps.core.importing.headers import columns_of, kept_columns, spellings_of
 from apps.core.importing.mappings import find_mapping
 from apps.core.importing.report import ImportCounts, IssueKind
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
@@ -156,8 +157,8 @@ def import_kinds() -> Iterator[ImportKind]:
                 title[:1].upper() + title[1:],
                 entity_set.model,
                 partial(import_records, entity_set),
-                members=partial(settable_members, entity_set),
-                choices=partial(choices_of_members, entity_set),
+                members=partial(column_names, entity_set),
+                choices=partial(choices_of_columns, entity_set),
                 after_undo=definition.after_undo,
                 read_columns=partial(read_columns, entity_set),
             )
@@ -173,20 +174,19 @@ def permitted_kinds(person: Any) -> list[ImportKind]:
     return [kind for kind in import_kinds() if all(map(may_write, (kind.model, *kind.other_models)))]
 
 
-def settable_members(entity_set: EntitySet) -> list[str]:
-    """The names of what a column of the resource's files can give."""
-    known = members_of(file_entity_set(entity_set), definition_for(entity_set))
-    return [name for name, member in known.items() if not member.is_read_only]
+def settable_columns(entity_set: EntitySet) -> dict[str, ImportColumn]:
+    """What a column of the resource's files can give, by name."""
+    known = columns_of(file_entity_set(entity_set), definition_for(entity_set))
+    return {name: column for name, column in known.items() if not column.is_read_only}
 
 
-def choices_of_members(entity_set: EntitySet) -> dict[str, Sequence[str]]:
+def column_names(entity_set: EntitySet) -> list[str]:
+    return list(settable_columns(entity_set))
+
+
+def choices_of_columns(entity_set: EntitySet) -> dict[str, Sequence[str]]:
     """The values of what a column can give, where they are a choice."""
-    known = members_of(file_entity_set(entity_set), definition_for(entity_set))
-    return {
-        name: member.prop.choices
-        for name, member in known.items()
-        if member.prop.choices and not member.is_read_only
-    }
+    return {name: column.choices for name, column in settable_columns(entity_set).items() if column.choices}
 
 
 def fixed_columns(path: Path, chosen: Mapping[str, object]) -> list[FileColumn]:
@@ -203,13 +203,13 @@ def read_columns(entity_set: EntitySet, path: Path, chosen: Mapping[str, Any]) -
     kept = find_mapping(entity_set.path, name) if name else KeptMapping()
     rows = [row.cells for row in table.rows() if row.defect is None][:SAMPLES]
     by_spelling = spellings_of(in_files, definition)
-    mapped = kept_members(kept, table, by_spelling)
+    by_index = kept_columns(kept, table, by_spelling)
     columns: list[FileColumn] = []
     for index, header in enumerate(table.header):
         text = letters_of(header)
-        member = mapped[index] if index in mapped else by_spelling.get(text)
-        is_new = member is not None and not any(column.member == member.name for column in columns)
-        name = member.name if member is not None and is_new and not member.is_read_only else ""
+        found = by_index[index] if index in by_index else by_spelling.get(text)
+        is_new = found is not None and not any(column.member == found.name for column in columns)
+        name = found.name if found is not None and is_new and not found.is_read_only else ""
         samples = list(dict.fromkeys(short(cells[index]) for cells in rows))
         columns.append(FileColumn(header.strip(), samples, name, dict(kept.values.get(text, {}))))
     return columns

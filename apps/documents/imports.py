@@ -12,7 +12,9 @@ from apps.base.declaration.resource import Optional, Required
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Issue, ValidationFailed
 from apps.base.errors import ServiceError
-from apps.core.importing.definition import CleanedText, ImportDefinition
+from apps.core.importing.cells import CleanedText
+from apps.core.importing.columns import ImportColumn
+from apps.core.importing.definition import ImportDefinition
 from apps.core.table_files.tables import ImportFileError
 from apps.documents.drafts import DocumentDraft
 from apps.documents.models import MAX_PATH_LENGTH, Document
@@ -27,23 +29,20 @@ SOURCE = re.compile(rf".+{HASH}[0-9a-f]{{64}}")
 class DocumentImport(ImportDefinition):
     """Rows name files by their path from the index. The same row with the same bytes is there already."""
 
-    header_synonyms = {
-        "ClientBusinessName": ("Client", "Client name"),
-        "ClientUniqueCode": ("Client code",),
-        "DocumentCategory/Name": ("Category", "Category/Name"),
-        "DocumentCategory/DocumentCategoryGuid": ("Category/DocumentCategoryGuid",),
-        "CreatedByStaffPrimaryEmail": (
-            "Created by",
-            "Created by email",
-            "CreatedBy/PrimaryEmail",
-            "Added by",
-            "Uploaded by",
+    columns = (
+        ImportColumn("ClientBusinessName", ("Client", "Client name")),
+        ImportColumn("ClientUniqueCode", ("Client code",)),
+        ImportColumn("DocumentCategory/Name", ("Category", "Category/Name")),
+        ImportColumn("DocumentCategory/DocumentCategoryGuid", ("Category/DocumentCategoryGuid",)),
+        ImportColumn(
+            "CreatedByStaffPrimaryEmail",
+            ("Created by", "Created by email", "CreatedBy/PrimaryEmail", "Added by", "Uploaded by"),
         ),
-        "CreatedByStaffUniqueCode": ("Created by code", "CreatedBy/UniqueCode"),
-        "CreatedByStaffGuid": ("CreatedBy/StaffGuid",),
-        "DocumentName": ("Name",),
-        "File": ("File name", "Path"),
-    }
+        ImportColumn("CreatedByStaffUniqueCode", ("Created by code", "CreatedBy/UniqueCode")),
+        ImportColumn("CreatedByStaffGuid", ("CreatedBy/StaffGuid",)),
+        ImportColumn("DocumentName", ("Name",)),
+        ImportColumn("File", ("File name", "Path")),
+    )
     fields = (Optional("File", source="import_source"), Required("CreatedByStaffGuid", source="created_by"))
 
     def __init__(self) -> None:

@@ -1,13 +1,14 @@
-"""Imports of provider invoices, claims and invoices: headers others use, what names a record, the verbs."""
+"""Imports of provider invoices, claims and invoices: their columns, and what names a record."""
 
 from collections.abc import Iterator, Sequence
 
 from apps.base.drafts import Draft, Issue
-from apps.core.importing.columns import IMPORT_REFERENCE, ImportColumn
-from apps.core.importing.definition import CleanedText, ImportDefinition
-from apps.core.importing.file_declaration import RecordName
-from apps.core.importing.records import CellIssue, ReadRecord
-from apps.core.importing.references import compared_field, number_issue, records_by_text
+from apps.core.importing.cells import CleanedText
+from apps.core.importing.columns import IMPORT_REFERENCE, CellIssue, ImportColumn
+from apps.core.importing.definition import ImportDefinition
+from apps.core.importing.record_names import RecordName, compared_field, records_by_text
+from apps.core.importing.records import ReadRecord
+from apps.core.importing.references import number_issue
 from apps.core.models import normalised
 from apps.funding.models import ProviderInvoice
 from apps.funding.services.duplicates import find_duplicate_invoices
@@ -15,109 +16,110 @@ from apps.funding.services.effects import recount_amounts
 from apps.funding.validation.duplicates import same_total_issue
 from apps.people.entered_texts import whole_digits
 
-# --- headers --------------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------------------------
 
-CONTACT_HEADERS = {
-    "ContactSchemeNumber": (
-        "NDIS",
-        "NDIS No",
-        "NDIS Number",
-        "Scheme No",
-        "Scheme number",
-        "Participant",
-        "Participant No",
-        "Participant number",
-        "Participant NDIS number",
-        "Contact",
+CONTACT_COLUMNS = (
+    ImportColumn(
+        "ContactSchemeNumber",
+        (
+            *("NDIS", "NDIS No", "NDIS Number", "Scheme No", "Scheme number", "Contact"),
+            *("Participant", "Participant No", "Participant number", "Participant NDIS number"),
+        ),
     ),
-    "ContactUniqueCode": ("Contact code", "Participant code"),
-}
+    ImportColumn("ContactUniqueCode", ("Contact code", "Participant code")),
+)
 
-PROVIDER_HEADERS = {
-    "ProviderBusinessNumber": ("ABN", "Provider ABN", "ABN of provider", "Supplier ABN", "Business number"),
-    "ProviderUniqueCode": ("Provider code",),
-    "ProviderBusinessName": ("Provider", "Provider name", "Supplier", "Supplier name"),
-}
-
-STAFF_HEADERS = {
-    "StaffPrimaryEmail": ("Staff", "Staff email", "Staff member", "Assigned to", "In charge"),
-    "StaffUniqueCode": ("Staff code",),
-}
-
-LINE_HEADERS = {
-    "LineItems/Product/Code": (
-        "Support item",
-        "Support item number",
-        "Support number",
-        "Item",
-        "Item code",
-        "Item number",
-        "Product",
-        "Product code",
+PROVIDER_COLUMNS = (
+    ImportColumn(
+        "ProviderBusinessNumber",
+        ("ABN", "Provider ABN", "ABN of provider", "Supplier ABN", "Business number"),
     ),
-    "LineItems/PriceBook/Name": ("Price book", "Price list"),
-    "LineItems/Quantity": ("Qty", "Hours", "Hrs", "Units"),
-    "LineItems/Price": ("Unit price", "Rate"),
-    "LineItems/FromDate": ("Service date", "Date of service", "Supports delivered from"),
-    "LineItems/ToDate": ("Supports delivered to",),
-    "LineItems/TaxChoice": ("Tax", "GST"),
-    "LineItems/Notes": ("Description", "Comments"),
-}
+    ImportColumn("ProviderUniqueCode", ("Provider code",)),
+    ImportColumn("ProviderBusinessName", ("Provider", "Provider name", "Supplier", "Supplier name")),
+)
 
-PERIOD_HEADERS = {
-    "StartDate": ("From", "Period start"),
-    "EndDate": ("To", "Period end"),
-    "DueDate": ("Due", "Payment due"),
-    IMPORT_REFERENCE: ("Group", "Batch"),
-}
+STAFF_COLUMNS = (
+    ImportColumn("StaffPrimaryEmail", ("Staff", "Staff email", "Staff member", "Assigned to", "In charge")),
+    ImportColumn("StaffUniqueCode", ("Staff code",)),
+)
 
-PROVIDER_REFERENCE_HEADERS = {
-    "ProviderInvoiceReference": (
-        "Invoice No",
-        "Invoice number",
-        "Inv No",
-        "Invoice reference",
-        "Provider invoice",
-        "Provider invoice No",
-        "Provider invoice number",
-        "Reference",
+LINE_COLUMNS = (
+    ImportColumn(
+        "LineItems/Product/Code",
+        (
+            *("Support item", "Support item number", "Support number", "Product", "Product code"),
+            *("Item", "Item code", "Item number"),
+        ),
     ),
-    "SendPaymentTo": ("Pay", "Payee"),
-}
+    ImportColumn("LineItems/PriceBook/Name", ("Price book", "Price list")),
+    ImportColumn("LineItems/Quantity", ("Qty", "Hours", "Hrs", "Units")),
+    ImportColumn("LineItems/Price", ("Unit price", "Rate")),
+    ImportColumn("LineItems/FromDate", ("Service date", "Date of service", "Supports delivered from")),
+    ImportColumn("LineItems/ToDate", ("Supports delivered to",)),
+    ImportColumn("LineItems/TaxChoice", ("Tax", "GST")),
+    ImportColumn("LineItems/Notes", ("Description", "Comments"), keeps_when_empty=True),
+)
 
-CLAIM_HEADERS = {
-    **CONTACT_HEADERS,
-    **PROVIDER_HEADERS,
-    **STAFF_HEADERS,
-    **LINE_HEADERS,
-    **PERIOD_HEADERS,
-    **PROVIDER_REFERENCE_HEADERS,
-    "ClaimNumber": ("Claim No", "Claim reference"),
-}
+PERIOD_COLUMNS = (
+    ImportColumn("StartDate", ("From", "Period start")),
+    ImportColumn("EndDate", ("To", "Period end")),
+    ImportColumn("DueDate", ("Due", "Payment due")),
+    ImportColumn(IMPORT_REFERENCE, ("Group", "Batch")),
+)
 
-INVOICE_HEADERS = {
-    **CONTACT_HEADERS,
-    **STAFF_HEADERS,
-    **LINE_HEADERS,
-    **PERIOD_HEADERS,
-    "InvoiceNumber": ("Invoice No",),
-    "InvoiceClaimType": ("Invoice to",),
-    "IsRecurring": ("Recurring",),
-    "RecurringFrequency": ("Frequency",),
-    "LineItems/IsCreditItem": ("Credit", "Credit item"),
-    "LineItems/CostCentre/Name": ("Cost centre", "Cost center"),
-}
+PROVIDER_REFERENCE_COLUMNS = (
+    ImportColumn(
+        "ProviderInvoiceReference",
+        (
+            *("Invoice No", "Invoice number", "Inv No", "Invoice reference", "Reference"),
+            *("Provider invoice", "Provider invoice No", "Provider invoice number"),
+        ),
+        scope="provider",
+    ),
+    ImportColumn("SendPaymentTo", ("Pay", "Payee")),
+)
 
-PROVIDER_INVOICE_HEADERS = {
-    **CONTACT_HEADERS,
-    **PROVIDER_HEADERS,
-    **PROVIDER_REFERENCE_HEADERS,
-    "ServiceStartDate": ("From", "Start date", "Period start", "Services from", "Service start"),
-    "ServiceEndDate": ("To", "End date", "Period end", "Services to", "Service end"),
-    "InvoiceTotal": ("Total", "Amount", "Invoice amount"),
-    "IsReusable": ("Reusable",),
-    "CreatedByStaffPrimaryEmail": ("Staff", "Staff email", "Staff member", "Entered by", "Created by"),
-}
+CLAIM_COLUMNS = (
+    *CONTACT_COLUMNS,
+    *PROVIDER_COLUMNS,
+    *STAFF_COLUMNS,
+    *LINE_COLUMNS,
+    *PERIOD_COLUMNS,
+    *PROVIDER_REFERENCE_COLUMNS,
+    ImportColumn("ClaimNumber", ("Claim No", "Claim reference")),
+)
+
+INVOICE_COLUMNS = (
+    *CONTACT_COLUMNS,
+    *STAFF_COLUMNS,
+    *LINE_COLUMNS,
+    *PERIOD_COLUMNS,
+    ImportColumn("InvoiceNumber", ("Invoice No",)),
+    ImportColumn("InvoiceClaimType", ("Invoice to",)),
+    ImportColumn("IsRecurring", ("Recurring",)),
+    ImportColumn("RecurringFrequency", ("Frequency",)),
+    ImportColumn("LineItems/IsCreditItem", ("Credit", "Credit item")),
+    ImportColumn("LineItems/CostCentre/Name", ("Cost centre", "Cost center")),
+)
+
+PROVIDER_INVOICE_COLUMNS = (
+    *CONTACT_COLUMNS,
+    *PROVIDER_COLUMNS,
+    *PROVIDER_REFERENCE_COLUMNS,
+    ImportColumn(
+        "ServiceStartDate", ("From", "Start date", "Period start", "Services from", "Service start")
+    ),
+    ImportColumn("ServiceEndDate", ("To", "End date", "Period end", "Services to", "Service end")),
+    ImportColumn("InvoiceTotal", ("Total", "Amount", "Invoice amount")),
+    ImportColumn("IsReusable", ("Reusable",)),
+    ImportColumn("CreatedByStaffGuid", keeps_when_empty=True),
+    ImportColumn(
+        "CreatedByStaffPrimaryEmail",
+        ("Staff", "Staff email", "Staff member", "Entered by", "Created by"),
+        keeps_when_empty=True,
+    ),
+    ImportColumn("CreatedByStaffUniqueCode", keeps_when_empty=True),
+)
 
 # --- texts that are corrected ---------------------------------------------------------------------------
 
@@ -136,12 +138,10 @@ def clean_reference(text: str) -> CleanedText:
 class ProviderInvoiceImport(ImportDefinition):
     """Provider invoices are found by their reference and provider, else by being the same in everything."""
 
-    header_synonyms = PROVIDER_INVOICE_HEADERS
+    columns = PROVIDER_INVOICE_COLUMNS
     cleaners = {"reference": clean_reference}
     match_fields = ("ProviderInvoiceReference",)
-    match_scopes = {"ProviderInvoiceReference": "ProviderGuid"}
     sets_archive_date = False
-    service_defaults = ("CreatedByStaffGuid", "CreatedByStaffPrimaryEmail", "CreatedByStaffUniqueCode")
 
     def find_warnings(self, drafts: Sequence[Draft]) -> Iterator[tuple[int, Issue]]:
         """Warn of drafts that have the participant, provider, period and total of another."""
@@ -166,7 +166,7 @@ class ClaimImport(ImportDefinition):
 
     after_undo = staticmethod(recount_amounts)
 
-    header_synonyms = CLAIM_HEADERS
+    columns = CLAIM_COLUMNS
     cleaners = dict.fromkeys(("claim_number", "provider_invoice_reference"), clean_reference)
     match_fields = ("ClaimNumber",)
     group_fields = (
@@ -177,7 +177,6 @@ class ClaimImport(ImportDefinition):
         ("ProviderInvoiceReference", "ProviderGuid"),
     )
     found_references = {"ProviderInvoiceGuid": "ProviderInvoiceReference"}
-    service_defaults = ("LineItems/Notes",)
     sets_archive_date = False
 
     def find_references(self, records: Sequence[ReadRecord], column: ImportColumn) -> None:
@@ -222,9 +221,8 @@ class InvoiceImport(ImportDefinition):
 
     after_undo = staticmethod(recount_amounts)
 
-    header_synonyms = INVOICE_HEADERS
+    columns = INVOICE_COLUMNS
     cleaners = {"invoice_number": clean_reference}
     match_fields = ("InvoiceNumber",)
     group_fields = (("InvoiceGuid",), ("InvoiceNumber",), (IMPORT_REFERENCE,))
-    service_defaults = ("LineItems/Notes",)
     sets_archive_date = False

@@ -11,8 +11,7 @@ from stdnum.au import abn
 
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft
-from apps.core.importing.cells import letters_of
-from apps.core.importing.definition import CleanedText, Cleaner
+from apps.core.importing.cells import CleanedText, Cleaner, letters_of
 from apps.people.choices import Gender, state_code
 
 #: What stands in a cell that could not be left empty.

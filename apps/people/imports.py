@@ -1,4 +1,4 @@
-"""Imports of staff, clients and contacts: usual headers, match fields, and corrected texts."""
+"""Imports of staff, clients and contacts: columns, match fields, and corrected texts."""
 
 import json
 from collections import defaultdict
@@ -12,7 +12,8 @@ from apps.base.batched_queries import AnyOf
 from apps.base.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, Issue
-from apps.core.importing.definition import ImportDefinition, RelatedColumn
+from apps.core.importing.columns import ImportColumn, RelatedColumn
+from apps.core.importing.definition import ImportDefinition
 from apps.core.models import normalised
 from apps.people.duplicates import duplicate_warnings
 from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country
@@ -20,81 +21,88 @@ from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import stored_answers
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
-# --- headers --------------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------------------------
 
-ADDRESS_HEADERS = {
-    "Address/StreetAddress": ("Street", "Address", "Address 1", "Address line 1", "Street line 1", "Addr"),
-    "Address/StreetAddress2": ("Address 2", "Address line 2"),
-    "Address/Suburb": ("Town", "Locality"),
-    "Address/PostCode": ("Post code", "P/code", "Zip", "Zip code", "Postal code"),
-    "Address/State": ("State/Territory", "Region"),
-    "PostalAddress/PostalAddress": ("PO box", "Mailing address"),
-}
-
-PERSON_HEADERS = {
-    **ADDRESS_HEADERS,
-    "FirstName": ("Given name", "Given names", "Forename", "Christian name"),
-    "LastName": ("Surname", "Family name"),
-    "PersonalTitle": ("Salutation", "Title"),
-    "Gender": ("Sex",),
-    "Birthday": ("DOB", "Date of birth", "Birth date", "Birthdate"),
-    "SchemeNumber": ("NDIS", "NDIS No", "NDIS Number", "Participant number", "Participant No", "Scheme No"),
-    "PrimaryEmail": ("Email", "E-mail", "Email address"),
-    "SecondaryEmail": ("Email 2", "Other email", "Alternative email"),
-    "Phone1": (
-        *("Mobile", "Mobile phone", "Mobile number", "Mobile No", "Mob", "Mob No", "Cell"),
-        *("Phone", "Phone number", "Phone No", "Ph", "Telephone", "Tel"),
+ADDRESS_COLUMNS = (
+    ImportColumn(
+        "Address/StreetAddress", ("Street", "Address", "Address 1", "Address line 1", "Street line 1", "Addr")
     ),
-    "Phone2": ("Other phone", "Work phone"),
-    "HomePhone": ("Landline",),
-    "Fax": ("Fax number",),
-    "NumberOfChildren": ("Children",),
-    "HobbiesInterests": ("Hobbies", "Interests"),
-    "AdditionalInformation": ("Notes", "Comments"),
-    "UniqueCode": ("Code", "Reference", "ID"),
-    "AccountManager/PrimaryEmail": ("Account manager email",),
-}
+    ImportColumn("Address/StreetAddress2", ("Address 2", "Address line 2")),
+    ImportColumn("Address/Suburb", ("Town", "Locality")),
+    ImportColumn("Address/PostCode", ("Post code", "P/code", "Zip", "Zip code", "Postal code")),
+    ImportColumn("Address/State", ("State/Territory", "Region")),
+    ImportColumn("PostalAddress/PostalAddress", ("PO box", "Mailing address")),
+)
 
-STAFF_HEADERS = {
-    **PERSON_HEADERS,
-    "Abbreviation": ("Initials",),
-    "PrimaryRole/Name": ("Role",),
-    "PositionTitle/Name": ("Position", "Job title"),
-    "Location/Name": ("Office", "Location"),
-    "Teams/Name": ("Team", "Teams"),
-    "WorkingHoursPerWeek": ("Hours", "Hrs"),
-    "CommencementDate": ("Start date",),
-}
+PERSON_COLUMNS = (
+    *ADDRESS_COLUMNS,
+    ImportColumn("FirstName", ("Given name", "Given names", "Forename", "Christian name")),
+    ImportColumn("LastName", ("Surname", "Family name")),
+    ImportColumn("PersonalTitle", ("Salutation", "Title")),
+    ImportColumn("Gender", ("Sex",)),
+    ImportColumn("Birthday", ("DOB", "Date of birth", "Birth date", "Birthdate")),
+    ImportColumn(
+        "SchemeNumber",
+        ("NDIS", "NDIS No", "NDIS Number", "Participant number", "Participant No", "Scheme No"),
+    ),
+    ImportColumn("PrimaryEmail", ("Email", "E-mail", "Email address")),
+    ImportColumn("SecondaryEmail", ("Email 2", "Other email", "Alternative email")),
+    ImportColumn(
+        "Phone1",
+        (
+            *("Mobile", "Mobile phone", "Mobile number", "Mobile No", "Mob", "Mob No", "Cell"),
+            *("Phone", "Phone number", "Phone No", "Ph", "Telephone", "Tel"),
+        ),
+    ),
+    ImportColumn("Phone2", ("Other phone", "Work phone")),
+    ImportColumn("HomePhone", ("Landline",)),
+    ImportColumn("Fax", ("Fax number",)),
+    ImportColumn("NumberOfChildren", ("Children",)),
+    ImportColumn("HobbiesInterests", ("Hobbies", "Interests")),
+    ImportColumn("AdditionalInformation", ("Notes", "Comments")),
+    ImportColumn("UniqueCode", ("Code", "Reference", "ID")),
+    ImportColumn("AccountManager/PrimaryEmail", ("Account manager email",)),
+)
 
-CONTACT_HEADERS = {
-    **PERSON_HEADERS,
-    "Client/BusinessName": ("Company", "Organisation", "Organization", "Business name"),
-    "Role/Name": ("Role",),
-    "PositionTitle": ("Position", "Job title"),
-    "SchemePriceGuideRegion": ("Price guide region",),
-    "Representative/RepresentativeRelationship": ("Relationship",),
-}
+STAFF_COLUMNS = (
+    *PERSON_COLUMNS,
+    ImportColumn("Abbreviation", ("Initials",)),
+    ImportColumn("PrimaryRole/Name", ("Role",)),
+    ImportColumn("PositionTitle/Name", ("Position", "Job title")),
+    ImportColumn("Location/Name", ("Office", "Location")),
+    ImportColumn("Teams/Name", ("Team", "Teams")),
+    ImportColumn("WorkingHoursPerWeek", ("Hours", "Hrs")),
+    ImportColumn("CommencementDate", ("Start date",)),
+)
 
-CLIENT_HEADERS = {
-    **ADDRESS_HEADERS,
-    "BusinessName": ("Company", "Company name", "Organisation", "Organization", "Name", "Supplier"),
-    "BusinessNumber": ("ABN", "ABN No"),
-    "BusinessPhone": ("Phone", "Telephone", "Phone number", "Phone No", "Ph", "Tel"),
-    "BusinessPhone2": ("Phone 2",),
-    "BusinessFax": ("Fax",),
-    "WebAddress": ("Website", "Web site", "Web", "URL"),
-    "UniqueCode": ("Code", "ID", "Supplier code", "Supplier ID"),
-    "ExternalReference": ("Reference",),
-}
+CONTACT_COLUMNS = (
+    *PERSON_COLUMNS,
+    ImportColumn("Client/BusinessName", ("Company", "Organisation", "Organization", "Business name")),
+    ImportColumn("Role/Name", ("Role",)),
+    ImportColumn("PositionTitle", ("Position", "Job title")),
+    ImportColumn("SchemePriceGuideRegion", ("Price guide region",)),
+    ImportColumn("Representative/RepresentativeRelationship", ("Relationship",)),
+)
+
+CLIENT_COLUMNS = (
+    *ADDRESS_COLUMNS,
+    ImportColumn(
+        "BusinessName", ("Company", "Company name", "Organisation", "Organization", "Name", "Supplier")
+    ),
+    ImportColumn("BusinessNumber", ("ABN", "ABN No")),
+    ImportColumn("BusinessPhone", ("Phone", "Telephone", "Phone number", "Phone No", "Ph", "Tel")),
+    ImportColumn("BusinessPhone2", ("Phone 2",)),
+    ImportColumn("BusinessFax", ("Fax",)),
+    ImportColumn("WebAddress", ("Website", "Web site", "Web", "URL")),
+    ImportColumn("UniqueCode", ("Code", "ID", "Supplier code", "Supplier ID")),
+    ImportColumn("ExternalReference", ("Reference",)),
+)
 
 # --- the resources --------------------------------------------------------------------------------------
 
 
 class AnswersColumn(RelatedColumn):
     """The answers to custom fields, which are known by their name in every database."""
-
-    name = "CustomFields"
-    attribute = "custom_answers"
 
     @cached_property
     def fields(self) -> dict[str | None, Any]:
@@ -124,6 +132,9 @@ class AnswersColumn(RelatedColumn):
 
     def is_same(self, existing: dict[Any, list[str]] | None, given: dict[Any, list[str]]) -> bool:
         return all((existing or {}).get(field, []) == responses for field, responses in given.items())
+
+
+ANSWERS = AnswersColumn("CustomFields", attribute="custom_answers")
 
 
 class PermissionType(NestedType):
@@ -174,10 +185,9 @@ class StaffImport(AddressImport):
     """Staff are found by their code, else by their login."""
 
     model = Staff
-    header_synonyms = STAFF_HEADERS
+    columns = (*STAFF_COLUMNS, ANSWERS)
     birthdays = BIRTHDAYS
     match_fields = ("UniqueCode", "PrimaryEmail")
-    related_columns = (AnswersColumn,)
     warnings = PERSON_WARNINGS
 
 
@@ -185,11 +195,10 @@ class ClientImport(AddressImport):
     """Clients are found by their code, else by their name."""
 
     model = Client
-    header_synonyms = CLIENT_HEADERS
+    columns = (*CLIENT_COLUMNS, ANSWERS)
     match_fields = ("UniqueCode", "BusinessName")
     number_fields = ("BusinessNumber",)
     later_references = ("key_contact",)
-    related_columns = (AnswersColumn,)
     warnings = CLIENT_WARNINGS
 
 
@@ -197,12 +206,11 @@ class ContactImport(AddressImport):
     """Contacts are found by their code, else by their scheme number, else by equality in every column."""
 
     model = Contact
-    header_synonyms = CONTACT_HEADERS
+    columns = (*CONTACT_COLUMNS, ANSWERS)
     birthdays = BIRTHDAYS
     match_fields = ("UniqueCode", "SchemeNumber")
     number_fields = ("SchemeNumber",)
     descriptive_fields = ("PrimaryEmail", "LastName", "FirstName")
-    related_columns = (AnswersColumn,)
     warnings = PERSON_WARNINGS
 
     def find_warnings(self, drafts: Sequence[Draft]) -> Iterable[tuple[int, Issue]]:

@@ -1,53 +1,53 @@
-"""Imports of opportunities and templates: usual headers, match fields and services."""
+"""Imports of opportunities and templates: columns and match fields."""
 
 from apps.base.declaration.resource import Optional
+from apps.core.importing.columns import ImportColumn
 from apps.core.importing.definition import ImportDefinition
 
-PROSPECT_HEADERS = {
-    "Source": ("Lead source",),
-    "SourceDetails": ("Details",),
-    "ReferrerLastName": ("Referrer",),
-    "ReferrerOrganisation": ("Referred by",),
-    "UpfrontValueOfSale": ("Value", "Amount", "Upfront value"),
-    "RecurringAnnualValue": ("Recurring value", "Annual value"),
-    "ChanceOfSales": ("Chance", "Probability", "Probability (%)"),
-    "OpportunityOwner/PrimaryEmail": ("Owner", "Owner email"),
-    "Team/Name": ("Team",),
-    "Type/Name": ("Type",),
-    "Stage/Name": ("Stage",),
-    "FollowUpStaff/PrimaryEmail": ("Follow up by", "Follow-up email"),
-}
+PROSPECT_COLUMNS = (
+    ImportColumn("Source", ("Lead source",)),
+    ImportColumn("SourceDetails", ("Details",)),
+    ImportColumn("ReferrerLastName", ("Referrer",)),
+    ImportColumn("ReferrerOrganisation", ("Referred by",)),
+    ImportColumn("UpfrontValueOfSale", ("Value", "Amount", "Upfront value")),
+    ImportColumn("RecurringAnnualValue", ("Recurring value", "Annual value")),
+    ImportColumn("ChanceOfSales", ("Chance", "Probability", "Probability (%)")),
+    ImportColumn("OpportunityOwner/PrimaryEmail", ("Owner", "Owner email")),
+    ImportColumn("Team/Name", ("Team",)),
+    ImportColumn("Type/Name", ("Type",)),
+    ImportColumn("Stage/Name", ("Stage",)),
+    ImportColumn("FollowUpStaff/PrimaryEmail", ("Follow up by", "Follow-up email")),
+)
 
-OPPORTUNITY_HEADERS = {
-    **PROSPECT_HEADERS,
-    "Name": ("Opportunity", "Opportunity name"),
-    "PrimaryContact/ContactGuid": ("Contact",),
-    "Outcome": ("Result",),
-    "OutcomeDate": ("Closed on",),
-    "ExpectedDate": ("Close date", "Expected close"),
-    "FollowUpDate": ("Next step on",),
-    "ExpiryDate": ("Expires",),
-}
+OPPORTUNITY_COLUMNS = (
+    *PROSPECT_COLUMNS,
+    ImportColumn("Name", ("Opportunity", "Opportunity name")),
+    ImportColumn("PrimaryContact/ContactGuid", ("Contact",)),
+    ImportColumn("Outcome", ("Result",)),
+    ImportColumn("OutcomeDate", ("Closed on",)),
+    ImportColumn("ExpectedDate", ("Close date", "Expected close"), is_future=True),
+    ImportColumn("FollowUpDate", ("Next step on",), is_future=True),
+    ImportColumn("ExpiryDate", ("Expires",), is_future=True),
+)
 
-TEMPLATE_HEADERS = {
-    **PROSPECT_HEADERS,
-    "TemplateName": ("Template", "Name"),
-    "ExpiryDateInterval": ("Expires after",),
-    "FollowUpDateInterval": ("Follow up after",),
-}
+TEMPLATE_COLUMNS = (
+    *PROSPECT_COLUMNS,
+    ImportColumn("TemplateName", ("Template", "Name")),
+    ImportColumn("ExpiryDateInterval", ("Expires after",)),
+    ImportColumn("FollowUpDateInterval", ("Follow up after",)),
+)
 
 
 class OpportunityImport(ImportDefinition):
     """Opportunities are found by their number, else by equality in every column."""
 
-    header_synonyms = OPPORTUNITY_HEADERS
+    columns = OPPORTUNITY_COLUMNS
     # The interface shows the day of the outcome; files have its time too, so that it is not lost.
     fields = (Optional("OutcomeDate", source="outcome_moment"),)
-    future_dates = ("expiry_date", "follow_up_date", "expected_date")
 
 
 class TemplateImport(ImportDefinition):
     """Templates are found by their name."""
 
-    header_synonyms = TEMPLATE_HEADERS
+    columns = TEMPLATE_COLUMNS
     match_fields = ("TemplateName",)

@@ -4,9 +4,10 @@ import pytest
 
 from apps.base.declaration import service
 from apps.core.importing.cells import letters_of
-from apps.core.importing.columns import IMPORT_REFERENCE, recognise_columns
+from apps.core.importing.columns import IMPORT_REFERENCE
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import file_entity_set
+from apps.core.importing.headers import recognise_columns
 from apps.core.importing.runs import definition_for
 from apps.core.table_files.tables import ImportFileError
 
@@ -14,7 +15,7 @@ from apps.core.table_files.tables import ImportFileError
 class Header:
     """A table that is only its header."""
 
-    row_word, has_cell_addresses, header_row = "row", True, 1
+    row_word, has_cell_addresses, has_formula_guards, header_row = "row", True, True, 1
 
     def __init__(self, *header):
         self.header = header
@@ -28,7 +29,7 @@ def columns(resource, *header, **options):
 
 
 def names(resource, *header, **options):
-    return [column.member.name for column in columns(resource, *header, **options)[0]]
+    return [column.name for column in columns(resource, *header, **options)[0]]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +80,7 @@ def test_unknown_headers_stop_the_import_and_are_all_named_with_a_suggestion():
 
 def test_unknown_headers_are_left_out_on_request():
     found, notices = columns("contact", "First name", "Shoe size", ignore_unknown=True)
-    assert [column.member.name for column in found] == ["FirstName"]
+    assert [column.name for column in found] == ["FirstName"]
     assert notices == ["Imported without column B “Shoe size”."]
 
 
@@ -101,7 +102,7 @@ def test_what_is_mapped_must_exist():
 
 def test_what_only_the_service_sets_is_left_out_with_a_notice():
     found, notices = columns("contact", "LastName", "CreationDate", "Client/ArchiveDate")
-    assert [column.member.name for column in found] == ["LastName"]
+    assert [column.name for column in found] == ["LastName"]
     assert notices == ["Not read, because the service determines it: CreationDate, Client/ArchiveDate."]
 
 
@@ -133,14 +134,14 @@ def test_a_file_that_gives_nothing_is_refused():
 @pytest.mark.parametrize(
     "found", [f for f in service.get_service().entity_sets if f.resource.importing], ids=lambda f: f.path
 )
-def test_every_synonym_leads_to_a_member_that_bodies_have(found):
-    synonyms = found.resource.importing.header_synonyms
-    for name, text in ((name, text) for name, headers in synonyms.items() for text in headers):
+def test_every_header_leads_to_its_column(found):
+    declared = found.resource.importing.columns
+    for name, text in ((column.name, text) for column in declared for text in column.headers):
         # A reference alone gives nothing.
         header = (text, "StartDate") if name == IMPORT_REFERENCE else (text,)
-        member = columns(found.path, *header)[0][0].member
-        assert member.name == name
-        assert not member.is_read_only
+        column = columns(found.path, *header)[0][0]
+        assert column.name == name
+        assert not column.is_read_only
 
 
 def test_headers_are_compared_without_case_blanks_and_punctuation():

@@ -6,9 +6,9 @@ import pytest
 
 from apps.base.declaration import service
 from apps.core.importing.batches import BatchImporter
-from apps.core.importing.columns import item_list_of, recognise_columns
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.file_declaration import file_entity_set
+from apps.core.importing.headers import item_list_of, recognise_columns
 from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import definition_for
 from apps.core.table_files.opening import open_table
@@ -161,8 +161,8 @@ def test_two_columns_for_one_value_of_an_item_stop_the_import():
 
 
 def test_several_names_of_a_referred_record_may_be_given_side_by_side():
-    known = grouper(("Provider ABN", "Provider name", "ProviderGuid", "Qty")).own.readers
-    assert [reader.column.member.name for reader in known] == [
+    known = grouper(("Provider ABN", "Provider name", "ProviderGuid", "Qty")).own
+    assert [column.name for column in known] == [
         "ProviderBusinessNumber",
         "ProviderBusinessName",
         "ProviderGuid",

@@ -27,9 +27,8 @@ from apps.core.admin_base.conflicts import (
     changes_since,
     value_texts,
 )
-from apps.core.importing.cells import cleaned
+from apps.core.importing.cells import Cleaner, cleaned
 from apps.core.importing.days import DayColumn
-from apps.core.importing.definition import Cleaner
 from apps.core.models import composed
 
 EMPTY: tuple[Any, ...] = (None, "", [])

@@ -14,12 +14,14 @@ from apps.base.drafts import (
     wire_target,
 )
 from apps.core.archive import set_archive_dates
-from apps.core.importing.columns import ImportColumn, item_list_of, members_of
+from apps.core.importing.columns import ImportColumn
 from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions
-from apps.core.importing.existing import ItemMatcher, RecordMatcher
-from apps.core.importing.grouping import RowGrouper
-from apps.core.importing.reading import ARCHIVE_DATE, ColumnReader, RowReader, read_records
+from apps.core.importing.existing import FirstRows, match_records
+from apps.core.importing.grouping import RowGrouper, group_keys
+from apps.core.importing.headers import columns_of, item_list_of
+from apps.core.importing.reading import read_records
+from apps.core.importing.record_columns import ARCHIVE_DATE, ItemColumns, RecordColumns
 from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.services import Service, service_of
@@ -41,55 +43,60 @@ class BatchImporter:
         options: ImportOptions,
     ) -> None:
         self.entity_set, self.definition, self.report = entity_set, definition, report
-        self.options, table, members = options, report.table, members_of(entity_set, definition)
-        own = [c for c in columns if c.member.item_list is None and not c.member.is_import_reference]
-        inner = [c for c in columns if c.member.item_list is not None]
-        past_dates = definition.future_dates if options.by_name else ()
-        self.reader = RowReader(entity_set.type, own, table, definition, options.day_first, past_dates)
-        self.items: ItemMatcher | None = None
+        self.options, known = options, columns_of(entity_set, definition)
+        own = [column for column in columns if not column.list_name and not column.only_groups]
+        inner = [column for column in columns if column.list_name]
         part = item_list_of(entity_set.type)
-        if part is not None and inner:
-            item_reader = RowReader(part.type, inner, table, definition, options.day_first)
-            self.items = ItemMatcher(part, item_reader, definition)
+        self.items = ItemColumns(part, inner, definition) if part is not None and inner else None
         report.has_items = self.items is not None
-        references = [ColumnReader(c, table, definition) for c in columns if c.member.is_import_reference]
-        self.grouper = RowGrouper(definition, members, self.reader, references, report.has_items)
-        self.matcher = RecordMatcher(entity_set.model, definition, members, own, match_fields, self.items)
+        by_name = {column.name: column for column in own}
+        #: References that the definition finds, and the column at fault when it does not.
+        self.found = {
+            known[name]: by_name[by] for name, by in definition.found_references.items() if by in by_name
+        }
+        self.own = RecordColumns(
+            entity_set.type, own, definition, self.items, [*self.found], is_past=options.by_name
+        )
+        self.grouper = RowGrouper(own, group_keys(definition, known, columns), report.has_items)
+        #: The record's own key comes before the columns that identify it.
+        self.match_columns = [column for column in own if column.is_key]
+        self.match_columns += [by_name[name] for name in match_fields if name in by_name]
+        self.first_rows = FirstRows()
         #: The column that gives a value of a record, or of an item of its list; of several the guid's.
         self.columns_by_target: dict[tuple[str, str], ImportColumn] = {}
-        for column in sorted(columns, key=lambda c: not c.member.is_guid):
-            self.columns_by_target.setdefault(column.member.target, column)
-        for member, column in self.matcher.found_references.items():
-            self.columns_by_target.setdefault(member.target, column)
+        for column in sorted(columns, key=lambda c: not c.is_guid):
+            self.columns_by_target.setdefault(column.target, column)
+        for found, column in self.found.items():
+            self.columns_by_target.setdefault(found.target, column)
         self.has_warnings = entity_set.resource.has_warnings
-        self.has_references = any(c.member.is_reference for c in columns)
+        self.has_references = any(column.refers for column in columns)
         #: Columns by whose texts rows name records of their own kind.
         self.own_kind_columns = {
-            c.index
-            for c in own
-            if c.member.record_name and c.member.record_name.column.model is entity_set.model
+            c.index for c in own if c.record_name and c.record_name.column.model is entity_set.model
         }
 
     def day_columns(self) -> dict[int, DayColumn]:
         """The columns of days, by their index."""
-        readers = (*self.reader.readers, *(self.items.reader.readers if self.items is not None else ()))
-        return {reader.index: reader.days for reader in readers if reader.days is not None}
+        columns = (*self.own.columns, *(self.items.columns if self.items is not None else ()))
+        return {column.index: column.days for column in columns if column.days is not None}
 
     def import_batch(self, records: Sequence[RecordRows]) -> list[ReadRecord]:
         """Save what can be saved of the records. May be called again, when the transaction was lost."""
-        read = read_records(records, self.reader, self.items.reader if self.items is not None else None)
+        read = read_records(records, self.own)
         self.reject_scattered(read)
         complete = [record for record in read if all(row.defect is None for row in record.rows)]
-        self.matcher.match(complete)
+        match_records(complete, self.own, self.match_columns, self.first_rows, self.find_references)
         new, changed = [], []
         for record in complete:
             self.check_required(record)
             if record.existing is None:
                 new.append(record)
-            elif record.is_rejected or (self.options.updates and not self.matcher.is_unchanged(record)):
+            elif record.is_rejected or (
+                self.options.updates and not self.own.is_unchanged(record, record.existing)
+            ):
                 changed.append(record)
         for record in (*new, *changed):
-            record.draft = self.matcher.compared.draft(self.reader, record)
+            record.draft = self.own.draft(record)
             record.draft.fill("label", self.report.record_label(record.row))
             if self.items is not None and not self.items.are_unchanged(record):
                 self.items.fill_list(record.draft, record)
@@ -103,10 +110,15 @@ class BatchImporter:
         Until it does so by itself, a minute later, it would compare each new row with every other.
         """
         if connection.vendor == "postgresql":
-            models = [self.entity_set.model, *([self.items.part.type.model] if self.items else [])]
+            models = [self.own.model, *([self.items.model] if self.items is not None else [])]
             tables = [connection.ops.quote_name(model._meta.db_table) for model in models]
             with connection.cursor() as cursor:
                 cursor.execute("ANALYZE (SKIP_LOCKED) " + ", ".join(tables))
+
+    def find_references(self, records: Sequence[ReadRecord]) -> None:
+        """Let the definition find the references that rows do not name themselves."""
+        for column in self.found.values():
+            self.definition.find_references(records, column)
 
     def reject_scattered(self, records: Sequence[ReadRecord]) -> None:
         """Reject rows of a record that are apart from its others."""
@@ -116,19 +128,19 @@ class BatchImporter:
             if record.source is not None and record.source.key is not None and not record.source.too_long
         ]
         ranks = {id(record): rank for record, (rank, _) in keyed}
-        for record, number in self.matcher.first_rows.earlier("group", keyed):
-            column = self.grouper.keys[ranks[id(record)]][0][0].column
+        for record, number in self.first_rows.earlier("group", keyed):
+            column = self.grouper.keys[ranks[id(record)]][0][0]
             message = f"Row {number:,} of the file has it already; the rows of one record must be adjacent."
             record.reject(column, "NotUnique", message)
 
     def check_required(self, record: ReadRecord) -> None:
-        """Check the required members: of an existing record only those that the file has columns for."""
+        """Check the required members of a record and of its items."""
         list_attribute = None
         if self.items is not None and record.items:
             list_attribute = self.items.part.attribute
             for item in record.items:
-                self.items.reader.check_required(item, only_columns=item.existing is not None)
-        self.reader.check_required(record, only_columns=record.existing is not None, given=list_attribute)
+                self.items.check_required(item)
+        self.own.check_required(record, given=list_attribute)
 
     # --- saving
 
@@ -179,7 +191,7 @@ class BatchImporter:
 
     def save_archive_dates(self, records: Sequence[ReadRecord], keys: Sequence[object]) -> None:
         """Archive and restore records as the file says; ``keys`` are those of new records, in their order."""
-        if ARCHIVE_DATE not in self.reader.by_attribute:
+        if ARCHIVE_DATE not in self.own.by_attribute:
             return
         dates = []
         for number, record in enumerate(records):

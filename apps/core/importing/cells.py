@@ -3,6 +3,7 @@
 import datetime as dt
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -12,6 +13,18 @@ from apps.base.declaration.values import WireValueError, reader_of
 from apps.core.table_files.tables import UNCALCULATED
 
 CellReader = Callable[[str], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CleanedText:
+    """A text corrected before it is read, and the warning that tells the user so."""
+
+    text: str
+    code: str = ""
+    message: str = ""
+
+
+Cleaner = Callable[[str], CleanedText]
 
 # Unusual spaces and invisible characters: web pages and spreadsheets leave them.
 _SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")

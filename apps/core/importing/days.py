@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from apps.base import clock
 from apps.base.declaration.values import WireValueError
-from apps.core.importing.definition import CleanedText
+from apps.core.importing.cells import CleanedText
 
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _PARTS = re.compile(r"(\d{1,2})[/.\- ](\d{1,2})[/.\- ](\d{4}|\d\d)", re.ASCII)

@@ -7,46 +7,16 @@ from typing import Any, ClassVar
 
 from apps.base.declaration.resource import Navigation, Property
 from apps.base.drafts import Draft, Issue, Rule
-
-
-@dataclass(frozen=True, slots=True)
-class CleanedText:
-    """A text corrected before it is read, and the warning that tells the user so."""
-
-    text: str
-    code: str = ""
-    message: str = ""
-
-
-Cleaner = Callable[[str], CleanedText]
-
-
-class RelatedColumn:
-    """A column of what is stored beside a record, and given to its service with the draft as ``attribute``.
-
-    A cell has it as JSON, as the interface shows it; an empty cell leaves it as it is.
-    """
-
-    name: ClassVar[str]
-    attribute: ClassVar[str]
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-
-    #: The value of a cell; raises ``WireValueError`` when it has none.
-    convert: Callable[[str], Any]
-    #: The values of existing records, by key.
-    load: Callable[[Sequence[Any]], Mapping[Any, Any]]
-    #: Whether an existing record has what a cell gives.
-    is_same: Callable[[Any, Any], bool]
+from apps.core.importing.cells import Cleaner
+from apps.core.importing.columns import ImportColumn
 
 
 class ImportDefinition:
     """How a resource is imported.
 
-    ``header_synonyms`` are other headers of a member (``{"LastName": ("Surname",)}``), compared without case,
-    blanks and punctuation. ``match_fields`` name the members by which rows find the records they change, the
-    first that a row gives; the record's own key comes before them. A row that gives none of them is the
+    ``columns`` are those of which the app says more than the declaration of the resource does, which every
+    other column follows from. ``match_fields`` name the columns by which rows find the records they change,
+    the first that a row gives; the record's own key comes before them. A row that gives none of them is the
     record that equals it in every column. ``fields`` are members that files have and the interface does not,
     or only shows. ``folder`` is where the file is, for rows that name other files.
 
@@ -54,31 +24,24 @@ class ImportDefinition:
     ``group_fields`` names are one record: the first of its combinations that the first row gives.
     """
 
-    header_synonyms: ClassVar[Mapping[str, Sequence[str]]] = {}
+    columns: ClassVar[Sequence[ImportColumn]] = ()
     match_fields: ClassVar[Sequence[str]] = ()
-    #: Match fields that identify a record only together with another member: a reference with its provider.
-    match_scopes: ClassVar[Mapping[str, str]] = {}
-    #: Members by whose digits files may name a record, although they need not be unique.
+    #: Columns by whose digits files may name a record, although they need not be unique.
     number_fields: ClassVar[Sequence[str]] = ()
-    #: Members by which, taken together, files name a record that has no code or number.
+    #: Columns by which, taken together, files name a record that has no code or number.
     descriptive_fields: ClassVar[Sequence[str]] = ()
-    #: References that ``find_references`` finds, and the member whose column is at fault when it does not.
+    #: References that ``find_references`` finds, and the column that is at fault when it does not.
     found_references: ClassVar[Mapping[str, str]] = {}
     group_fields: ClassVar[Sequence[tuple[str, ...]]] = ()
-    #: Members that the service fills in: an empty cell leaves an existing record's value as it is.
-    service_defaults: ClassVar[Sequence[str]] = ()
     fields: ClassVar[Sequence[Property | Navigation]] = ()
-    related_columns: ClassVar[Sequence[type[RelatedColumn]]] = ()
     #: Attributes of references to records that are imported later: a name that is not found is a warning.
     later_references: ClassVar[Sequence[str]] = ()
-    #: Attributes whose rules about days to come do not hold for a file of another database: it has past days.
-    future_dates: ClassVar[Sequence[str]] = ()
-    #: Attributes of birthdays: a year of two digits is not one to come.
+    #: What corrects texts before they are read, by the attribute they give, and the attributes of birthdays:
+    #: a year of two digits is not one to come. Forms have the same.
+    cleaners: Mapping[str, Cleaner] = {}
     birthdays: ClassVar[Sequence[str]] = ()
     #: Whether files set the archive date: not where archiving has effects that a service must handle.
     sets_archive_date: ClassVar[bool] = True
-    #: What corrects the texts of a column before they are read, by the attribute that it gives.
-    cleaners: Mapping[str, Cleaner] = {}
     #: Rules whose findings are shown and keep nothing out, of services that check no warnings.
     warnings: ClassVar[Sequence[Rule]] = ()
 
@@ -99,10 +62,10 @@ class ImportDefinition:
         """Further warnings, found for a whole batch before it is saved: they keep nothing out either."""
         return ()
 
-    def find_references(self, records: Sequence[Any], column: Any) -> None:
+    def find_references(self, records: Sequence[Any], column: ImportColumn) -> None:
         """Give each ``ReadRecord`` the ``found_references`` that it does not name, by other values of it.
 
-        Called when existing records are known; ``column`` is the ``ImportColumn`` of the member at fault.
+        Called when existing records are known; ``column`` is the one at fault.
         """
 
     def close(self) -> None:

@@ -4,8 +4,7 @@ A guid means nothing in another database, so exports have the unique texts of ea
 guid, and imports find the record by them.
 """
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
@@ -18,55 +17,18 @@ from apps.base.declaration import service
 from apps.base.declaration.resource import Behaviour, Navigation, Nesting, Optional, Property, Required
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.base.declaration.schema import bind_resource as bind
+from apps.core.importing.columns import ImportColumn
 from apps.core.importing.definition import ImportDefinition
-from apps.core.models import Lookup, NormalisedField, normalised
+from apps.core.importing.record_names import (
+    RecordName,
+    as_written,
+    digits,
+    normalised_column,
+    number_spellings,
+)
+from apps.core.models import Lookup, normalised
 
 Properties = Mapping[str, StructuralProperty]
-
-_NO_DIGITS = re.compile(r"(?<=[0-9]{7})\.0+$|[^0-9]+")
-_BUSINESS_NUMBER = re.compile(r"(\d\d)(\d{3})(\d{3})(\d{3})")
-
-
-def digits(text: str) -> str | None:
-    """A number without the blanks and hyphens people write into it, and the ``.0`` of spreadsheets."""
-    return _NO_DIGITS.sub("", text) or None
-
-
-def number_spellings(text: str) -> Sequence[str]:
-    """How a record may have a number: as the file has it, its digits, or grouped as a business number."""
-    plain = digits(text) or text
-    return text, plain, _BUSINESS_NUMBER.sub(r"\1 \2 \3 \4", plain)
-
-
-def as_written(text: str) -> Sequence[str]:
-    return (text,)
-
-
-@lru_cache(maxsize=1024)
-def normalised_column(field: models.Field) -> NormalisedField | None:
-    """The column with the normalised text of a field; ``None`` when there is none."""
-    for other in field.model._meta.concrete_fields:
-        if isinstance(other, NormalisedField) and other.text_field == field.name:
-            return other
-    return None
-
-
-@dataclass(frozen=True)
-class RecordName:
-    """A text by which files name a record of a model: ``column`` is where it is looked up.
-
-    ``compare`` makes one text of all its spellings, ``spellings`` are those that the column may have. Among
-    several records with a name that are alike in all but the column ``scope``, the row's value of it decides.
-    """
-
-    name: str
-    source: str
-    column: models.Field
-    compare: Callable[[str], str | None] = normalised
-    spellings: Callable[[str], Sequence[str | None]] = lambda text: (normalised(text),)
-    scope: str | None = None
-    #: Whether it names a record only together with others.
-    is_descriptive: bool = False
 
 
 @lru_cache(maxsize=256)
@@ -79,7 +41,7 @@ def definition_of(entity_set: EntitySet) -> type[ImportDefinition] | None:
     properties = {prop.source_field.name: prop.name for prop in entity_set.type.properties.values()}
     # A name may be unique only beside another column: custom fields of clients and of staff.
     scopes = [
-        properties[name]
+        name
         for constraint in model._meta.total_unique_constraints
         if "name_key" in constraint.fields
         for name in constraint.fields
@@ -87,7 +49,7 @@ def definition_of(entity_set: EntitySet) -> type[ImportDefinition] | None:
     ]
     members = {
         "match_fields": ("Name",),
-        "match_scopes": {"Name": scopes[0]} if scopes else {},
+        "columns": (ImportColumn("Name", scope=scopes[0] if scopes else ""),),
         "fields": tuple(settable_columns(model, properties)),
     }
     return type("LookupImport", (ImportDefinition,), members)
@@ -111,7 +73,7 @@ def record_names(model: type[models.Model], shown: Properties = MappingProxyType
     entity_set = service.get_service().by_model.get(model)
     properties = {**(entity_set.type.properties if entity_set is not None else {}), **shown}
     definition = (entity_set is not None and definition_of(entity_set)) or ImportDefinition
-    scopes = definition.match_scopes
+    scopes = {column.name: column.scope for column in definition.columns if column.scope}
     for name, prop in properties.items():
         field = prop.source_field
         if field.model is not model and not issubclass(model, field.model):
@@ -123,7 +85,7 @@ def record_names(model: type[models.Model], shown: Properties = MappingProxyType
         elif column is not None and column.unique:
             yield RecordName(name, field.name, column)
         elif column is not None and name in scopes and issubclass(model, Lookup):
-            yield RecordName(name, field.name, column, scope=properties[scopes[name]].path)
+            yield RecordName(name, field.name, column, scope=scopes[name])
         elif is_descriptive or (model is Permission and name == "Codename"):
             yield RecordName(name, field.name, field, normalised, as_written, is_descriptive=is_descriptive)
 

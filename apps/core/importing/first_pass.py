@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
-from apps.core.importing.columns import quote_header
 from apps.core.importing.days import DayColumn, share_order
+from apps.core.importing.headers import quote_header
 from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import Row, Table
 

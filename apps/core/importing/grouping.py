@@ -5,9 +5,8 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.core.importing.columns import Member
+from apps.core.importing.columns import ImportColumn
 from apps.core.importing.definition import ImportDefinition
-from apps.core.importing.reading import ColumnReader, RowReader
 from apps.core.importing.records import RecordRows
 from apps.core.table_files.tables import Row
 
@@ -20,22 +19,15 @@ class RowGrouper:
 
     def __init__(
         self,
-        definition: ImportDefinition,
-        members: Mapping[str, Member],
-        own: RowReader,
-        references: Sequence[ColumnReader],
+        own: Sequence[ImportColumn],
+        keys: Sequence[tuple[Sequence[ImportColumn], Sequence[ImportColumn]]],
         has_items: bool,
     ) -> None:
-        """``own`` reads the record's own columns, ``references`` those that only say what is one record."""
-        self.own, self.has_items = own, has_items
-        readers = (*own.readers, *references)
-        #: Each combination as the columns of its first member, which must be given, and those of the others.
-        self.keys: list[tuple[list[ColumnReader], list[ColumnReader]]] = []
-        for names in definition.group_fields:
-            targets = [members[name].target for name in names]
-            first, *others = [[r for r in readers if r.column.member.target == target] for target in targets]
-            if first:
-                self.keys.append((first, [reader for some in others for reader in some]))
+        """``own`` are the record's own columns, ``keys`` the combinations that identify a record.
+
+        Each combination is the columns of its first value, which must be given, and those of the others.
+        """
+        self.own, self.keys, self.has_items = own, keys, has_items
 
     def batches(self, rows: Iterable[Row], size: int) -> Iterator[list[RecordRows]]:
         """Records of about so many rows; the rows of one are never in two batches."""
@@ -103,18 +95,34 @@ class RowGrouper:
         """True when the row gives no value of the record itself but, where it may, those of its first row."""
         if row.defect is not None:
             return True  # whatever it is, the record above it may lack a row
-        for reader in self.own.readers:
-            cell = row.cells[reader.index]
-            if reader.comparable(cell) is None:
+        for column in self.own:
+            cell = row.cells[column.index]
+            if column.comparable(cell) is None:
                 continue
-            if not may_repeat or [cell] != [*first.cells[reader.index : reader.index + 1]]:
+            if not may_repeat or [cell] != [*first.cells[column.index : column.index + 1]]:
                 return False
         return True
 
 
-def comparable_texts(row: Row, readers: Iterable[ColumnReader]) -> tuple[Any, ...]:
+def comparable_texts(row: Row, columns: Iterable[ImportColumn]) -> tuple[Any, ...]:
     # A defective row may be shorter than the header.
     width = len(row.cells)
     return tuple(
-        reader.comparable(row.cells[reader.index]) if reader.index < width else None for reader in readers
+        column.comparable(row.cells[column.index]) if column.index < width else None for column in columns
     )
+
+
+def group_keys(
+    definition: ImportDefinition, known: Mapping[str, ImportColumn], columns: Sequence[ImportColumn]
+) -> list[tuple[Sequence[ImportColumn], Sequence[ImportColumn]]]:
+    """The combinations of a file's columns that identify its records, as ``RowGrouper`` has them.
+
+    ``known`` are all columns that files may have, by their name.
+    """
+    keys: list[tuple[Sequence[ImportColumn], Sequence[ImportColumn]]] = []
+    for names in definition.group_fields:
+        targets = [known[name].target for name in names]
+        first, *others = [[column for column in columns if column.target == target] for target in targets]
+        if first:
+            keys.append((first, [column for some in others for column in some]))
+    return keys

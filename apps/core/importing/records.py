@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.base.drafts import Draft
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import CellIssue, ImportColumn
 from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import Row
 
@@ -31,16 +31,6 @@ class ExistingRecord:
     key: Any
     values: dict[str, Any]
     items: Sequence[ExistingRecord] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class CellIssue:
-    """A fault of a cell; a warning tells what was corrected, and ``value`` is what the cell gives."""
-
-    code: str
-    message: str
-    value: Any = None
-    is_warning: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -72,12 +62,12 @@ class ReadRecord:
         return bool(self.errors) or (bool(self.items) and any(item.errors for item in self.items))
 
     def reject(self, column: ImportColumn | None, code: str, message: str) -> None:
-        """Add an error; the member that the column gives is invalid."""
+        """Add an error; what the column gives is invalid."""
         index = None if column is None else column.index
         self.errors += (RowIssue(self.row, index, code, message),)
         if column is not None:
-            self.invalid |= {column.member.attribute}
-            self.values.pop(column.member.attribute, None)
+            self.invalid |= {column.attribute}
+            self.values.pop(column.attribute, None)
 
     def note(self, column: ImportColumn, issue: CellIssue) -> None:
         """Add the issue of a cell."""

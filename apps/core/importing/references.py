@@ -1,37 +1,15 @@
 """Turns what names a referred record into its key: one query for each column of names and batch of rows."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import models
-from django.db.models import F, Value
 
-from apps.base.batched_queries import AnyOf
-from apps.core.importing.columns import ImportColumn
-from apps.core.importing.file_declaration import RecordName, normalised_column
-from apps.core.importing.records import CellIssue, ReadRecord
+from apps.core.importing.columns import CellIssue, ImportColumn
+from apps.core.importing.record_names import Named, RecordName, records_by_text
+from apps.core.importing.records import ReadRecord
 
-#: The records of a text: (key, value of the scope) each.
-Named = Sequence[tuple[Any, Any]]
 ColumnIssue = tuple[ImportColumn, CellIssue]
-
-
-def records_by_text(model: type[models.Model], name: RecordName, texts: Iterable[str]) -> Mapping[Any, Named]:
-    """The records that have these texts, by the text as compared; archived ones only without others."""
-    wanted = {spelling for text in texts for spelling in name.spellings(text)}
-    has_archive = any(field.name == "archive_date" for field in model._meta.concrete_fields)
-    archive_date = F("archive_date") if has_archive else Value(None, models.DateTimeField())
-    rows = model._base_manager.filter(AnyOf(name.column.name, wanted)).values_list(
-        name.column.name, "pk", archive_date, name.scope or "pk"
-    )
-    found: dict[Any, list[tuple[bool, Any, Any]]] = defaultdict(list)
-    for text, key, archived, scope in rows:
-        found[name.compare(text)].append((archived is None, key, scope))
-    return {
-        text: [record[1:] for record in some if record[0]] or [record[1:] for record in some]
-        for text, some in found.items()
-    }
 
 
 def number_issue(meta: Any, number: int) -> CellIssue:
@@ -40,19 +18,19 @@ def number_issue(meta: Any, number: int) -> CellIssue:
 
 
 class NamedReference:
-    """A member whose records texts name, in one column or in several side by side.
+    """A reference whose records texts name, in one column or in several side by side.
 
     ``is_later``: the records may be imported later, so that a name not found is a warning.
     """
 
     def __init__(self, columns: Sequence[ImportColumn], is_later: bool) -> None:
-        self.is_later = is_later
-        self.columns = [(column, name) for column in columns if (name := column.member.record_name)]
-        member = columns[0].member
-        self.attribute, self.is_list = member.attribute, member.is_list
-        model = self.columns[0][1].column.model if member.navigation is None else member.navigation.type.model
-        self.model: type[models.Model] = model
-        self.scope = next((name.scope for _, name in self.columns if name.scope is not None), None)
+        self.columns, self.is_later, first = columns, is_later, columns[0]
+        self.names = [name for column in columns if (name := column.record_name)]
+        self.attribute, self.is_list = first.attribute, first.is_list
+        self.model: type[models.Model] = (
+            self.names[0].column.model if first.part is None else first.part.type.model
+        )
+        self.scope = next((name.scope for name in self.names if name.scope is not None), None)
 
     def resolve(self, rows: Sequence[ReadRecord], texts: Sequence[Sequence[object]]) -> None:
         """Give the rows the keys of the records that their ``texts`` name, a sequence for each column.
@@ -66,7 +44,7 @@ class NamedReference:
         ]
         found = [
             records_by_text(self.model, name, {text for _, given, _ in named for text in given[number] or ()})
-            for number, (_, name) in enumerate(self.columns)
+            for number, name in enumerate(self.names)
         ]
         # Rows with the same names are alike.
         decisions: dict[Any, tuple[Any, ColumnIssue | None]] = {}
@@ -84,8 +62,8 @@ class NamedReference:
         self, given: Sequence[Sequence[str] | None], scope: Any, found: Sequence[Mapping[Any, Named]]
     ) -> tuple[Any, ColumnIssue | None]:
         """The key, or the keys, that the texts of a row name; the first column that has a text decides."""
-        named = []
-        for (column, name), texts, records in zip(self.columns, given, found, strict=True):
+        named: list[tuple[ImportColumn, RecordName, Sequence[str], list[Sequence[Any]]]] = []
+        for column, name, texts, records in zip(self.columns, self.names, given, found, strict=True):
             if texts:
                 keys = [keys_in_scope(records.get(name.compare(text), ()), scope) for text in texts]
                 named.append((column, name, texts, keys))
@@ -126,10 +104,3 @@ def keys_in_scope(records: Named, scope: Any) -> Sequence[Any]:
     if len(records) > 1 and scope is not None:
         records = [(key, value) for key, value in records if value == scope]
     return [key for key, _ in records]
-
-
-def compared_field(model: type[models.Model], name: str) -> Any:
-    """The column in which values are compared: a text's normalised column where it has one."""
-    field = model._meta.get_field(name)
-    assert isinstance(field, models.Field)
-    return normalised_column(field) or field

@@ -17,16 +17,11 @@ from apps.base.errors import Conflict
 from apps.base.retries import retry_on_conflict
 from apps.core import history
 from apps.core.importing.batches import BatchImporter
-from apps.core.importing.columns import (
-    ImportColumn,
-    header_row_of,
-    item_list_of,
-    recognise_columns,
-    spellings_of,
-)
+from apps.core.importing.columns import ImportColumn, RelatedColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.first_pass import day_notices, look_through
+from apps.core.importing.headers import header_row_of, item_list_of, recognise_columns, spellings_of
 from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, ShowIssue
 from apps.core.models import Subscriber
@@ -97,7 +92,7 @@ def import_file(
         pass
     finally:
         gc.enable()
-        importer.matcher.first_rows.close()
+        importer.first_rows.close()
         report.close()
         definition.close()
     return report
@@ -113,7 +108,7 @@ def open_records(
     """The file of a resource's records as a table; ``entity_set`` is declared as files have it."""
     items = item_list_of(entity_set.type)
     list_name = items.name if items is not None else None
-    json_members = [related.name for related in definition.related_columns]
+    json_members = [column.name for column in definition.columns if isinstance(column, RelatedColumn)]
     open_at = partial(open_table, path, options.encoding, options.sheet)
     table = open_at(options.header_row, list_name, json_members, max_rows)
     if options.header_row is not None:
@@ -153,15 +148,15 @@ def issue_file(path: Path, options: ImportOptions) -> Path | None:
 def match_fields(
     definition: ImportDefinition, columns: Sequence[ImportColumn], name: str | None
 ) -> Sequence[str]:
-    """The members that rows are matched by: the one that the user names, else the resource's own."""
+    """The columns that rows are matched by: the one that the user names, else the resource's own."""
     if name is None:
         return definition.match_fields
-    member = next((c.member for c in columns if c.member.name.casefold() == name.casefold()), None)
-    if member is None:
+    column = next((column for column in columns if column.name.casefold() == name.casefold()), None)
+    if column is None:
         raise ImportFileError(f"--match {name}: no column of the file gives it.")
-    if member.record_name is not None or member.prop.related_model is not None or "/" in member.name:
+    if column.refers or "/" in column.name:
         raise ImportFileError(f"--match {name}: records are found by a value of their own.")
-    return [member.name]
+    return [column.name]
 
 
 def import_author() -> history.Author:

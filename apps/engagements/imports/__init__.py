@@ -1,5 +1,6 @@
 """Imports of plans, and of the list of service bookings that the agency's portal exports."""
 
+from apps.core.importing.columns import ImportColumn
 from apps.core.importing.definition import ImportDefinition
 
 
@@ -10,14 +11,14 @@ class ClientEngagementImport(ImportDefinition):
     Only plans of the agency's kind are imported, since only those are in the interface.
     """
 
-    header_synonyms = {
-        "PlanStartDate": ("Plan start", "Start date"),
-        "PlanEndDate": ("Plan end", "End date"),
-        "PlanCommencementDate": ("Plan commencement",),
-        "IsAgencyManaged": ("Agency managed",),
-        "IsSelfManaged": ("Self managed",),
-        "IsPlanManaged": ("Plan managed",),
-        "SupportCoordinatorContactGuid": ("Support coordinator",),
-        "PlanManagerClientGuid": ("Plan manager",),
-        "TotalBudgetAmount": ("Budget", "Total budget", "Plan budget"),
-    }
+    columns = (
+        ImportColumn("PlanStartDate", ("Plan start", "Start date")),
+        ImportColumn("PlanEndDate", ("Plan end", "End date")),
+        ImportColumn("PlanCommencementDate", ("Plan commencement",)),
+        ImportColumn("IsAgencyManaged", ("Agency managed",)),
+        ImportColumn("IsSelfManaged", ("Self managed",)),
+        ImportColumn("IsPlanManaged", ("Plan managed",)),
+        ImportColumn("SupportCoordinatorContactGuid", ("Support coordinator",)),
+        ImportColumn("PlanManagerClientGuid", ("Plan manager",)),
+        ImportColumn("TotalBudgetAmount", ("Budget", "Total budget", "Plan budget")),
+    )

@@ -1,0 +1,296 @@
+"""The columns of a file, by their headers, however these are spelt."""
+
+import difflib
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from apps.base.declaration.resource import Behaviour, Nesting
+from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuredType
+from apps.core.importing.cells import cleaned, letters_of
+from apps.core.importing.columns import IMPORT_REFERENCE, REASON, ImportColumn, RelatedColumn
+from apps.core.importing.definition import ImportDefinition, ImportOptions, KeptMapping
+from apps.core.importing.file_declaration import NameProperty
+from apps.core.table_files.tables import ImportFileError, Table, column_letters
+
+
+def item_list_of(type_: StructuredType) -> NavigationProperty | None:
+    """The one list whose items are rows of a file; ``None`` when there is none, or several."""
+    lists = [
+        p
+        for p in type_.navigations.values()
+        if p.nesting is Nesting.CONTAINED and p.writable and not p.item_only
+    ]
+    return lists[0] if len(lists) == 1 else None
+
+
+def columns_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, ImportColumn]:
+    """Every column that files may have, by its name; ``entity_set`` is declared as files have it."""
+    declared = {column.name: column for column in definition.columns}
+    items = item_list_of(entity_set.type)
+    found = {column.name: column for column in _columns(entity_set.type, "", items, "", declared)}
+    if items is not None:
+        found[IMPORT_REFERENCE] = replace(declared.get(IMPORT_REFERENCE) or ImportColumn(IMPORT_REFERENCE))
+    for column in declared.values():
+        if isinstance(column, RelatedColumn):
+            found[column.name] = replace(column, model=entity_set.model)
+    for column in found.values():
+        if column.part is None and column.record_name is None:
+            column.clean = definition.cleaners.get(column.attribute)
+            column.is_birthday = column.attribute in definition.birthdays
+    return found
+
+
+def _columns(
+    type_: StructuredType,
+    prefix: str,
+    items: NavigationProperty | None,
+    list_name: str,
+    declared: Mapping[str, ImportColumn],
+) -> Iterator[ImportColumn]:
+    for name, prop in type_.properties.items():
+        column = declared.get(prefix + name) or ImportColumn(prefix + name)
+        own = prop.declaration
+        if isinstance(own, NameProperty):
+            column = replace(column, attribute=own.reference, prop=prop, record_name=own.record_name)
+            yield replace(column, list_name=list_name)
+            continue
+        in_bodies = prop.body_property or prop
+        yield replace(
+            column,
+            attribute=in_bodies.attribute,
+            prop=in_bodies,
+            list_name=list_name,
+            is_key=prop.behaviour is Behaviour.KEY,
+            is_read_only=prop.behaviour is Behaviour.READ_ONLY,
+        )
+    for part in type_.navigations.values():
+        inside = f"{prefix}{part.name}/"
+        if part.nesting is Nesting.EMBEDDED:
+            yield from _columns(part.type, inside, None, list_name, declared)
+        elif part is items:
+            yield from _columns(part.type, inside, None, part.name, declared)
+        else:
+            yield from _reference_columns(part, inside, list_name, declared)
+
+
+def _reference_columns(
+    part: NavigationProperty, prefix: str, list_name: str, declared: Mapping[str, ImportColumn]
+) -> Iterator[ImportColumn]:
+    """The key of a referred record, and the texts by which it can be found as well."""
+    if part.nesting is Nesting.CONTAINED:
+        # As one cell of JSON, or null in every record.
+        name, some = prefix.removesuffix("/"), next(iter(part.type.properties.values()))
+        yield ImportColumn(name, attribute=part.attribute, prop=some, part=part, is_read_only=True)
+    is_found = part.writable and part.nesting is Nesting.REFERENCE
+    for name, prop in part.type.properties.items():
+        own = prop.declaration
+        record_name = own.record_name if isinstance(own, NameProperty) else None
+        yield replace(
+            declared.get(prefix + name) or ImportColumn(prefix + name),
+            attribute=part.attribute,
+            prop=prop,
+            part=part,
+            record_name=record_name,
+            list_name=list_name,
+            is_read_only=not (is_found and (prop.behaviour is Behaviour.KEY or record_name is not None)),
+        )
+    for inner in part.type.navigations.values():
+        for column in _reference_columns(inner, f"{prefix}{inner.name}/", list_name, declared):
+            yield replace(column, is_read_only=True)
+
+
+def spellings_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, ImportColumn]:
+    """Every way to spell a column's header, in letters alone.
+
+    Its name, its aliases, its other headers, and the last step of its path where only one ends on it.
+    """
+    known = columns_of(entity_set, definition)
+    found = {letters_of(name): column for name, column in known.items()}
+    last_steps: dict[str, list[ImportColumn]] = defaultdict(list)
+    for name, column in known.items():
+        before, _, own = name.rpartition("/")
+        for alias in column.prop.declaration.aliases if column.prop is not None else ():
+            found.setdefault(letters_of(f"{before}/{alias}"), column)
+            last_steps[letters_of(alias)].append(column)
+        last_steps[letters_of(own)].append(column)
+    for declared in definition.columns:
+        for header in declared.headers:
+            found.setdefault(letters_of(header), known[declared.name])
+    for text, ending in last_steps.items():
+        if len(ending) == 1 and not ending[0].is_read_only:
+            found.setdefault(text, ending[0])
+    for column in known.values():
+        if column.part is not None and not column.is_read_only:
+            found.setdefault(letters_of(column.part.name), column)
+    return found
+
+
+def recognise_columns(
+    table: Table,
+    entity_set: EntitySet,
+    definition: ImportDefinition,
+    options: ImportOptions,
+) -> tuple[list[ImportColumn], list[str]]:
+    """The columns that give something, and what the user should know of the others.
+
+    ``ImportFileError`` names every header that is not recognised.
+
+    ``options.column_map`` is ``{header, "column C" or index: column's name}``, the name empty to leave the
+    column out. ``options.by_name`` leaves out guids, which are another database's.
+    """
+    by_spelling = spellings_of(entity_set, definition)
+    chosen = {
+        **kept_columns(options.kept, table, by_spelling),
+        **mapped_columns(options.column_map, table, by_spelling),
+    }
+    meanings = mapped_values(options, table)
+    # An object that is null in every record of a JSON file gives nothing, nor does an old reason.
+    unread = {letters_of(REASON), *(letters_of(part.name) for part in entity_set.type.embedded_navigations)}
+    if (items := item_list_of(entity_set.type)) is not None:
+        unread.add(letters_of(f"{items.name}/{REASON}"))
+    columns: list[ImportColumn] = []
+    unknown: list[str] = []
+    read_only: list[str] = []
+    for index, header in enumerate(table.header):
+        text = letters_of(header)
+        column = chosen[index] if index in chosen else by_spelling.get(text)
+        if column is None and (not text or index in chosen or text in unread):
+            continue
+        if column is None:
+            unknown.append(quote_header(index, header, table) + suggestion(header, by_spelling))
+        elif column.is_read_only:
+            read_only.append(header)
+        else:
+            columns.append(column.in_file(table, index, meanings.get(index, {}), options.day_first))
+    if unknown and not options.ignore_unknown:
+        advice = ' Say --map "Header=Field", or --ignore-unknown to import without.'
+        if table.has_cell_addresses:
+            advice += " Where the header is in another row, say --header-row and its number."
+        raise ImportFileError(f"Not understood: {'; '.join(unknown)}.{advice}")
+    notices = [f"Imported without {'; '.join(unknown)}."] if unknown else []
+    if options.by_name:
+        left_out = [column for column in columns if column.is_guid]
+        headers = ", ".join(column.header for column in left_out)
+        notices += [f"Guids of another database, not read: {headers}."] if left_out else []
+    else:
+        # Names of listed records whose keys another column gives; a single record may have several names.
+        keyed = {column.target for column in columns if column.is_list and column.is_guid}
+        left_out = [column for column in columns if column.target in keyed and not column.is_guid]
+        read_only += [column.header for column in left_out]
+    columns = [column for column in columns if column not in left_out]
+    check_unique_targets(columns, table)
+    if all(column.only_groups for column in columns):
+        raise ImportFileError("No column of the file gives anything that can be imported.")
+    if read_only:
+        notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
+    return columns, notices
+
+
+def mapped_columns(
+    column_map: Mapping[str | int, str], table: Table, by_spelling: Mapping[str, ImportColumn]
+) -> dict[int, ImportColumn | None]:
+    """The columns that ``--map`` names, by index; ``ImportFileError`` when it names what does not exist."""
+    found: dict[int, ImportColumn | None] = {}
+    for text, name in column_map.items():
+        column = by_spelling.get(letters_of(name))
+        if name and (column is None or column.is_read_only):
+            raise ImportFileError(f"--map: there is no field {name}{suggestion(name, by_spelling)}.")
+        found |= dict.fromkeys(indexes_of(text, table, "--map"), column)
+    return found
+
+
+def kept_columns(
+    kept: KeptMapping, table: Table, by_spelling: Mapping[str, ImportColumn]
+) -> dict[int, ImportColumn | None]:
+    """The columns of a kept mapping by their index in the file, as far as there still are such columns."""
+    found: dict[int, ImportColumn | None] = {}
+    for index, header in enumerate(table.header):
+        name = kept.columns.get(letters_of(header))
+        column = by_spelling.get(letters_of(name or ""))
+        if name == "" or (column is not None and not column.is_read_only):
+            found[index] = column
+    return found
+
+
+def mapped_values(options: ImportOptions, table: Table) -> dict[int, Mapping[str, str]]:
+    """The meanings of cells in place of their text, by column and text in small letters.
+
+    ``ImportFileError`` when ``--value`` names no column of the file.
+    """
+    found: defaultdict[int, dict[str, str]] = defaultdict(dict)
+    for index, header in enumerate(table.header):
+        found[index] |= by_small_letters(options.kept.values.get(letters_of(header), {}))
+    for text, values in options.value_map.items():
+        for index in indexes_of(text, table, "--value"):
+            found[index] |= by_small_letters(values)
+    return {index: values for index, values in found.items() if values}
+
+
+def by_small_letters(values: Mapping[str, str]) -> dict[str, str]:
+    return {cleaned(text).casefold(): cleaned(other) for text, other in values.items()}
+
+
+def indexes_of(text: str | int, table: Table, option: str) -> list[int]:
+    """The columns of a header, ``column C`` or index; ``ImportFileError`` when there is none."""
+    if isinstance(text, int):
+        return [text]
+    indexes = [i for i, header in enumerate(table.header) if letters_of(header) == letters_of(text)]
+    if not indexes and table.has_cell_addresses:
+        addresses = [f"column{column_letters(i)}".casefold() for i in range(len(table.header))]
+        indexes = [i for i, address in enumerate(addresses) if address == letters_of(text)]
+    if not indexes:
+        raise ImportFileError(f"{option}: the file has no column {text}.{other_header_row(table, text)}")
+    return indexes
+
+
+def other_header_row(table: Table, header: str) -> str:
+    """The hint that another row has the header: of a header of two lines it is the second."""
+    wanted = letters_of(header)
+    for number, cells in enumerate(table.first_rows, start=1):
+        if number != table.header_row and any(letters_of(cell) == wanted for cell in cells):
+            return f" Row {number} has it: say --header-row {number}."
+    return ""
+
+
+def header_row_of(table: Table, by_spelling: Mapping[str, ImportColumn], options: ImportOptions) -> int:
+    """The row whose cells are plainly the headers: groups of columns may have a title above them."""
+    wanted = {text for text, column in by_spelling.items() if not column.is_read_only}
+    wanted |= {letters_of(header) for header in options.column_map if isinstance(header, str)}
+    counts = {
+        number: sum(letters_of(cell) in wanted for cell in cells)
+        for number, cells in enumerate(table.first_rows, start=1)
+    }
+    best = max(counts, key=lambda number: counts[number], default=table.header_row)
+    return best if counts.get(best, 0) > 2 * counts.get(table.header_row, 0) + 1 else table.header_row
+
+
+def check_unique_targets(columns: Sequence[ImportColumn], table: Table) -> None:
+    """``ImportFileError`` when two columns give one value, or name one list of records.
+
+    A single record may have several names: the first that a row gives finds it.
+    """
+    seen: dict[tuple[str, ...], ImportColumn] = {}
+    for column in columns:
+        is_name = column.only_groups or (column.record_name is not None and not column.is_list)
+        first = seen.setdefault(("", column.name) if is_name else column.target, column)
+        if first is not column:
+            other = f"column {column_letters(column.index)}" if table.has_cell_addresses else column.header
+            raise ImportFileError(
+                f"{quote_header(first.index, first.header, table)} and"
+                f" {quote_header(column.index, column.header, table)} both give {column.name};"
+                f' leave one of them out (--map "{other}=").'
+            )
+
+
+def quote_header(index: int, header: str, table: Table) -> str:
+    text = header.strip()
+    short = text if len(text) <= 40 else f"{text[:39]}…"
+    return f"column {column_letters(index)} “{short}”" if table.has_cell_addresses else f"“{short}”"
+
+
+def suggestion(text: str, by_spelling: Mapping[str, ImportColumn]) -> str:
+    """The column whose spelling is closest to the text."""
+    spellings = [spelling for spelling, column in by_spelling.items() if not column.is_read_only]
+    closest = difflib.get_close_matches(letters_of(text)[:90], spellings, n=1, cutoff=0.7)
+    return f" (is {by_spelling[closest[0]].name} meant?)" if closest else ""
