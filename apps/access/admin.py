@@ -30,10 +30,6 @@ from apps.core.admin_base import RecordAdmin, RecordForm
 from apps.core.admin_base.pages import PageAdmin, ReadOnlyAdmin
 
 
-def scope_choices() -> list[tuple[str, str]]:
-    return [(scope, scope) for scope in offered_scopes()]
-
-
 class SecretAdmin(RecordAdmin):
     """Records with a secret, which is shown once: on the page that answers the request that made it."""
 
@@ -83,7 +79,7 @@ class ApiApplicationForm(RecordForm):
 
     scope = forms.MultipleChoiceField(
         label="Scopes",
-        choices=scope_choices,
+        choices=lambda: [(scope, scope) for scope in offered_scopes()],
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
         help_text="read and write are for everything. write does not include read.",
@@ -166,15 +162,13 @@ class AccessTokenAdmin(ReadOnlyAdmin):
     has_delete_permission = PageAdmin.has_delete_permission
 
 
-def entity_set_choices() -> list[tuple[str, str]]:
-    return [(entity_set.name, entity_set.name) for entity_set in get_service().entity_sets]
-
-
 class WebhookForm(RecordForm):
     """Entity sets are chosen from those of the service."""
 
     entity_set = forms.ChoiceField(
-        label="Entity set", choices=entity_set_choices, widget=UnfoldAdminSelectWidget
+        label="Entity set",
+        choices=lambda: [(entity_set.name, entity_set.name) for entity_set in get_service().entity_sets],
+        widget=UnfoldAdminSelectWidget,
     )
 
     class Meta:

@@ -60,7 +60,8 @@ def find_mistakes(draft_class: type[Draft], members: Mapping[str, MemberType | N
     hints = get_type_hints(draft_class)
     for name in sorted(hints.keys() - get_type_hints(Draft).keys() - draft_class.extra_attributes):
         owner = next(each for each in draft_class.__mro__ if name in inspect.get_annotations(each))
-        place = f"{place_of(owner)}.{name}"
+        file = (inspect.getsourcefile(owner) or "").removeprefix(f"{settings.BASE_DIR}/")
+        place = f"{file}: {owner.__name__}.{name}"
         if name not in members:
             yield f"{place} is no member of the declaration or the model that {draft_class.__name__} is for"
             continue
@@ -76,12 +77,6 @@ def written(annotation: Any) -> str:
         return f"list[{', '.join(parts)}]"
     name = "None" if annotation is NoneType else getattr(annotation, "__name__", str(annotation))
     return " | ".join(parts) or name
-
-
-def place_of(draft_class: type) -> str:
-    """The file and the name of a class."""
-    file = inspect.getsourcefile(draft_class) or ""
-    return f"{file.removeprefix(f'{settings.BASE_DIR}/')}: {draft_class.__name__}"
 
 
 def members_of_type(type_: StructuredType) -> dict[str, MemberType | None]:

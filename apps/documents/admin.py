@@ -189,7 +189,8 @@ class DocumentAdmin(RecordAdmin):
                 keys = self.upload(request, form)
             except ServiceError as error:
                 if wants_json(request):
-                    return JsonResponse(error_json(error), status=error.status)
+                    issues = [located_detail(detail) for detail in error.details]
+                    return JsonResponse({"message": error.message, "issues": issues}, status=error.status)
                 errors = [error.message, *(error_text(detail) for detail in error.details)]
             else:
                 self.message_user(request, f"{plural(len(keys), 'document')} added.", messages.SUCCESS)
@@ -284,12 +285,8 @@ def wants_json(request: HttpRequest) -> bool:
 COLUMNS: dict[str, str] = {CATEGORIES: "category", CLIENTS: "client", NAMES: "name", FILES: "file"}
 
 
-def error_json(error: ServiceError) -> dict[str, Any]:
-    """An error for the page's script: each detail with its row and column."""
-    return {"message": error.message, "issues": [located_detail(detail) for detail in error.details]}
-
-
 def located_detail(detail: ErrorDetail) -> dict[str, Any]:
+    """A detail of an error for the page's script, with its row and column."""
     match = _PLACE.fullmatch(detail.target or "")
     row, name = (int(match[2]), match[1]) if match else (None, detail.target or "")
     return {"row": row, "column": COLUMNS.get(name, ""), "message": detail.message}

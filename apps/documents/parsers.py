@@ -125,7 +125,9 @@ class UploadParser(BaseParser):
     ) -> Upload:
         """Raises ``BadBody`` for an invalid form, ``TooLarge`` beyond a limit, and errors of the storage."""
         assert parser_context is not None
-        check_content_length(content_length(parser_context["request"]))
+        most = settings.DOCUMENT_MAX_FILES * (settings.DOCUMENT_MAX_BYTES + MAX_FIELD_BYTES)
+        if content_length(parser_context["request"]) > most:
+            raise too_many_files()
         return parse_upload(stream.read, media_type or "", parser_context["file_batch"])
 
 
@@ -179,12 +181,6 @@ def update_digest(digest: Any, *texts: str) -> None:
     for text in texts:
         raw = text.encode("utf-8", "surrogatepass")
         digest.update(len(raw).to_bytes(8, "big") + raw)
-
-
-def check_content_length(length: int) -> None:
-    """Refuse a body by its Content-Length, before it is read."""
-    if length > settings.DOCUMENT_MAX_FILES * (settings.DOCUMENT_MAX_BYTES + MAX_FIELD_BYTES):
-        raise too_many_files()
 
 
 def too_many_files() -> TooLarge:

@@ -56,10 +56,6 @@ class Ownership:
     attachments: tuple[models.ForeignKey[Any, Any], ...]
 
 
-def relations_of(model: Model) -> list[models.ForeignKey[Any, Any]]:
-    return [column for column in model._meta.concrete_fields if isinstance(column, models.ForeignKey)]
-
-
 def relation(label: str) -> models.ForeignKey[Any, Any]:
     """The relation of that label: ``funding.Claim.provider_invoice``."""
     model, _, name = label.rpartition(".")
@@ -75,7 +71,9 @@ def ownerships() -> tuple[Ownership, ...]:
     personal = set(ROOTS)
     possible = {
         model: [
-            each for each in relations_of(model) if each not in references and each.related_model != model
+            each
+            for each in model._meta.concrete_fields
+            if isinstance(each, models.ForeignKey) and each not in references and each.related_model != model
         ]
         for model in apps.get_models(include_auto_created=True)
     }

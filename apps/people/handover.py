@@ -41,6 +41,11 @@ class Assignment:
     list_filter: Mapping[str, Any]
     permission: str = ""
 
+    def may_go_to(self, successor: Staff) -> bool:
+        """True when the role of the successor has the permission that the records need, if there are any."""
+        may_have = not self.permission or successor.has_perm(self.permission)
+        return may_have or not self.records.exists()
+
 
 def find_assignments(staff: Staff) -> list[Assignment]:
     """All that a person looks after, by the responsibilities that the models declare; and their teams."""
@@ -113,14 +118,9 @@ def find_handover_issues(leaver: Staff, successors: Mapping[str, Staff]) -> Iter
         elif not successor.is_active:
             message = f"{successor} is archived or cannot sign in; choose somebody who is still there."
             yield Issue("NotAllowed", name, message)
-        elif lacks_permission(successor, needed[name]):
+        elif not needed[name].may_go_to(successor):
             message = f"{needed[name].title}: the role of {successor} lacks the permission that this needs."
             yield Issue("PermissionNeeded", name, message)
-
-
-def lacks_permission(successor: Staff, assignment: Assignment) -> bool:
-    needed = assignment.permission
-    return bool(needed) and not successor.has_perm(needed) and assignment.records.exists()
 
 
 def reassign(assignment: Assignment, leaver: Staff, successor: Staff) -> int:

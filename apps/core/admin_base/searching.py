@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib.postgres.lookups import TrigramWordSimilar
 from django.db import connection, transaction
-from django.db.models import CharField, F, Model, Q, QuerySet, TextField, Value
+from django.db.models import CharField, F, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Lower, Replace
 
 from apps.base.declaration.schema import fields_on_path
@@ -50,7 +50,8 @@ def search_words_in(
     found = records.filter(has_words(columns, words, "contains"))
     if max(map(len, words)) >= INDEXED_LETTERS:
         found = sorted_after_search(found)
-    if not may_be_misspelt(words, names) or found.values("pk")[:1]:
+    has_number = any(character.isdigit() for word in words for character in word)
+    if not names or has_number or found.values("pk")[:1]:
         return found
     return sorted_after_search(records.filter(spelt_alike(records, names, words)))
 
@@ -111,13 +112,11 @@ def search_words(text: str) -> list[str]:
 
 def with_small_letters(records: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
     """The records with each column in small letters, as the search indexes have them: ``name_lower``."""
-    return records.alias(**{f"{column}_lower": small_letters(records.model, column) for column in columns})
-
-
-def small_letters(model: type[Model], column: str) -> Lower:
-    """A column in small letters; a number as a text."""
-    field = fields_on_path(model, column, column)[-1]
-    return Lower(column if isinstance(field, CharField | TextField) else Cast(column, TextField()))
+    small_letters = {}
+    for column in columns:
+        is_text = isinstance(fields_on_path(records.model, column, column)[-1], CharField | TextField)
+        small_letters[f"{column}_lower"] = Lower(column if is_text else Cast(column, TextField()))
+    return records.alias(**small_letters)
 
 
 def has_words(columns: Sequence[str], words: Sequence[str], lookup: str) -> Q:
@@ -134,11 +133,6 @@ def has_words(columns: Sequence[str], words: Sequence[str], lookup: str) -> Q:
 #: From this share of common trigrams on, PostgreSQL takes a word for similar to one of a text. Two letters in
 #: the wrong order leave 0.28 of a name of six letters.
 WORD_SIMILARITY = 0.27
-
-
-def may_be_misspelt(words: Sequence[str], names: Sequence[str]) -> bool:
-    """True when there are columns of names, and no word is a number."""
-    return bool(names) and not any(character.isdigit() for word in words for character in word)
 
 
 def spelt_alike(records: QuerySet[Any], columns: Sequence[str], words: Sequence[str]) -> Q:

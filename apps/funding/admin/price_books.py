@@ -154,10 +154,10 @@ class DayFilter(TextFilter):
             messages.warning(request, message, fail_silently=True)
         return queryset  # its columns, not its rows, are of that day
 
-
-def filter_day(request: HttpRequest) -> dt.date:
-    """The day of the filter; today for none, and for what is no day."""
-    return parse_date_str(request.GET.get(DayFilter.parameter_name, "").strip()) or clock.today()
+    @classmethod
+    def day(cls, request: HttpRequest) -> dt.date:
+        """The day of the filter; today for none, and for what is no day."""
+        return parse_date_str(request.GET.get(cls.parameter_name, "").strip()) or clock.today()
 
 
 def column(title: str, ordering: str | None, value: Callable[[Any], str | None]) -> Any:
@@ -228,7 +228,7 @@ class PriceBookEntryAdmin(RecordAdmin):
     fieldsets = (fieldset(None, ("price_book", "product"), "gst_inclusive"),)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[PriceBookEntry]:
-        on = filter_day(request)
+        on = DayFilter.day(request)
         current = Price.objects.filter(
             Q(end_date=None) | Q(end_date__gte=on), entry=OuterRef("pk"), start_date__lte=on
         )

@@ -50,7 +50,9 @@ def find_money_faults() -> Iterator[str]:
 @transaction.atomic
 def load_money(model: type[Any], keys: Sequence[UUID]) -> list[BillMoney]:
     """Bills, locked while what belongs to them is read; the number of statements is constant."""
-    bills = {bill.pk: bill for bill in lock_bills(model, keys)}
+    names = ("funding_status", "archive_date", "total", "amount_paid", "paid_earlier", "resubmission_of")
+    rows = model._default_manager.filter(AnyOf("guid", keys)).order_by("pk").select_for_update(of=("self",))
+    bills = {bill.pk: bill for bill in rows.only(f"{model._meta.model_name}_number", *names)}
     lines = load_lines(model, bills)
     originals = model._default_manager.in_bulk({bill.resubmission_of_id for bill in bills.values()} - {None})
     found = {
@@ -67,12 +69,6 @@ def load_money(model: type[Any], keys: Sequence[UUID]) -> list[BillMoney]:
         elif key in found:
             found[key].payments.append(paid_lines)
     return list(found.values())
-
-
-def lock_bills(model: type[Any], keys: Sequence[UUID]) -> Iterable[Any]:
-    names = ("funding_status", "archive_date", "total", "amount_paid", "paid_earlier", "resubmission_of")
-    rows = model._default_manager.filter(AnyOf("guid", keys)).order_by("pk").select_for_update(of=("self",))
-    return rows.only(f"{model._meta.model_name}_number", *names)
 
 
 def load_entries(

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import chain, pairwise
@@ -101,12 +101,6 @@ def load_price_book(name: str) -> PriceBook:
     return book
 
 
-def load_products(codes: Collection[str]) -> dict[str, Product]:
-    """The products of these normalised codes, by code; locked."""
-    found = Product.objects.filter(AnyOf("code_key", codes)).select_for_update().order_by("pk")
-    return {str(product.code_key): product for product in found}
-
-
 def merge_ranges(current: Mapping[dt.date, Range], given: Mapping[dt.date, Range]) -> dict[dt.date, Range]:
     """The ranges of a product in one zone once the guide's are stored, by first day.
 
@@ -127,7 +121,8 @@ class GuideImport:
     def __init__(self, guide: Guide, book: PriceBook) -> None:
         self.guide, self.book = guide, book
         self.report = GuideReport(book.name)
-        self.products = load_products(guide.items)
+        products = Product.objects.filter(AnyOf("code_key", guide.items)).select_for_update()
+        self.products = {str(product.code_key): product for product in products.order_by("pk")}
         entries = PriceBookEntry.objects.filter(price_book=book).select_for_update(of=("self",))
         self.entries = {entry.product_id: entry for entry in entries.order_by("pk")}
         #: The current prices, by entry, zone and first day.

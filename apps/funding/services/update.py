@@ -133,7 +133,7 @@ def load_existing_bills(bill_type: BillType, drafts: Sequence[BillDraft]) -> dic
         lock_provider_invoices(draft.key for draft in drafts)
     records = saving.load_existing(bill_type.model, drafts)
     existing = {key: ExistingBill(record) for key, record in records.items()}
-    references = line_references(bill_type)
+    references = bill_type.line_references
     lines = bill_type.line_model.objects.filter(AnyOf(bill_type.name, existing))
     for line in lines.order_by("position", "pk").select_related(*references):
         existing[getattr(line, f"{bill_type.name}_id")].lines.append(line)
@@ -141,12 +141,6 @@ def load_existing_bills(bill_type: BillType, drafts: Sequence[BillDraft]) -> dic
         if draft.key in existing:
             complete_draft(bill_type, draft, existing[draft.key], references)
     return existing
-
-
-def line_references(bill_type: BillType) -> list[str]:
-    """The references of a line that rules and history read whole."""
-    names = {column.name for column in bill_type.line_model._meta.concrete_fields}
-    return [name for name in ("product", "price_book", "cost_centre") if name in names]
 
 
 def complete_draft(

@@ -289,6 +289,12 @@ class BillType:
     rules: Sequence[Rule]
     warnings: Sequence[Rule]
 
+    @property
+    def line_references(self) -> list[str]:
+        """The references of a line that rules and history read whole."""
+        names = {column.name for column in self.line_model._meta.concrete_fields}
+        return [name for name in ("product", "price_book", "cost_centre") if name in names]
+
 
 CLAIMS = BillType("claim", Claim, ClaimLine, CLAIM_REQUIREMENTS, CLAIM_RULES, CLAIM_WARNINGS)
 INVOICES = BillType("invoice", Invoice, InvoiceLine, INVOICE_REQUIREMENTS, INVOICE_RULES, INVOICE_WARNINGS)

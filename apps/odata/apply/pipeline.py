@@ -257,7 +257,7 @@ class Transformer:
             operands = [*keys] if select is selects[0] else self.keys(select, grouping)
             for name, value, operand in zip(lists, grouping.values, values, strict=True):
                 if name != select.list_name:
-                    operands.append(null_like(operand))
+                    operands.append(replace(operand, sql=Constant(operand.kind, None)))
                 else:
                     operands.append(operand if select is select_of[name] else self.aggregated(select, value))
             text, text_params = self.select(select, dict(zip(names, operands, strict=True)), steps)
@@ -397,7 +397,3 @@ class Transformer:
         compiled = [self.compiled(operand.sql) for operand in operands]
         texts = [f'{text} AS "{name}"' for (text, _), name in zip(compiled, names, strict=True)]
         return ", ".join(texts), tuple(param for _, params in compiled for param in params)
-
-
-def null_like(operand: Operand) -> Operand:
-    return replace(operand, sql=Constant(operand.kind, None))

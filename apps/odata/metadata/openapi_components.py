@@ -216,6 +216,7 @@ def service_paths(service: Service) -> Json:
     """The addresses that belong to no entity set."""
     entity_set = object_schema({"name": TEXT, "kind": TEXT, "url": TEXT})
     entity_sets = object_schema({"@odata.context": URI, "value": list_schema(entity_set)})
+    first = service.entity_sets[0]
     formats = query_option("format", "The format; it has priority over Accept.", METADATA_FORMATS)
     return {
         ROOT: service_operation(
@@ -236,7 +237,11 @@ def service_paths(service: Service) -> Json:
             "getEntity",
             "The record that an id names",
             [
-                {**parameter("$id", "query", "The address of a record.", TEXT), **an_id(service)},
+                {
+                    **parameter("$id", "query", "The address of a record.", TEXT),
+                    "required": True,
+                    "example": f"{first.path}({example_value(first.key)})",
+                },
                 *parameter_refs("select", "expand", "format", "version", "apiVersion", "ifNoneMatch"),
             ],
             {JSON: {"schema": {"type": "object"}}},
@@ -244,11 +249,6 @@ def service_paths(service: Service) -> Json:
         ),
         f"{ROOT}$batch": {"post": batch_operation()},
     }
-
-
-def an_id(service: Service) -> Json:
-    entity_set = service.entity_sets[0]
-    return {"required": True, "example": f"{entity_set.path}({example_value(entity_set.key)})"}
 
 
 def batch_operation() -> Json:

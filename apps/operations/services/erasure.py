@@ -158,7 +158,9 @@ def remove_records(plan: ErasurePlan) -> None:
     for model, keys in plan.keys.items():
         delete_notices(model, keys)
         if model in RETAINED_COLUMNS:
-            update_all(model, keys, cleared_columns(model) | columns_of_owner(model, plan.person))
+            # A provider invoice that named no participant names the contact now: it must name something.
+            owner = {"contact": plan.person} if model is ProviderInvoice else {}
+            update_all(model, keys, cleared_columns(model) | owner)
     try:
         for model, keys in reversed(plan.keys.items()):
             if model not in RETAINED_COLUMNS:
@@ -175,11 +177,6 @@ def remove_records(plan: ErasurePlan) -> None:
 def update_all(model: type[models.Model], keys: Iterable[Any], values: dict[str, Any]) -> None:
     for batch in in_batches(keys):
         model._base_manager.filter(pk__in=batch).update(**values)
-
-
-def columns_of_owner(model: type[models.Model], person: Contact) -> dict[str, Any]:
-    """A provider invoice that named no participant names the contact now: it must name something."""
-    return {"contact": person} if model is ProviderInvoice else {}
 
 
 def cleared_columns(model: type[models.Model]) -> dict[str, Any]:

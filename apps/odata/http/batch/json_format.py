@@ -100,7 +100,8 @@ def request_of_object(request: JSONRequest) -> IndividualRequest:
         raise BadBody("A request of a batch in JSON needs an id.")
     if request.condition is not None:
         raise BadBody(f"Request {request.id}: conditions (if) are not supported; dependsOn is.")
-    headers = {name.lower(): as_latin_1(value) for name, value in request.headers.items()}
+    # WSGI shows the bytes of a header as Latin-1.
+    headers = {name.lower(): text.encode().decode("latin-1") for name, text in request.headers.items()}
     body = b""
     if bytes(request.body) != b"null":
         body = decode_body(request, headers.setdefault("content-type", "application/json"))
@@ -124,11 +125,6 @@ def decode_body(request: JSONRequest, content_type: str) -> bytes:
             f"Request {request.id}: the body of {content_type[:60]} must be a string"
             f"{'' if is_text_type(content_type) else ' in base64url'}."
         ) from None
-
-
-def as_latin_1(text: str) -> str:
-    """The bytes of a text as WSGI shows them."""
-    return text.encode().decode("latin-1")
 
 
 def is_json_type(content_type: str) -> bool:
