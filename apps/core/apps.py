@@ -11,7 +11,10 @@ class CoreConfig(AppConfig):
     verbose_name = "Settings and history"
 
     def ready(self) -> None:
+        from apps.core import declaration_checks  # it imports models, which are there from now on
+
         register(domains.check_domains, "domains")
+        register(declaration_checks.check_declarations, "domains")
         # Indexes are in migrations, which commands that only read would load for it: asked by lint, and by
         # check --deploy.
         register(search_indexes.check_search_indexes, Tags.models, deploy=True)

@@ -25,6 +25,7 @@ class DocumentResource(UnrestrictedResource):
     model = Document
     path = "document"
     search = Document.searched.interface
+    unpublished = ("contact",)
     methods = GET, POST
     fields = (
         Key("DocumentGuid"),

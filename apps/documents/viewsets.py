@@ -60,5 +60,4 @@ class DocumentViewSet(ODataViewSet):
 
 
 router = ODataRouter()
-router.register("document", DocumentViewSet)
-router.register_resources(resources.DocumentCategoryResource)
+router.register_module(resources, DocumentViewSet)

@@ -4,4 +4,4 @@ from apps.engagements import resources
 from apps.odata.http.router import ODataRouter
 
 router = ODataRouter()
-router.register_resources(resources.ClientEngagementResource, resources.SupportCategoryResource)
+router.register_module(resources)

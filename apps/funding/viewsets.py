@@ -31,6 +31,4 @@ class ProviderInvoiceViewSet(ODataViewSet):
 
 
 router = ODataRouter()
-router.register_resources(resources.ClaimResource, resources.InvoiceResource)
-router.register("providerInvoice", ProviderInvoiceViewSet)
-router.register_resources(resources.PriceBookResource, resources.CostCentreResource)
+router.register_module(resources, ProviderInvoiceViewSet)

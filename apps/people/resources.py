@@ -188,6 +188,7 @@ class StaffResource(UnrestrictedResource):
     model = Staff
     path = "staff"
     search = Staff.searched.interface
+    unpublished = "password", "last_login"
     methods = GET, POST, PUT
     methods_of_2_1 = (PATCH,)
     fields = (
@@ -286,6 +287,7 @@ class RoleResource(LookupResource):
 
     model = Role
     path = "role"
+    unpublished = "all_permissions", "requires_second_factor", "permissions"
     fields = (Key("RoleGuid"), ReadOnly("Name"), *RECORD_DATES)
     draft_class = RoleDraft
     create, update = create_roles, update_roles
@@ -321,6 +323,7 @@ class CustomFieldResource(LookupResource):
 
     model = CustomField
     path = "customField"
+    unpublished = "options", "position"
     fields = (
         Key("CustomFieldGuid"),
         ReadOnly("Name"),

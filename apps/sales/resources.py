@@ -57,6 +57,7 @@ class OpportunityResource(UnrestrictedResource):
     model = Opportunity
     path = "opportunity"
     search = Opportunity.searched.interface
+    unpublished = ("outcome_moment",)
     methods = GET, POST
     methods_of_2_1 = PUT, PATCH
     # No member is required in a body, since a template may have it: the rules check after the template.

@@ -4,10 +4,4 @@ from apps.odata.http.router import ODataRouter
 from apps.sales import resources
 
 router = ODataRouter()
-router.register_resources(
-    resources.OpportunityResource,
-    resources.OpportunityTemplateResource,
-    resources.OpportunityTypeResource,
-    resources.OpportunityStageResource,
-    resources.OpportunityOutcomeReasonResource,
-)
+router.register_module(resources)

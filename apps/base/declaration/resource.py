@@ -213,7 +213,8 @@ class Resource(NestedType):
     give of existing records, ``archive`` is called with a queryset, and returns how many were current.
     ``has_warnings`` is true when ``create`` and ``update`` take ``ignore_warnings``, ``loads_references``
     when they load the records that drafts name by key together with what else they need. ``importing``
-    declares how files of these records are imported; without it they cannot be.
+    declares how files of these records are imported; without it they cannot be. ``unpublished`` are columns
+    that people enter in the back office, and the interface does not have.
 
     ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides.
     """
@@ -226,6 +227,7 @@ class Resource(NestedType):
     order: ClassVar[Sequence[str]] = ("-creation_date",)
     etag_field: ClassVar[str | None] = "modify_date"
     search: ClassVar[Sequence[str]] = ()
+    unpublished: ClassVar[Sequence[str]] = ()
     has_warnings: ClassVar[bool] = False
     loads_references: ClassVar[bool] = False
     create: ClassVar[Callable[..., Any] | None] = None

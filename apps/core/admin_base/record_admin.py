@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.contrib.admin import AdminSite
-from django.contrib.admin.utils import label_for_field
+from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.checks import CheckMessage, Error
 from django.core.paginator import Paginator
@@ -35,6 +35,7 @@ from apps.core.admin_base.forms import (
 from apps.core.admin_base.pages import Page, is_page
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
+from apps.core.declaration_checks import editable_columns
 from apps.core.models import Searched
 from apps.core.read_log import log_search
 from apps.core.services import Service, draft_class_of, service_of
@@ -78,6 +79,8 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     search_fields: Any = ()
     actions: ClassVar[Any] = ("archive_selected", "restore_selected")
     warn_unsaved_form = True
+    #: Columns that people could enter, and this form does not show.
+    left_out_of_form: ClassVar[Sequence[str]] = ()
     #: The columns at the top of the record's overview.
     overview_fields: ClassVar[Sequence[str]] = ()
 
@@ -90,12 +93,30 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         self.search_fields = self.searched.lists
 
     def check(self, **options: object) -> list[CheckMessage]:
-        """Django's own checks, and that the draft class named here fits the model."""
+        """Django's own checks; the draft class named here fits the model, and the form is complete."""
         members = draft_checks.members_of_model(self.model)
-        return super().check(**options) + [
-            Error(message, hint=draft_checks.HINT, obj=type(self), id="core.E020")
-            for message in draft_checks.find_mistakes(self.draft_class or Draft, members)
+        return [
+            *super().check(**options),
+            *(
+                Error(message, hint=draft_checks.HINT, obj=type(self), id="core.E020")
+                for message in draft_checks.find_mistakes(self.draft_class or Draft, members)
+            ),
+            *(
+                Error(
+                    f"The form of {self.opts.verbose_name_plural} does not show {name}.",
+                    hint=f"Name it in the fieldsets of {type(self).__name__}, or in left_out_of_form.",
+                    obj=type(self),
+                    id="core.E021",
+                )
+                for name in self.missing_in_form()
+            ),
         ]
+
+    def missing_in_form(self) -> list[str]:
+        if not self.fieldsets:
+            return []  # a form without them shows every column
+        shown = {*flatten_fieldsets(self.fieldsets), *self.readonly_fields, *self.left_out_of_form}
+        return [column.name for column in editable_columns(self.model) if column.name not in shown]
 
     # --- the list and the form
 

@@ -2,8 +2,10 @@
 
 import re
 from itertools import chain, groupby
+from types import ModuleType
 from typing import Any
 
+from django.core.exceptions import ImproperlyConfigured
 from django.urls import Resolver404, ResolverMatch, URLPattern, URLResolver
 from django.urls.resolvers import RegexPattern
 from rest_framework.routers import DynamicRoute, Route, SimpleRouter
@@ -66,8 +68,9 @@ def path_of(address: str) -> str:
 class ODataRouter(SimpleRouter):
     """Routes of a resource: collection, its ``$count``, ``$ref`` and ``$query``, item, the viewset's actions.
 
-    ``router.register_resources(ClaimResource)`` serves ``/claim``, ``/claim/{key}`` and ``/claim({key})``; a
-    resource with endpoints of its own has a viewset: ``router.register("document", DocumentViewSet)``.
+    ``router.register_resources(ClaimResource)`` serves ``/claim``, ``/claim/{key}`` and ``/claim({key})``;
+    ``router.register_module(resources)`` all that a module declares. A resource with endpoints of its own
+    has a viewset: ``router.register_module(resources, DocumentViewSet)``.
     """
 
     #: Whether the text of a key is valid is decided by ``ODataViewSet.read_key``.
@@ -127,8 +130,21 @@ class ODataRouter(SimpleRouter):
     def register_resources(self, *resources: type[Resource]) -> None:
         """Serve resources that have no endpoints of their own, each at its path."""
         for resource in resources:
-            viewset = type(f"{resource.__name__}ViewSet", (ODataViewSet,), {"resource": resource})
-            self.register(resource.path, viewset)
+            self.serve(type(f"{resource.__name__}ViewSet", (ODataViewSet,), {"resource": resource}))
+
+    def register_module(self, module: ModuleType, *viewsets: type[ODataViewSet]) -> None:
+        """Serve all resources that a module defines, in their order; those that have them by ``viewsets``."""
+        own = {viewset.resource: viewset for viewset in viewsets}
+        for each in vars(module).values():
+            if isinstance(each, type) and issubclass(each, Resource) and each.__module__ == module.__name__:
+                self.serve(own[each]) if each in own else self.register_resources(each)
+
+    def serve(self, viewset: type[ODataViewSet]) -> None:
+        resource = viewset.resource
+        if not hasattr(resource, "path"):
+            name = f"{resource.__module__}.{resource.__name__}"
+            raise ImproperlyConfigured(f"{name} has no path, the address of its records: declare path = …")
+        self.register(resource.path, viewset)
 
     @property
     def resources(self) -> list[type[Resource]]:

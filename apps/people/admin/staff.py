@@ -105,6 +105,7 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
         ("location", RelatedDropdownFilter),
     )
     search_help_text = "Name, email, initials, code or phone"
+    left_out_of_form = "password", "last_login"
     ordering = ("last_name", "first_name", "guid")
     actions = (
         "archive_selected",

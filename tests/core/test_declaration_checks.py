@@ -1,0 +1,62 @@
+"""The checks that name what was left out of a new column or a new record."""
+
+import pytest
+from django.contrib import admin
+
+from apps.base.declaration.service import Service, get_service
+from apps.core import declaration_checks
+from apps.core.declaration_checks import check_declarations
+from apps.documents.resources import DocumentResource
+from apps.people.admin.people import ClientAdmin
+from apps.people.models import Client, Position
+from apps.people.resources import PositionResource, RoleResource
+
+
+def test_our_declarations_and_pages_lack_nothing():
+    assert check_declarations() == []
+    assert [error for page in admin.site._registry.values() for error in page.check()] == []
+
+
+@pytest.mark.parametrize(
+    ("resource", "columns", "file"),
+    [
+        (
+            RoleResource,
+            ["Role.all_permissions", "Role.requires_second_factor", "Role.permissions"],
+            "apps/people/resources.py",
+        ),
+        (DocumentResource, ["Document.contact"], "apps/documents/resources.py"),
+    ],
+)
+def test_a_column_without_a_member_is_named_with_the_file(monkeypatch, resource, columns, file):
+    monkeypatch.setattr(resource, "unpublished", ())
+    errors = check_declarations()
+    assert {error.id for error in errors} == {"core.E012"}
+    assert [error.msg for error in errors] == [
+        f"{resource.__name__} has no member for {each}." for each in columns
+    ]
+    assert all(file in error.hint for error in errors)
+
+
+def test_a_short_list_without_a_resource_is_named(monkeypatch):
+    others = [each for each in get_service().resources if each is not PositionResource]
+    monkeypatch.setattr(declaration_checks, "get_service", lambda version: Service(*others, version=version))
+    (error,) = check_declarations()
+    assert (error.id, error.msg) == ("core.E003", "Position is a short list without a resource.")
+    assert "apps/people/resources" in error.hint
+
+
+def test_a_resource_without_a_page_in_the_back_office_is_named(monkeypatch):
+    monkeypatch.delitem(admin.site._registry, Position)
+    (error,) = check_declarations()
+    assert (error.id, error.msg) == ("core.E004", "Position has no page in the back office.")
+    assert "apps/people/admin" in error.hint
+
+
+def test_a_column_that_a_form_does_not_show_is_named(monkeypatch):
+    monkeypatch.setattr(ClientAdmin, "fieldsets", ClientAdmin.fieldsets[:-1])  # without the postal address
+    errors = ClientAdmin(Client, admin.site).check()
+    assert {error.id for error in errors} == {"core.E021"}
+    assert errors[0].msg == "The form of clients does not show postal_street_address."
+    assert len(errors) == 6
+    assert "ClientAdmin" in errors[0].hint
