@@ -12,7 +12,7 @@ from django.db.models import Model
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.core.importing.cells import letters_of
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportOptions, KeptMapping
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.headers import columns_of, kept_columns, spellings_of
@@ -174,7 +174,7 @@ def permitted_kinds(person: Any) -> list[ImportKind]:
     return [kind for kind in import_kinds() if all(map(may_write, (kind.model, *kind.other_models)))]
 
 
-def settable_columns(entity_set: EntitySet) -> dict[str, ImportColumn]:
+def settable_columns(entity_set: EntitySet) -> dict[str, RecordColumn]:
     """What a column of the resource's files can give, by name."""
     known = columns_of(file_entity_set(entity_set), definition_for(entity_set))
     return {name: column for name, column in known.items() if not column.is_read_only}

@@ -13,7 +13,7 @@ from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Issue, ValidationFailed
 from apps.base.errors import ServiceError
 from apps.core.importing.cells import CleanedText
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.table_files.tables import ImportFileError
 from apps.documents.drafts import DocumentDraft
@@ -30,18 +30,18 @@ class DocumentImport(ImportDefinition):
     """Rows name files by their path from the index. The same row with the same bytes is there already."""
 
     columns = (
-        ImportColumn("ClientBusinessName", ("Client", "Client name")),
-        ImportColumn("ClientUniqueCode", ("Client code",)),
-        ImportColumn("DocumentCategory/Name", ("Category", "Category/Name")),
-        ImportColumn("DocumentCategory/DocumentCategoryGuid", ("Category/DocumentCategoryGuid",)),
-        ImportColumn(
+        RecordColumn("ClientBusinessName", ("Client", "Client name")),
+        RecordColumn("ClientUniqueCode", ("Client code",)),
+        RecordColumn("DocumentCategory/Name", ("Category", "Category/Name")),
+        RecordColumn("DocumentCategory/DocumentCategoryGuid", ("Category/DocumentCategoryGuid",)),
+        RecordColumn(
             "CreatedByStaffPrimaryEmail",
             ("Created by", "Created by email", "CreatedBy/PrimaryEmail", "Added by", "Uploaded by"),
         ),
-        ImportColumn("CreatedByStaffUniqueCode", ("Created by code", "CreatedBy/UniqueCode")),
-        ImportColumn("CreatedByStaffGuid", ("CreatedBy/StaffGuid",)),
-        ImportColumn("DocumentName", ("Name",)),
-        ImportColumn("File", ("File name", "Path")),
+        RecordColumn("CreatedByStaffUniqueCode", ("Created by code", "CreatedBy/UniqueCode")),
+        RecordColumn("CreatedByStaffGuid", ("CreatedBy/StaffGuid",)),
+        RecordColumn("DocumentName", ("Name",)),
+        RecordColumn("File", ("File name", "Path")),
     )
     fields = (Optional("File", source="import_source"), Required("CreatedByStaffGuid", source="created_by"))
 

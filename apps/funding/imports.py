@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from apps.base.drafts import Draft, Issue
 from apps.core.importing.cells import CleanedText
-from apps.core.importing.columns import IMPORT_REFERENCE, CellIssue, ImportColumn
+from apps.core.importing.columns import IMPORT_REFERENCE, CellIssue, RecordColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.record_names import RecordName, compared_field, records_by_text
 from apps.core.importing.records import ReadRecord
@@ -19,56 +19,56 @@ from apps.people.entered_texts import whole_digits
 # --- columns --------------------------------------------------------------------------------------------
 
 CONTACT_COLUMNS = (
-    ImportColumn(
+    RecordColumn(
         "ContactSchemeNumber",
         (
             *("NDIS", "NDIS No", "NDIS Number", "Scheme No", "Scheme number", "Contact"),
             *("Participant", "Participant No", "Participant number", "Participant NDIS number"),
         ),
     ),
-    ImportColumn("ContactUniqueCode", ("Contact code", "Participant code")),
+    RecordColumn("ContactUniqueCode", ("Contact code", "Participant code")),
 )
 
 PROVIDER_COLUMNS = (
-    ImportColumn(
+    RecordColumn(
         "ProviderBusinessNumber",
         ("ABN", "Provider ABN", "ABN of provider", "Supplier ABN", "Business number"),
     ),
-    ImportColumn("ProviderUniqueCode", ("Provider code",)),
-    ImportColumn("ProviderBusinessName", ("Provider", "Provider name", "Supplier", "Supplier name")),
+    RecordColumn("ProviderUniqueCode", ("Provider code",)),
+    RecordColumn("ProviderBusinessName", ("Provider", "Provider name", "Supplier", "Supplier name")),
 )
 
 STAFF_COLUMNS = (
-    ImportColumn("StaffPrimaryEmail", ("Staff", "Staff email", "Staff member", "Assigned to", "In charge")),
-    ImportColumn("StaffUniqueCode", ("Staff code",)),
+    RecordColumn("StaffPrimaryEmail", ("Staff", "Staff email", "Staff member", "Assigned to", "In charge")),
+    RecordColumn("StaffUniqueCode", ("Staff code",)),
 )
 
 LINE_COLUMNS = (
-    ImportColumn(
+    RecordColumn(
         "LineItems/Product/Code",
         (
             *("Support item", "Support item number", "Support number", "Product", "Product code"),
             *("Item", "Item code", "Item number"),
         ),
     ),
-    ImportColumn("LineItems/PriceBook/Name", ("Price book", "Price list")),
-    ImportColumn("LineItems/Quantity", ("Qty", "Hours", "Hrs", "Units")),
-    ImportColumn("LineItems/Price", ("Unit price", "Rate")),
-    ImportColumn("LineItems/FromDate", ("Service date", "Date of service", "Supports delivered from")),
-    ImportColumn("LineItems/ToDate", ("Supports delivered to",)),
-    ImportColumn("LineItems/TaxChoice", ("Tax", "GST")),
-    ImportColumn("LineItems/Notes", ("Description", "Comments"), keeps_when_empty=True),
+    RecordColumn("LineItems/PriceBook/Name", ("Price book", "Price list")),
+    RecordColumn("LineItems/Quantity", ("Qty", "Hours", "Hrs", "Units")),
+    RecordColumn("LineItems/Price", ("Unit price", "Rate")),
+    RecordColumn("LineItems/FromDate", ("Service date", "Date of service", "Supports delivered from")),
+    RecordColumn("LineItems/ToDate", ("Supports delivered to",)),
+    RecordColumn("LineItems/TaxChoice", ("Tax", "GST")),
+    RecordColumn("LineItems/Notes", ("Description", "Comments"), keeps_when_empty=True),
 )
 
 PERIOD_COLUMNS = (
-    ImportColumn("StartDate", ("From", "Period start")),
-    ImportColumn("EndDate", ("To", "Period end")),
-    ImportColumn("DueDate", ("Due", "Payment due")),
-    ImportColumn(IMPORT_REFERENCE, ("Group", "Batch")),
+    RecordColumn("StartDate", ("From", "Period start")),
+    RecordColumn("EndDate", ("To", "Period end")),
+    RecordColumn("DueDate", ("Due", "Payment due")),
+    RecordColumn(IMPORT_REFERENCE, ("Group", "Batch")),
 )
 
 PROVIDER_REFERENCE_COLUMNS = (
-    ImportColumn(
+    RecordColumn(
         "ProviderInvoiceReference",
         (
             *("Invoice No", "Invoice number", "Inv No", "Invoice reference", "Reference"),
@@ -76,7 +76,7 @@ PROVIDER_REFERENCE_COLUMNS = (
         ),
         scope="provider",
     ),
-    ImportColumn("SendPaymentTo", ("Pay", "Payee")),
+    RecordColumn("SendPaymentTo", ("Pay", "Payee")),
 )
 
 CLAIM_COLUMNS = (
@@ -86,7 +86,7 @@ CLAIM_COLUMNS = (
     *LINE_COLUMNS,
     *PERIOD_COLUMNS,
     *PROVIDER_REFERENCE_COLUMNS,
-    ImportColumn("ClaimNumber", ("Claim No", "Claim reference")),
+    RecordColumn("ClaimNumber", ("Claim No", "Claim reference")),
 )
 
 INVOICE_COLUMNS = (
@@ -94,31 +94,31 @@ INVOICE_COLUMNS = (
     *STAFF_COLUMNS,
     *LINE_COLUMNS,
     *PERIOD_COLUMNS,
-    ImportColumn("InvoiceNumber", ("Invoice No",)),
-    ImportColumn("InvoiceClaimType", ("Invoice to",)),
-    ImportColumn("IsRecurring", ("Recurring",)),
-    ImportColumn("RecurringFrequency", ("Frequency",)),
-    ImportColumn("LineItems/IsCreditItem", ("Credit", "Credit item")),
-    ImportColumn("LineItems/CostCentre/Name", ("Cost centre", "Cost center")),
+    RecordColumn("InvoiceNumber", ("Invoice No",)),
+    RecordColumn("InvoiceClaimType", ("Invoice to",)),
+    RecordColumn("IsRecurring", ("Recurring",)),
+    RecordColumn("RecurringFrequency", ("Frequency",)),
+    RecordColumn("LineItems/IsCreditItem", ("Credit", "Credit item")),
+    RecordColumn("LineItems/CostCentre/Name", ("Cost centre", "Cost center")),
 )
 
 PROVIDER_INVOICE_COLUMNS = (
     *CONTACT_COLUMNS,
     *PROVIDER_COLUMNS,
     *PROVIDER_REFERENCE_COLUMNS,
-    ImportColumn(
+    RecordColumn(
         "ServiceStartDate", ("From", "Start date", "Period start", "Services from", "Service start")
     ),
-    ImportColumn("ServiceEndDate", ("To", "End date", "Period end", "Services to", "Service end")),
-    ImportColumn("InvoiceTotal", ("Total", "Amount", "Invoice amount")),
-    ImportColumn("IsReusable", ("Reusable",)),
-    ImportColumn("CreatedByStaffGuid", keeps_when_empty=True),
-    ImportColumn(
+    RecordColumn("ServiceEndDate", ("To", "End date", "Period end", "Services to", "Service end")),
+    RecordColumn("InvoiceTotal", ("Total", "Amount", "Invoice amount")),
+    RecordColumn("IsReusable", ("Reusable",)),
+    RecordColumn("CreatedByStaffGuid", keeps_when_empty=True),
+    RecordColumn(
         "CreatedByStaffPrimaryEmail",
         ("Staff", "Staff email", "Staff member", "Entered by", "Created by"),
         keeps_when_empty=True,
     ),
-    ImportColumn("CreatedByStaffUniqueCode", keeps_when_empty=True),
+    RecordColumn("CreatedByStaffUniqueCode", keeps_when_empty=True),
 )
 
 # --- texts that are corrected ---------------------------------------------------------------------------
@@ -179,7 +179,7 @@ class ClaimImport(ImportDefinition):
     found_references = {"ProviderInvoiceGuid": "ProviderInvoiceReference"}
     sets_archive_date = False
 
-    def find_references(self, records: Sequence[ReadRecord], column: ImportColumn) -> None:
+    def find_references(self, records: Sequence[ReadRecord], column: RecordColumn) -> None:
         """Find the provider invoice by its reference, among several of one reference by the provider."""
         wanted = list(claims_without_provider_invoice(records))
         texts = {record.values["provider_invoice_reference"] for record in wanted}

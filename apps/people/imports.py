@@ -12,7 +12,7 @@ from apps.base.batched_queries import AnyOf
 from apps.base.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, Issue
-from apps.core.importing.columns import ImportColumn, RelatedColumn
+from apps.core.importing.columns import RecordColumn, RelatedColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.models import normalised
 from apps.people.duplicates import duplicate_warnings
@@ -24,78 +24,78 @@ from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 # --- columns --------------------------------------------------------------------------------------------
 
 ADDRESS_COLUMNS = (
-    ImportColumn(
+    RecordColumn(
         "Address/StreetAddress", ("Street", "Address", "Address 1", "Address line 1", "Street line 1", "Addr")
     ),
-    ImportColumn("Address/StreetAddress2", ("Address 2", "Address line 2")),
-    ImportColumn("Address/Suburb", ("Town", "Locality")),
-    ImportColumn("Address/PostCode", ("Post code", "P/code", "Zip", "Zip code", "Postal code")),
-    ImportColumn("Address/State", ("State/Territory", "Region")),
-    ImportColumn("PostalAddress/PostalAddress", ("PO box", "Mailing address")),
+    RecordColumn("Address/StreetAddress2", ("Address 2", "Address line 2")),
+    RecordColumn("Address/Suburb", ("Town", "Locality")),
+    RecordColumn("Address/PostCode", ("Post code", "P/code", "Zip", "Zip code", "Postal code")),
+    RecordColumn("Address/State", ("State/Territory", "Region")),
+    RecordColumn("PostalAddress/PostalAddress", ("PO box", "Mailing address")),
 )
 
 PERSON_COLUMNS = (
     *ADDRESS_COLUMNS,
-    ImportColumn("FirstName", ("Given name", "Given names", "Forename", "Christian name")),
-    ImportColumn("LastName", ("Surname", "Family name")),
-    ImportColumn("PersonalTitle", ("Salutation", "Title")),
-    ImportColumn("Gender", ("Sex",)),
-    ImportColumn("Birthday", ("DOB", "Date of birth", "Birth date", "Birthdate")),
-    ImportColumn(
+    RecordColumn("FirstName", ("Given name", "Given names", "Forename", "Christian name")),
+    RecordColumn("LastName", ("Surname", "Family name")),
+    RecordColumn("PersonalTitle", ("Salutation", "Title")),
+    RecordColumn("Gender", ("Sex",)),
+    RecordColumn("Birthday", ("DOB", "Date of birth", "Birth date", "Birthdate")),
+    RecordColumn(
         "SchemeNumber",
         ("NDIS", "NDIS No", "NDIS Number", "Participant number", "Participant No", "Scheme No"),
     ),
-    ImportColumn("PrimaryEmail", ("Email", "E-mail", "Email address")),
-    ImportColumn("SecondaryEmail", ("Email 2", "Other email", "Alternative email")),
-    ImportColumn(
+    RecordColumn("PrimaryEmail", ("Email", "E-mail", "Email address")),
+    RecordColumn("SecondaryEmail", ("Email 2", "Other email", "Alternative email")),
+    RecordColumn(
         "Phone1",
         (
             *("Mobile", "Mobile phone", "Mobile number", "Mobile No", "Mob", "Mob No", "Cell"),
             *("Phone", "Phone number", "Phone No", "Ph", "Telephone", "Tel"),
         ),
     ),
-    ImportColumn("Phone2", ("Other phone", "Work phone")),
-    ImportColumn("HomePhone", ("Landline",)),
-    ImportColumn("Fax", ("Fax number",)),
-    ImportColumn("NumberOfChildren", ("Children",)),
-    ImportColumn("HobbiesInterests", ("Hobbies", "Interests")),
-    ImportColumn("AdditionalInformation", ("Notes", "Comments")),
-    ImportColumn("UniqueCode", ("Code", "Reference", "ID")),
-    ImportColumn("AccountManager/PrimaryEmail", ("Account manager email",)),
+    RecordColumn("Phone2", ("Other phone", "Work phone")),
+    RecordColumn("HomePhone", ("Landline",)),
+    RecordColumn("Fax", ("Fax number",)),
+    RecordColumn("NumberOfChildren", ("Children",)),
+    RecordColumn("HobbiesInterests", ("Hobbies", "Interests")),
+    RecordColumn("AdditionalInformation", ("Notes", "Comments")),
+    RecordColumn("UniqueCode", ("Code", "Reference", "ID")),
+    RecordColumn("AccountManager/PrimaryEmail", ("Account manager email",)),
 )
 
 STAFF_COLUMNS = (
     *PERSON_COLUMNS,
-    ImportColumn("Abbreviation", ("Initials",)),
-    ImportColumn("PrimaryRole/Name", ("Role",)),
-    ImportColumn("PositionTitle/Name", ("Position", "Job title")),
-    ImportColumn("Location/Name", ("Office", "Location")),
-    ImportColumn("Teams/Name", ("Team", "Teams")),
-    ImportColumn("WorkingHoursPerWeek", ("Hours", "Hrs")),
-    ImportColumn("CommencementDate", ("Start date",)),
+    RecordColumn("Abbreviation", ("Initials",)),
+    RecordColumn("PrimaryRole/Name", ("Role",)),
+    RecordColumn("PositionTitle/Name", ("Position", "Job title")),
+    RecordColumn("Location/Name", ("Office", "Location")),
+    RecordColumn("Teams/Name", ("Team", "Teams")),
+    RecordColumn("WorkingHoursPerWeek", ("Hours", "Hrs")),
+    RecordColumn("CommencementDate", ("Start date",)),
 )
 
 CONTACT_COLUMNS = (
     *PERSON_COLUMNS,
-    ImportColumn("Client/BusinessName", ("Company", "Organisation", "Organization", "Business name")),
-    ImportColumn("Role/Name", ("Role",)),
-    ImportColumn("PositionTitle", ("Position", "Job title")),
-    ImportColumn("SchemePriceGuideRegion", ("Price guide region",)),
-    ImportColumn("Representative/RepresentativeRelationship", ("Relationship",)),
+    RecordColumn("Client/BusinessName", ("Company", "Organisation", "Organization", "Business name")),
+    RecordColumn("Role/Name", ("Role",)),
+    RecordColumn("PositionTitle", ("Position", "Job title")),
+    RecordColumn("SchemePriceGuideRegion", ("Price guide region",)),
+    RecordColumn("Representative/RepresentativeRelationship", ("Relationship",)),
 )
 
 CLIENT_COLUMNS = (
     *ADDRESS_COLUMNS,
-    ImportColumn(
+    RecordColumn(
         "BusinessName", ("Company", "Company name", "Organisation", "Organization", "Name", "Supplier")
     ),
-    ImportColumn("BusinessNumber", ("ABN", "ABN No")),
-    ImportColumn("BusinessPhone", ("Phone", "Telephone", "Phone number", "Phone No", "Ph", "Tel")),
-    ImportColumn("BusinessPhone2", ("Phone 2",)),
-    ImportColumn("BusinessFax", ("Fax",)),
-    ImportColumn("WebAddress", ("Website", "Web site", "Web", "URL")),
-    ImportColumn("UniqueCode", ("Code", "ID", "Supplier code", "Supplier ID")),
-    ImportColumn("ExternalReference", ("Reference",)),
+    RecordColumn("BusinessNumber", ("ABN", "ABN No")),
+    RecordColumn("BusinessPhone", ("Phone", "Telephone", "Phone number", "Phone No", "Ph", "Tel")),
+    RecordColumn("BusinessPhone2", ("Phone 2",)),
+    RecordColumn("BusinessFax", ("Fax",)),
+    RecordColumn("WebAddress", ("Website", "Web site", "Web", "URL")),
+    RecordColumn("UniqueCode", ("Code", "ID", "Supplier code", "Supplier ID")),
+    RecordColumn("ExternalReference", ("Reference",)),
 )
 
 # --- the resources --------------------------------------------------------------------------------------

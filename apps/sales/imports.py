@@ -1,40 +1,40 @@
 """Imports of opportunities and templates: columns and match fields."""
 
 from apps.base.declaration.resource import Optional
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportDefinition
 
 PROSPECT_COLUMNS = (
-    ImportColumn("Source", ("Lead source",)),
-    ImportColumn("SourceDetails", ("Details",)),
-    ImportColumn("ReferrerLastName", ("Referrer",)),
-    ImportColumn("ReferrerOrganisation", ("Referred by",)),
-    ImportColumn("UpfrontValueOfSale", ("Value", "Amount", "Upfront value")),
-    ImportColumn("RecurringAnnualValue", ("Recurring value", "Annual value")),
-    ImportColumn("ChanceOfSales", ("Chance", "Probability", "Probability (%)")),
-    ImportColumn("OpportunityOwner/PrimaryEmail", ("Owner", "Owner email")),
-    ImportColumn("Team/Name", ("Team",)),
-    ImportColumn("Type/Name", ("Type",)),
-    ImportColumn("Stage/Name", ("Stage",)),
-    ImportColumn("FollowUpStaff/PrimaryEmail", ("Follow up by", "Follow-up email")),
+    RecordColumn("Source", ("Lead source",)),
+    RecordColumn("SourceDetails", ("Details",)),
+    RecordColumn("ReferrerLastName", ("Referrer",)),
+    RecordColumn("ReferrerOrganisation", ("Referred by",)),
+    RecordColumn("UpfrontValueOfSale", ("Value", "Amount", "Upfront value")),
+    RecordColumn("RecurringAnnualValue", ("Recurring value", "Annual value")),
+    RecordColumn("ChanceOfSales", ("Chance", "Probability", "Probability (%)")),
+    RecordColumn("OpportunityOwner/PrimaryEmail", ("Owner", "Owner email")),
+    RecordColumn("Team/Name", ("Team",)),
+    RecordColumn("Type/Name", ("Type",)),
+    RecordColumn("Stage/Name", ("Stage",)),
+    RecordColumn("FollowUpStaff/PrimaryEmail", ("Follow up by", "Follow-up email")),
 )
 
 OPPORTUNITY_COLUMNS = (
     *PROSPECT_COLUMNS,
-    ImportColumn("Name", ("Opportunity", "Opportunity name")),
-    ImportColumn("PrimaryContact/ContactGuid", ("Contact",)),
-    ImportColumn("Outcome", ("Result",)),
-    ImportColumn("OutcomeDate", ("Closed on",)),
-    ImportColumn("ExpectedDate", ("Close date", "Expected close"), is_future=True),
-    ImportColumn("FollowUpDate", ("Next step on",), is_future=True),
-    ImportColumn("ExpiryDate", ("Expires",), is_future=True),
+    RecordColumn("Name", ("Opportunity", "Opportunity name")),
+    RecordColumn("PrimaryContact/ContactGuid", ("Contact",)),
+    RecordColumn("Outcome", ("Result",)),
+    RecordColumn("OutcomeDate", ("Closed on",)),
+    RecordColumn("ExpectedDate", ("Close date", "Expected close"), is_future=True),
+    RecordColumn("FollowUpDate", ("Next step on",), is_future=True),
+    RecordColumn("ExpiryDate", ("Expires",), is_future=True),
 )
 
 TEMPLATE_COLUMNS = (
     *PROSPECT_COLUMNS,
-    ImportColumn("TemplateName", ("Template", "Name")),
-    ImportColumn("ExpiryDateInterval", ("Expires after",)),
-    ImportColumn("FollowUpDateInterval", ("Follow up after",)),
+    RecordColumn("TemplateName", ("Template", "Name")),
+    RecordColumn("ExpiryDateInterval", ("Expires after",)),
+    RecordColumn("FollowUpDateInterval", ("Follow up after",)),
 )
 
 

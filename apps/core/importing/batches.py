@@ -14,7 +14,7 @@ from apps.base.drafts import (
     wire_target,
 )
 from apps.core.archive import set_archive_dates
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import RecordColumn
 from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.existing import FirstRows, match_records
@@ -36,7 +36,7 @@ class BatchImporter:
     def __init__(
         self,
         entity_set: EntitySet,
-        columns: Sequence[ImportColumn],
+        columns: Sequence[RecordColumn],
         definition: ImportDefinition,
         match_fields: Sequence[str],
         report: ImportReport,
@@ -63,7 +63,7 @@ class BatchImporter:
         self.match_columns += [by_name[name] for name in match_fields if name in by_name]
         self.first_rows = FirstRows()
         #: The column that gives a value of a record, or of an item of its list; of several the guid's.
-        self.columns_by_target: dict[tuple[str, str], ImportColumn] = {}
+        self.columns_by_target: dict[tuple[str, str], RecordColumn] = {}
         for column in sorted(columns, key=lambda c: not c.is_guid):
             self.columns_by_target.setdefault(column.target, column)
         for found, column in self.found.items():

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, lru_cache
+from types import MappingProxyType
 from typing import Any, Self
 
 from apps.base.cell_texts import LIST_SEPARATOR
@@ -10,6 +11,7 @@ from apps.base.declaration.resource import Behaviour
 from apps.base.declaration.schema import NavigationProperty, StructuralProperty
 from apps.base.declaration.values import WireValueError
 from apps.core.importing.cells import (
+    CellReader,
     Cleaner,
     cell_reader,
     check_no_error_value,
@@ -32,49 +34,40 @@ MEMO_SIZE = 10_000
 
 @dataclass(frozen=True, slots=True)
 class CellIssue:
-    """A fault of a cell; a warning tells what was corrected, and ``value`` is what the cell gives."""
+    """A fault of a cell; a warning tells what was corrected, and ``value`` is what the cell gives.
+
+    The message of a fault that ``ImportColumn.value`` finds lacks its subject: ``must be yes or no.``
+    """
 
     code: str
     message: str
     value: Any = None
     is_warning: bool = False
 
+    def about(self, subject: str) -> "CellIssue":
+        """The same with its subject, if it lacks one."""
+        return self if self.is_warning else CellIssue(self.code, f"{subject} {self.message}")
+
 
 @dataclass(eq=False)
 class ImportColumn:
-    """A column that files may have.
+    """A column that files of a kind may have; ``in_file`` is the same at its place in a file.
 
-    An app declares what the resource's declaration does not say of it: the fields up to ``is_future``. From
-    the declaration ``headers.columns_of`` knows the rest; ``in_file`` is the column at its place in a file.
-
-    ``name`` is the interface's (``Address/Suburb``, ``Client/BusinessName``), ``headers`` are what others
-    call it. Among records with one value of a match field the attribute ``scope`` decides: a reference is
-    unique beside its provider. ``keeps_when_empty``: an empty cell leaves an existing record's value, since
-    the service fills it in. ``is_future``: in a file of another database its days may be past, whatever the
-    rules say.
+    ``headers`` are what it may be called besides its name. ``read`` makes the value of a cleaned text, or
+    raises ``WireValueError``; ``clean`` corrects the text before. Days are read one way in the whole column,
+    and a year of two digits of a birthday is not one to come. A file of one form (``fixed_columns``) lacks
+    nothing that is ``in_every_file``, a row of it nothing that is ``in_every_row``.
     """
 
     name: str
     headers: Sequence[str] = ()
     _: KW_ONLY
-    scope: str = ""
-    keeps_when_empty: bool = False
-    is_future: bool = False
-
-    # --- what the declaration of the resource says
-    #: The name in drafts of what it gives; empty for a column that only says which rows are one record.
-    attribute: str = ""
-    prop: StructuralProperty | None = None
-    #: The part whose record ``prop`` finds, and the name by which it finds one.
-    part: NavigationProperty | None = None
-    record_name: RecordName | None = None
-    #: The list whose items have it.
-    list_name: str = ""
-    is_key: bool = False
-    is_read_only: bool = False
-    #: What corrects a text before it is read.
+    read: CellReader = str
     clean: Cleaner | None = None
+    is_day: bool = False
     is_birthday: bool = False
+    in_every_file: bool = False
+    in_every_row: bool = False
 
     # --- what the file says
     index: int = -1
@@ -84,10 +77,15 @@ class ImportColumn:
     day_first: bool | None = None
     has_formula_guards: bool = False
     can_have_error_values: bool = False
+    #: Whether a cell that was read has an issue.
     has_issues: bool = False
 
     def in_file(
-        self, table: Table, index: int, meanings: Mapping[str, str], day_first: bool | None = None
+        self,
+        table: Table,
+        index: int,
+        day_first: bool | None = None,
+        meanings: Mapping[str, str] = MappingProxyType({}),
     ) -> Self:
         """The column at its place in a file. ``day_first`` is what the person says of the order of days."""
         return replace(
@@ -100,7 +98,99 @@ class ImportColumn:
             can_have_error_values=table.has_cell_addresses,
         )
 
-    # --- what it gives
+    @cached_property
+    def days(self) -> DayColumn | None:
+        """The order of its days, if they are days; every cell is observed before one is read."""
+        if not self.is_day:
+            return None
+        return DayColumn(self.day_first, Subscriber.current().day_first, self.is_birthday)
+
+    @property
+    def empty(self) -> Any:
+        """What an empty cell gives."""
+        return None
+
+    @cached_property
+    def values(self) -> Callable[[str], Any]:
+        """What a cell gives: a value, or a ``CellIssue``. Equal cells are read once."""
+        return lru_cache(MEMO_SIZE)(lambda cell: self.value(self.text(cell)))
+
+    def cleaned(self, cell: str) -> str:
+        if not cell:
+            return ""
+        return cleaned_and_restored(cell) if self.has_formula_guards else cleaned(cell)
+
+    def text(self, cell: str) -> str:
+        """The text of the cell, or the one that the user says in its place."""
+        text = self.cleaned(cell)
+        return self.meanings.get(text.casefold(), text) if self.meanings else text
+
+    def value(self, text: str) -> Any:
+        if not text:
+            return self.empty
+        code = message = ""
+        try:
+            if self.can_have_error_values and text[0] == "#":
+                check_no_error_value(text)
+            for clean in (self.clean, None if self.days is None else self.days.read):
+                if clean is not None and text:
+                    corrected = clean(text)
+                    text, code, message = corrected.text, corrected.code, corrected.message
+            value = self.convert(text) if text else self.empty
+        except WireValueError as error:
+            self.has_issues = True
+            return CellIssue(error.code, error.sentence)
+        if not code:
+            return value
+        self.has_issues = True
+        return CellIssue(code, message, value, is_warning=True)
+
+    def convert(self, text: str) -> Any:
+        """The value of a text that is cleaned and not empty; ``WireValueError`` when it has none."""
+        return self.read(text)
+
+
+@dataclass(eq=False)
+class RecordColumn(ImportColumn):
+    """A column that gives a record a value, or a record that it refers to.
+
+    An app declares what the resource's declaration does not say of it; from the declaration
+    ``headers.columns_of`` knows the rest.
+
+    ``name`` is the interface's (``Address/Suburb``, ``Client/BusinessName``). Among records with one value of
+    a match field the attribute ``scope`` decides: a reference is unique beside its provider.
+    ``keeps_when_empty``: an empty cell leaves an existing record's value, since the service fills it in.
+    ``is_future``: in a file of another database its days may be past, whatever the rules say.
+    """
+
+    scope: str = ""
+    keeps_when_empty: bool = False
+    is_future: bool = False
+
+    # --- what the declaration says
+    #: The name in drafts of what it gives; empty for a column that only says which rows are one record.
+    attribute: str = ""
+    prop: StructuralProperty | None = None
+    #: The part whose record ``prop`` finds, and the name by which it finds one.
+    part: NavigationProperty | None = None
+    record_name: RecordName | None = None
+    #: The list whose items have it.
+    list_name: str = ""
+    is_key: bool = False
+    is_read_only: bool = False
+
+    def in_file(
+        self,
+        table: Table,
+        index: int,
+        day_first: bool | None = None,
+        meanings: Mapping[str, str] = MappingProxyType({}),
+    ) -> Self:
+        found = super().in_file(table, index, day_first, meanings)
+        if found.prop is not None and found.record_name is None:
+            found.read = cell_reader(found.prop)
+            found.is_day = not found.refers and found.prop.edm.name in ("Edm.Date", "Edm.DateTimeOffset")
+        return found
 
     @property
     def target(self) -> tuple[str, str]:
@@ -142,70 +232,21 @@ class ImportColumn:
         """The model's field by which its texts are compared; ``None`` where they are compared as they are."""
         return None if self.refers or self.prop is None else normalised_column(self.prop.source_field)
 
-    @cached_property
-    def days(self) -> DayColumn | None:
-        """The order of its days, if they are days; every cell is observed before one is read."""
-        if self.refers or self.prop is None or self.prop.edm.name not in ("Edm.Date", "Edm.DateTimeOffset"):
-            return None
-        return DayColumn(self.day_first, Subscriber.current().day_first, self.is_birthday)
+    @property
+    def empty(self) -> Any:
+        return () if self.is_list else None
 
-    # --- cells
-
-    @cached_property
-    def values(self) -> Callable[[str], Any]:
-        """What a cell gives: a value, ``None`` or ``()`` when it is empty, a ``CellIssue``. Equal cells are
-        read once."""
-        return lru_cache(MEMO_SIZE)(lambda cell: self.value(self.text(cell)))
+    def convert(self, text: str) -> Any:
+        """A value, a key, or a tuple of keys or names."""
+        if self.is_list:
+            texts = (part.strip() for part in text.split(LIST_SEPARATOR.strip()))
+            return tuple(self.read(each) for each in texts if each)
+        return self.read(text) if self.record_name is None else (text,)
 
     @cached_property
     def comparable(self) -> Callable[[str], Any]:
         """The same for all spellings of a value, ``None`` for an empty cell."""
         return lru_cache(MEMO_SIZE)(lambda cell: self.comparable_value(self.text(cell)))
-
-    def cleaned(self, cell: str) -> str:
-        if not cell:
-            return ""
-        return cleaned_and_restored(cell) if self.has_formula_guards else cleaned(cell)
-
-    def text(self, cell: str) -> str:
-        """The text of the cell, or the one that the user says in its place."""
-        text = self.cleaned(cell)
-        return self.meanings.get(text.casefold(), text) if self.meanings else text
-
-    @property
-    def empty(self) -> Any:
-        """What an empty cell gives."""
-        return () if self.is_list else None
-
-    def value(self, text: str) -> Any:
-        if not text:
-            return self.empty
-        clean = self.clean if self.days is None else self.days.read
-        try:
-            if self.can_have_error_values and text[0] == "#":
-                check_no_error_value(text)
-            if clean is None:
-                return self.convert(text)
-            corrected = clean(text)
-            value = self.convert(corrected.text) if corrected.text else self.empty
-        except WireValueError as error:
-            self.has_issues = True
-            return CellIssue(error.code, f"{self.name} {error.sentence}")
-        if not corrected.code:
-            return value
-        self.has_issues = True
-        return CellIssue(corrected.code, corrected.message, value, is_warning=True)
-
-    def convert(self, text: str) -> Any:
-        """The value of a cleaned text: a value, a key, or a tuple of keys or names; ``WireValueError``."""
-        if self.is_list:
-            texts = (part.strip() for part in text.split(LIST_SEPARATOR.strip()))
-            return tuple(self.convert_one(each) for each in texts if each)
-        return self.convert_one(text) if self.record_name is None else (text,)
-
-    @cached_property
-    def convert_one(self) -> Callable[[str], Any]:
-        return str if self.prop is None or self.record_name is not None else cell_reader(self.prop)
 
     def comparable_value(self, text: str) -> Any:
         if not text:
@@ -219,15 +260,13 @@ class ImportColumn:
             return value
         return value.value if value.is_warning else text
 
-    # --- existing records
-
     def is_same(self, existing: Any, given: Any) -> bool:
         """True when an existing record has the value that a row gives."""
         return bool(existing == set(given)) if self.is_list else is_same(existing, given)
 
 
 @dataclass(eq=False)
-class RelatedColumn(ImportColumn):
+class RelatedColumn(RecordColumn):
     """A column of what is stored beside a record, and given to its service with the draft.
 
     A cell has it as JSON, as the interface shows it; an empty cell leaves it as it is. ``convert`` and

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from apps.base.declaration.resource import Navigation, Property
 from apps.base.drafts import Draft, Issue, Rule
 from apps.core.importing.cells import Cleaner
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import RecordColumn
 
 
 class ImportDefinition:
@@ -24,7 +24,7 @@ class ImportDefinition:
     ``group_fields`` names are one record: the first of its combinations that the first row gives.
     """
 
-    columns: ClassVar[Sequence[ImportColumn]] = ()
+    columns: ClassVar[Sequence[RecordColumn]] = ()
     match_fields: ClassVar[Sequence[str]] = ()
     #: Columns by whose digits files may name a record, although they need not be unique.
     number_fields: ClassVar[Sequence[str]] = ()
@@ -62,7 +62,7 @@ class ImportDefinition:
         """Further warnings, found for a whole batch before it is saved: they keep nothing out either."""
         return ()
 
-    def find_references(self, records: Sequence[Any], column: ImportColumn) -> None:
+    def find_references(self, records: Sequence[Any], column: RecordColumn) -> None:
         """Give each ``ReadRecord`` the ``found_references`` that it does not name, by other values of it.
 
         Called when existing records are known; ``column`` is the one at fault.

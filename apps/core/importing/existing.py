@@ -8,7 +8,7 @@ from typing import Any
 from django.db import models
 
 from apps.base.batched_queries import AnyOf
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import RecordColumn
 from apps.core.importing.record_columns import ItemColumns, RecordColumns
 from apps.core.importing.record_names import compared_field
 from apps.core.importing.records import ExistingRecord, ReadRecord
@@ -50,7 +50,7 @@ class FirstRows:
 def match_records(
     records: Sequence[ReadRecord],
     columns: RecordColumns,
-    match_columns: Sequence[ImportColumn],
+    match_columns: Sequence[RecordColumn],
     first_rows: FirstRows,
     find_references: Callable[[Sequence[ReadRecord]], None],
 ) -> None:
@@ -65,7 +65,7 @@ def match_records(
         column: compared_values(records, column, scopes.get(column))
         for column in dict.fromkeys([*match_columns, *unique])
     }
-    matched: dict[ImportColumn, list[tuple[ReadRecord, Any]]] = defaultdict(list)
+    matched: dict[RecordColumn, list[tuple[ReadRecord, Any]]] = defaultdict(list)
     unmatched: list[ReadRecord] = []
     for number, record in enumerate(records):
         for column in match_columns:
@@ -91,7 +91,7 @@ def match_records(
             match_items(record, columns.items)
 
 
-def compared_values(records: Sequence[ReadRecord], column: ImportColumn, scope: str | None) -> list[Any]:
+def compared_values(records: Sequence[ReadRecord], column: RecordColumn, scope: str | None) -> list[Any]:
     """The values of a column as compared, with the value that decides among records."""
     values = [record.key if column.is_key else record.values.get(column.attribute) for record in records]
     if column.normalised_field is not None:
@@ -103,7 +103,7 @@ def compared_values(records: Sequence[ReadRecord], column: ImportColumn, scope: 
 
 
 def find_by_column(
-    column: ImportColumn,
+    column: RecordColumn,
     scope: str | None,
     columns: RecordColumns,
     wanted: Sequence[tuple[ReadRecord, Any]],

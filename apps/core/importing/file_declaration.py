@@ -17,7 +17,7 @@ from apps.base.declaration import service
 from apps.base.declaration.resource import Behaviour, Navigation, Nesting, Optional, Property, Required
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.base.declaration.schema import bind_resource as bind
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.record_names import (
     RecordName,
@@ -49,7 +49,7 @@ def definition_of(entity_set: EntitySet) -> type[ImportDefinition] | None:
     ]
     members = {
         "match_fields": ("Name",),
-        "columns": (ImportColumn("Name", scope=scopes[0] if scopes else ""),),
+        "columns": (RecordColumn("Name", scope=scopes[0] if scopes else ""),),
         "fields": tuple(settable_columns(model, properties)),
     }
     return type("LookupImport", (ImportDefinition,), members)

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.records import RecordRows
 from apps.core.table_files.tables import Row
@@ -19,8 +19,8 @@ class RowGrouper:
 
     def __init__(
         self,
-        own: Sequence[ImportColumn],
-        keys: Sequence[tuple[Sequence[ImportColumn], Sequence[ImportColumn]]],
+        own: Sequence[RecordColumn],
+        keys: Sequence[tuple[Sequence[RecordColumn], Sequence[RecordColumn]]],
         has_items: bool,
     ) -> None:
         """``own`` are the record's own columns, ``keys`` the combinations that identify a record.
@@ -104,7 +104,7 @@ class RowGrouper:
         return True
 
 
-def comparable_texts(row: Row, columns: Iterable[ImportColumn]) -> tuple[Any, ...]:
+def comparable_texts(row: Row, columns: Iterable[RecordColumn]) -> tuple[Any, ...]:
     # A defective row may be shorter than the header.
     width = len(row.cells)
     return tuple(
@@ -113,13 +113,13 @@ def comparable_texts(row: Row, columns: Iterable[ImportColumn]) -> tuple[Any, ..
 
 
 def group_keys(
-    definition: ImportDefinition, known: Mapping[str, ImportColumn], columns: Sequence[ImportColumn]
-) -> list[tuple[Sequence[ImportColumn], Sequence[ImportColumn]]]:
+    definition: ImportDefinition, known: Mapping[str, RecordColumn], columns: Sequence[RecordColumn]
+) -> list[tuple[Sequence[RecordColumn], Sequence[RecordColumn]]]:
     """The combinations of a file's columns that identify its records, as ``RowGrouper`` has them.
 
     ``known`` are all columns that files may have, by their name.
     """
-    keys: list[tuple[Sequence[ImportColumn], Sequence[ImportColumn]]] = []
+    keys: list[tuple[Sequence[RecordColumn], Sequence[RecordColumn]]] = []
     for names in definition.group_fields:
         targets = [known[name].target for name in names]
         first, *others = [[column for column in columns if column.target == target] for target in targets]

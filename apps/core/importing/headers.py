@@ -8,7 +8,7 @@ from dataclasses import replace
 from apps.base.declaration.resource import Behaviour, Nesting
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuredType
 from apps.core.importing.cells import cleaned, letters_of
-from apps.core.importing.columns import IMPORT_REFERENCE, REASON, ImportColumn, RelatedColumn
+from apps.core.importing.columns import IMPORT_REFERENCE, REASON, RecordColumn, RelatedColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions, KeptMapping
 from apps.core.importing.file_declaration import NameProperty
 from apps.core.table_files.tables import ImportFileError, Table, column_letters
@@ -24,13 +24,13 @@ def item_list_of(type_: StructuredType) -> NavigationProperty | None:
     return lists[0] if len(lists) == 1 else None
 
 
-def columns_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, ImportColumn]:
+def columns_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, RecordColumn]:
     """Every column that files may have, by its name; ``entity_set`` is declared as files have it."""
     declared = {column.name: column for column in definition.columns}
     items = item_list_of(entity_set.type)
     found = {column.name: column for column in _columns(entity_set.type, "", items, "", declared)}
     if items is not None:
-        found[IMPORT_REFERENCE] = replace(declared.get(IMPORT_REFERENCE) or ImportColumn(IMPORT_REFERENCE))
+        found[IMPORT_REFERENCE] = replace(declared.get(IMPORT_REFERENCE) or RecordColumn(IMPORT_REFERENCE))
     for column in declared.values():
         if isinstance(column, RelatedColumn):
             found[column.name] = replace(column, model=entity_set.model)
@@ -46,10 +46,10 @@ def _columns(
     prefix: str,
     items: NavigationProperty | None,
     list_name: str,
-    declared: Mapping[str, ImportColumn],
-) -> Iterator[ImportColumn]:
+    declared: Mapping[str, RecordColumn],
+) -> Iterator[RecordColumn]:
     for name, prop in type_.properties.items():
-        column = declared.get(prefix + name) or ImportColumn(prefix + name)
+        column = declared.get(prefix + name) or RecordColumn(prefix + name)
         own = prop.declaration
         if isinstance(own, NameProperty):
             column = replace(column, attribute=own.reference, prop=prop, record_name=own.record_name)
@@ -75,19 +75,19 @@ def _columns(
 
 
 def _reference_columns(
-    part: NavigationProperty, prefix: str, list_name: str, declared: Mapping[str, ImportColumn]
-) -> Iterator[ImportColumn]:
+    part: NavigationProperty, prefix: str, list_name: str, declared: Mapping[str, RecordColumn]
+) -> Iterator[RecordColumn]:
     """The key of a referred record, and the texts by which it can be found as well."""
     if part.nesting is Nesting.CONTAINED:
         # As one cell of JSON, or null in every record.
         name, some = prefix.removesuffix("/"), next(iter(part.type.properties.values()))
-        yield ImportColumn(name, attribute=part.attribute, prop=some, part=part, is_read_only=True)
+        yield RecordColumn(name, attribute=part.attribute, prop=some, part=part, is_read_only=True)
     is_found = part.writable and part.nesting is Nesting.REFERENCE
     for name, prop in part.type.properties.items():
         own = prop.declaration
         record_name = own.record_name if isinstance(own, NameProperty) else None
         yield replace(
-            declared.get(prefix + name) or ImportColumn(prefix + name),
+            declared.get(prefix + name) or RecordColumn(prefix + name),
             attribute=part.attribute,
             prop=prop,
             part=part,
@@ -100,14 +100,14 @@ def _reference_columns(
             yield replace(column, is_read_only=True)
 
 
-def spellings_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, ImportColumn]:
+def spellings_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, RecordColumn]:
     """Every way to spell a column's header, in letters alone.
 
     Its name, its aliases, its other headers, and the last step of its path where only one ends on it.
     """
     known = columns_of(entity_set, definition)
     found = {letters_of(name): column for name, column in known.items()}
-    last_steps: dict[str, list[ImportColumn]] = defaultdict(list)
+    last_steps: dict[str, list[RecordColumn]] = defaultdict(list)
     for name, column in known.items():
         before, _, own = name.rpartition("/")
         for alias in column.prop.declaration.aliases if column.prop is not None else ():
@@ -131,7 +131,7 @@ def recognise_columns(
     entity_set: EntitySet,
     definition: ImportDefinition,
     options: ImportOptions,
-) -> tuple[list[ImportColumn], list[str]]:
+) -> tuple[list[RecordColumn], list[str]]:
     """The columns that give something, and what the user should know of the others.
 
     ``ImportFileError`` names every header that is not recognised.
@@ -149,7 +149,7 @@ def recognise_columns(
     unread = {letters_of(REASON), *(letters_of(part.name) for part in entity_set.type.embedded_navigations)}
     if (items := item_list_of(entity_set.type)) is not None:
         unread.add(letters_of(f"{items.name}/{REASON}"))
-    columns: list[ImportColumn] = []
+    columns: list[RecordColumn] = []
     unknown: list[str] = []
     read_only: list[str] = []
     for index, header in enumerate(table.header):
@@ -162,7 +162,7 @@ def recognise_columns(
         elif column.is_read_only:
             read_only.append(header)
         else:
-            columns.append(column.in_file(table, index, meanings.get(index, {}), options.day_first))
+            columns.append(column.in_file(table, index, options.day_first, meanings.get(index, {})))
     if unknown and not options.ignore_unknown:
         advice = ' Say --map "Header=Field", or --ignore-unknown to import without.'
         if table.has_cell_addresses:
@@ -188,10 +188,10 @@ def recognise_columns(
 
 
 def mapped_columns(
-    column_map: Mapping[str | int, str], table: Table, by_spelling: Mapping[str, ImportColumn]
-) -> dict[int, ImportColumn | None]:
+    column_map: Mapping[str | int, str], table: Table, by_spelling: Mapping[str, RecordColumn]
+) -> dict[int, RecordColumn | None]:
     """The columns that ``--map`` names, by index; ``ImportFileError`` when it names what does not exist."""
-    found: dict[int, ImportColumn | None] = {}
+    found: dict[int, RecordColumn | None] = {}
     for text, name in column_map.items():
         column = by_spelling.get(letters_of(name))
         if name and (column is None or column.is_read_only):
@@ -201,10 +201,10 @@ def mapped_columns(
 
 
 def kept_columns(
-    kept: KeptMapping, table: Table, by_spelling: Mapping[str, ImportColumn]
-) -> dict[int, ImportColumn | None]:
+    kept: KeptMapping, table: Table, by_spelling: Mapping[str, RecordColumn]
+) -> dict[int, RecordColumn | None]:
     """The columns of a kept mapping by their index in the file, as far as there still are such columns."""
-    found: dict[int, ImportColumn | None] = {}
+    found: dict[int, RecordColumn | None] = {}
     for index, header in enumerate(table.header):
         name = kept.columns.get(letters_of(header))
         column = by_spelling.get(letters_of(name or ""))
@@ -253,7 +253,7 @@ def other_header_row(table: Table, header: str) -> str:
     return ""
 
 
-def header_row_of(table: Table, by_spelling: Mapping[str, ImportColumn], options: ImportOptions) -> int:
+def header_row_of(table: Table, by_spelling: Mapping[str, RecordColumn], options: ImportOptions) -> int:
     """The row whose cells are plainly the headers: groups of columns may have a title above them."""
     wanted = {text for text, column in by_spelling.items() if not column.is_read_only}
     wanted |= {letters_of(header) for header in options.column_map if isinstance(header, str)}
@@ -265,12 +265,12 @@ def header_row_of(table: Table, by_spelling: Mapping[str, ImportColumn], options
     return best if counts.get(best, 0) > 2 * counts.get(table.header_row, 0) + 1 else table.header_row
 
 
-def check_unique_targets(columns: Sequence[ImportColumn], table: Table) -> None:
+def check_unique_targets(columns: Sequence[RecordColumn], table: Table) -> None:
     """``ImportFileError`` when two columns give one value, or name one list of records.
 
     A single record may have several names: the first that a row gives finds it.
     """
-    seen: dict[tuple[str, ...], ImportColumn] = {}
+    seen: dict[tuple[str, ...], RecordColumn] = {}
     for column in columns:
         is_name = column.only_groups or (column.record_name is not None and not column.is_list)
         first = seen.setdefault(("", column.name) if is_name else column.target, column)
@@ -289,7 +289,7 @@ def quote_header(index: int, header: str, table: Table) -> str:
     return f"column {column_letters(index)} “{short}”" if table.has_cell_addresses else f"“{short}”"
 
 
-def suggestion(text: str, by_spelling: Mapping[str, ImportColumn]) -> str:
+def suggestion(text: str, by_spelling: Mapping[str, RecordColumn]) -> str:
     """The column whose spelling is closest to the text."""
     spellings = [spelling for spelling, column in by_spelling.items() if not column.is_read_only]
     closest = difflib.get_close_matches(letters_of(text)[:90], spellings, n=1, cutoff=0.7)

@@ -11,7 +11,7 @@ from apps.base.batched_queries import AnyOf
 from apps.base.declaration.schema import NavigationProperty, StructuredType
 from apps.base.drafts import Draft
 from apps.base.new_records import defaults_of, required_members
-from apps.core.importing.columns import CellIssue, ImportColumn, RelatedColumn
+from apps.core.importing.columns import CellIssue, RecordColumn, RelatedColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.records import ExistingRecord, ReadRecord
 from apps.core.importing.references import NamedReference
@@ -31,10 +31,10 @@ class RecordColumns:
     def __init__(
         self,
         type_: StructuredType,
-        columns: Sequence[ImportColumn],
+        columns: Sequence[RecordColumn],
         definition: ImportDefinition,
         items: "ItemColumns | None" = None,
-        found: Sequence[ImportColumn] = (),
+        found: Sequence[RecordColumn] = (),
         is_past: bool = False,
     ) -> None:
         self.type, self.columns, self.items = type_, columns, items
@@ -45,7 +45,7 @@ class RecordColumns:
         #: Attributes that count as not given, so that no rule about days to come rejects them.
         self.past_dates = frozenset(c.attribute for c in columns if c.is_future and is_past)
         self.by_attribute = {column.attribute: column for column in reversed(columns)}
-        named: dict[str, list[ImportColumn]] = defaultdict(list)
+        named: dict[str, list[RecordColumn]] = defaultdict(list)
         for column in columns:
             if column.record_name is not None:
                 named[column.attribute].append(column)
@@ -79,11 +79,11 @@ class RecordColumns:
         keys: Sequence[Any] = [None] * len(rows)
         by_attribute: dict[str, Sequence[Any]] = {}
         given = {column: list(map(column.values, cells[column.index])) for column in self.columns}
-        issues: list[tuple[int, ImportColumn, CellIssue]] = []
+        issues: list[tuple[int, RecordColumn, CellIssue]] = []
         for column, values in given.items():
             for number, value in enumerate(values) if column.has_issues else ():
                 if isinstance(value, CellIssue):
-                    issues.append((number, column, value))
+                    issues.append((number, column, value.about(column.name)))
                     values[number] = value.value
             if column.is_key:
                 keys = values
@@ -199,7 +199,7 @@ class ItemColumns(RecordColumns):
     """The columns of the items of a list, which are rows of the file: ``part`` is the list."""
 
     def __init__(
-        self, part: NavigationProperty, columns: Sequence[ImportColumn], definition: ImportDefinition
+        self, part: NavigationProperty, columns: Sequence[RecordColumn], definition: ImportDefinition
     ) -> None:
         super().__init__(part.type, columns, definition)
         self.part = part

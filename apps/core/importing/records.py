@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.base.drafts import Draft
-from apps.core.importing.columns import CellIssue, ImportColumn
+from apps.core.importing.columns import CellIssue, RecordColumn
 from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import Row
 
@@ -61,7 +61,7 @@ class ReadRecord:
     def is_rejected(self) -> bool:
         return bool(self.errors) or (bool(self.items) and any(item.errors for item in self.items))
 
-    def reject(self, column: ImportColumn | None, code: str, message: str) -> None:
+    def reject(self, column: RecordColumn | None, code: str, message: str) -> None:
         """Add an error; what the column gives is invalid."""
         index = None if column is None else column.index
         self.errors += (RowIssue(self.row, index, code, message),)
@@ -69,7 +69,7 @@ class ReadRecord:
             self.invalid |= {column.attribute}
             self.values.pop(column.attribute, None)
 
-    def note(self, column: ImportColumn, issue: CellIssue) -> None:
+    def note(self, column: RecordColumn, issue: CellIssue) -> None:
         """Add the issue of a cell."""
         if issue.is_warning:
             self.warnings += (RowIssue(self.row, column.index, issue.code, issue.message, is_warning=True),)

@@ -5,11 +5,11 @@ from typing import Any
 
 from django.db import models
 
-from apps.core.importing.columns import CellIssue, ImportColumn
+from apps.core.importing.columns import CellIssue, RecordColumn
 from apps.core.importing.record_names import Named, RecordName, records_by_text
 from apps.core.importing.records import ReadRecord
 
-ColumnIssue = tuple[ImportColumn, CellIssue]
+ColumnIssue = tuple[RecordColumn, CellIssue]
 
 
 def number_issue(meta: Any, number: int) -> CellIssue:
@@ -23,7 +23,7 @@ class NamedReference:
     ``is_later``: the records may be imported later, so that a name not found is a warning.
     """
 
-    def __init__(self, columns: Sequence[ImportColumn], is_later: bool) -> None:
+    def __init__(self, columns: Sequence[RecordColumn], is_later: bool) -> None:
         self.columns, self.is_later, first = columns, is_later, columns[0]
         self.names = [name for column in columns if (name := column.record_name)]
         self.attribute, self.is_list = first.attribute, first.is_list
@@ -62,7 +62,7 @@ class NamedReference:
         self, given: Sequence[Sequence[str] | None], scope: Any, found: Sequence[Mapping[Any, Named]]
     ) -> tuple[Any, ColumnIssue | None]:
         """The key, or the keys, that the texts of a row name; the first column that has a text decides."""
-        named: list[tuple[ImportColumn, RecordName, Sequence[str], list[Sequence[Any]]]] = []
+        named: list[tuple[RecordColumn, RecordName, Sequence[str], list[Sequence[Any]]]] = []
         for column, name, texts, records in zip(self.columns, self.names, given, found, strict=True):
             if texts:
                 keys = [keys_in_scope(records.get(name.compare(text), ()), scope) for text in texts]

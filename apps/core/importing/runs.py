@@ -17,7 +17,7 @@ from apps.base.errors import Conflict
 from apps.base.retries import retry_on_conflict
 from apps.core import history
 from apps.core.importing.batches import BatchImporter
-from apps.core.importing.columns import ImportColumn, RelatedColumn
+from apps.core.importing.columns import RecordColumn, RelatedColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.first_pass import day_notices, look_through
@@ -146,7 +146,7 @@ def issue_file(path: Path, options: ImportOptions) -> Path | None:
 
 
 def match_fields(
-    definition: ImportDefinition, columns: Sequence[ImportColumn], name: str | None
+    definition: ImportDefinition, columns: Sequence[RecordColumn], name: str | None
 ) -> Sequence[str]:
     """The columns that rows are matched by: the one that the user names, else the resource's own."""
     if name is None:

@@ -1,6 +1,6 @@
 """Imports of plans, and of the list of service bookings that the agency's portal exports."""
 
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportDefinition
 
 
@@ -12,13 +12,13 @@ class ClientEngagementImport(ImportDefinition):
     """
 
     columns = (
-        ImportColumn("PlanStartDate", ("Plan start", "Start date")),
-        ImportColumn("PlanEndDate", ("Plan end", "End date")),
-        ImportColumn("PlanCommencementDate", ("Plan commencement",)),
-        ImportColumn("IsAgencyManaged", ("Agency managed",)),
-        ImportColumn("IsSelfManaged", ("Self managed",)),
-        ImportColumn("IsPlanManaged", ("Plan managed",)),
-        ImportColumn("SupportCoordinatorContactGuid", ("Support coordinator",)),
-        ImportColumn("PlanManagerClientGuid", ("Plan manager",)),
-        ImportColumn("TotalBudgetAmount", ("Budget", "Total budget", "Plan budget")),
+        RecordColumn("PlanStartDate", ("Plan start", "Start date")),
+        RecordColumn("PlanEndDate", ("Plan end", "End date")),
+        RecordColumn("PlanCommencementDate", ("Plan commencement",)),
+        RecordColumn("IsAgencyManaged", ("Agency managed",)),
+        RecordColumn("IsSelfManaged", ("Self managed",)),
+        RecordColumn("IsPlanManaged", ("Plan managed",)),
+        RecordColumn("SupportCoordinatorContactGuid", ("Support coordinator",)),
+        RecordColumn("PlanManagerClientGuid", ("Plan manager",)),
+        RecordColumn("TotalBudgetAmount", ("Budget", "Total budget", "Plan budget")),
     )

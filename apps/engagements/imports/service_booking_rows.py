@@ -6,8 +6,9 @@ from typing import Any
 
 from apps.base.declaration.service import get_service
 from apps.base.declaration.values import WireValueError
-from apps.core.importing.cells import CellReader, cell_reader, cleaned, letters_of
-from apps.core.importing.days import DayColumn
+from apps.core.importing.cells import cell_reader, letters_of
+from apps.core.importing.columns import ImportColumn
+from apps.core.importing.fixed_columns import find_columns, read_row
 from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.models import normalised
@@ -16,11 +17,6 @@ from apps.engagements.choices import ManagementType
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.people.entered_texts import clean_scheme_number
 from apps.people.models import Contact
-
-REQUIRED = (
-    *("participant", "service_booking_id", "booking_type", "product_category"),
-    *("start_date", "end_date", "allocated_amount"),
-)
 
 #: The members that a column gives, for the issues of the rules.
 MEMBERS_OF_COLUMN = {
@@ -38,7 +34,6 @@ MEMBERS_OF_COLUMN = {
 }
 COLUMN_OF_MEMBER = {member: column for column, members in MEMBERS_OF_COLUMN.items() for member in members}
 
-DAYS = ("start_date", "end_date", "last_modified_date")
 MANAGEMENT = {name.casefold(): name for name in ManagementType.values}
 
 
@@ -50,7 +45,7 @@ class BookingLine:
     """
 
     row: Row
-    column_indexes: Mapping[str, int]
+    columns: Mapping[str, ImportColumn]
     participant: str = ""
     participant_name: str = ""
     service_booking_id: str = ""
@@ -73,42 +68,32 @@ class BookingLine:
     is_changed: bool = False
 
     def add_error(self, column: str, code: str, message: str) -> None:
-        self.errors.append(RowIssue(self.row, self.column_indexes.get(column), code, message))
+        self.errors.append(self.issue(column, code, message))
 
     def add_warning(self, column: str, code: str, message: str) -> None:
-        self.warnings.append(self.warning(column, code, message))
+        self.warnings.append(self.issue(column, code, message, is_warning=True))
 
-    def warning(self, column: str, code: str, message: str) -> RowIssue:
-        return RowIssue(self.row, self.column_indexes.get(column), code, message, is_warning=True)
-
-
-def find_columns(table: Table, display: ImportDisplay) -> Mapping[str, int]:
-    """The index of each column; ``ImportFileError`` when a required one is missing."""
-    known = {letters_of(name): name for name in cell_readers()}
-    column_indexes: dict[str, int] = {}
-    unknown = []
-    for index, header in enumerate(table.header):
-        name = known.get(letters_of(header))
-        if name is None:
-            unknown += [header] if header.strip() and letters_of(header) != "reason" else []
-        elif column_indexes.setdefault(name, index) != index:
-            raise ImportFileError(f"The file has two columns {header}.")
-    missing = [name for name in REQUIRED if name not in column_indexes]
-    if missing:
-        raise ImportFileError(
-            f"The file lacks {', '.join(missing)}; is it the portal's list of service bookings?"
-        )
-    if unknown:
-        display.show_notice(f"Not read: {', '.join(unknown)}.")
-    return column_indexes
+    def issue(self, column: str, code: str, message: str, is_warning: bool = False) -> RowIssue:
+        found = self.columns.get(column)
+        return RowIssue(self.row, None if found is None else found.index, code, message, is_warning)
 
 
-def read_lines(
-    rows: Iterable[Row], column_indexes: Mapping[str, int], day_columns: Mapping[int, DayColumn]
-) -> list[BookingLine]:
+def find_booking_columns(
+    table: Table, display: ImportDisplay, day_first: bool | None
+) -> Mapping[str, ImportColumn]:
+    """The columns of the file, by name; ``ImportFileError`` when a required one is missing."""
+    found = find_columns(table, booking_columns(), day_first)
+    if found.missing:
+        names = ", ".join(column.name for column in found.missing)
+        raise ImportFileError(f"The file lacks {names}; is it the portal's list of service bookings?")
+    if found.unknown:
+        display.show_notice(f"Not read: {', '.join(found.unknown)}.")
+    return found.by_name
+
+
+def read_lines(rows: Iterable[Row], columns: Mapping[str, ImportColumn]) -> list[BookingLine]:
     """Every row with its values; a cell that cannot be read gets an error."""
-    readers = cell_readers()
-    lines = [read_line(row, column_indexes, readers, day_columns) for row in rows]
+    lines = [read_line(row, columns) for row in rows]
     first: dict[str, int] = {}
     for line in lines:
         number = normalised(line.service_booking_id)
@@ -118,55 +103,50 @@ def read_lines(
     return lines
 
 
-def read_line(
-    row: Row,
-    column_indexes: Mapping[str, int],
-    readers: Mapping[str, CellReader],
-    day_columns: Mapping[int, DayColumn],
-) -> BookingLine:
-    line = BookingLine(row, column_indexes)
+def read_line(row: Row, columns: Mapping[str, ImportColumn]) -> BookingLine:
     if row.defect is not None:
+        line = BookingLine(row, columns)
         line.errors.append(RowIssue(row, None, "InvalidRow", f"The row {row.defect}"))
         return line
-    for name, index in column_indexes.items():
-        text = cleaned(row.cells[index])
-        if not text:
-            if name in REQUIRED:
-                line.add_error(name, "Required", "It is required.")
-            continue
-        try:
-            if index in day_columns:
-                day = day_columns[index].read(text)
-                text = day.text
-                line.cell_warnings += [line.warning(name, day.code, day.message)] if day.code else []
-            setattr(line, name, readers[name](text))
-        except WireValueError as error:
-            line.add_error(name, error.code, f"It {error.sentence}")
+    values, issues = read_row(row, columns)
+    line = BookingLine(row, columns, **{name: each for name, each in values.items() if each is not None})
+    for column, found in issues:
+        issue = line.issue(column.name, found.code, found.about("It").message, found.is_warning)
+        (line.cell_warnings if found.is_warning else line.errors).append(issue)
     if line.status.casefold() != "active":
         line.add_error("status", "NotActive", "Only active bookings are imported.")
     return line
 
 
-# --- cells ----------------------------------------------------------------------------------------------
+# --- columns --------------------------------------------------------------------------------------------
 
 
-def cell_readers() -> Mapping[str, CellReader]:
-    """The function that reads the cells of each column."""
+def booking_columns() -> list[ImportColumn]:
+    """The columns of the portal's list."""
     booking = get_service().by_model[ClientEngagement].type.navigations["ServiceBookings"].type
-    date = cell_reader(booking.properties["BookingStartDate"])
+    day = cell_reader(booking.properties["BookingStartDate"])
     money = cell_reader(booking.properties["Budget"])
+    number, item = booking.properties["BookingNumber"], booking.properties["SupportItem"]
     scheme_number = cell_reader(get_service().by_model[Contact].type.properties["SchemeNumber"])
-    return {
-        "participant": lambda text: scheme_number(clean_scheme_number(text).text or text),
-        "participant_name": lambda text: " ".join(text.split()),
-        "service_booking_id": cell_reader(booking.properties["BookingNumber"]),
-        "booking_type": management_cell,
-        "product_category": category_cell,
-        "product_category_item": cell_reader(booking.properties["SupportItem"]),
-        "status": str,
-        **dict.fromkeys(DAYS, date),
-        **dict.fromkeys(("allocated_amount", "remaining_amount", "accrual_amount"), money),
-    }
+    return [
+        ImportColumn(
+            "participant",
+            read=lambda text: scheme_number(clean_scheme_number(text).text or text),
+            in_every_row=True,
+        ),
+        ImportColumn("participant_name", read=lambda text: " ".join(text.split())),
+        ImportColumn("service_booking_id", read=cell_reader(number), in_every_row=True),
+        ImportColumn("booking_type", read=management_cell, in_every_row=True),
+        ImportColumn("product_category", read=category_cell, in_every_row=True),
+        ImportColumn("product_category_item", read=cell_reader(item)),
+        ImportColumn("start_date", read=day, is_day=True, in_every_row=True),
+        ImportColumn("end_date", read=day, is_day=True, in_every_row=True),
+        ImportColumn("last_modified_date", read=day, is_day=True),
+        ImportColumn("status"),
+        ImportColumn("allocated_amount", read=money, in_every_row=True),
+        ImportColumn("remaining_amount", read=money),
+        ImportColumn("accrual_amount", read=money),
+    ]
 
 
 def management_cell(text: str) -> str:

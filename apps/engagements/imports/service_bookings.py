@@ -28,9 +28,9 @@ from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.base.new_records import defaults_of
 from apps.core import history
-from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.first_pass import day_notices, look_through
+from apps.core.importing.fixed_columns import day_columns
 from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import ImportDisplay, errors_file, import_author, issue_file
 from apps.core.models import Subscriber, normalised
@@ -40,9 +40,8 @@ from apps.engagements.coverage import load_current_plans
 from apps.engagements.drafts import BookingDraft, EngagementDraft
 from apps.engagements.imports.service_booking_rows import (
     COLUMN_OF_MEMBER,
-    DAYS,
     BookingLine,
-    find_columns,
+    find_booking_columns,
     read_lines,
     read_name,
 )
@@ -74,22 +73,17 @@ def import_bookings(
     """
     display = display or ImportDisplay()
     table = open_table(path)
-    column_indexes = find_columns(table, display)
+    columns = find_booking_columns(table, display, options.day_first)
     report = ImportReport(table, errors_file(path, options), display.show_issue, issue_file(path, options))
     clock.reset_now()
     try:
         with history.as_author(import_author()), timezone.override(Subscriber.current().zone):
             portal_import = PortalImport(create_participants)
-            default = Subscriber.current().day_first
-            days = {
-                column_indexes[name]: DayColumn(options.day_first, default)
-                for name in DAYS
-                if name in column_indexes
-            }
+            days = day_columns(columns.values())
             first_pass = look_through(table, days)
             for notice in day_notices(table, days):
                 display.show_notice(notice)
-            lines = read_lines(first_pass.rows(), column_indexes, days)
+            lines = read_lines(first_pass.rows(), columns)
             portal_import.check_categories(lines)
             created = portal_import.store(lines, options.dry_run)
             report_lines(lines, report)

@@ -13,7 +13,6 @@ from apps.core.file_import_kinds import (
     stated_day_first,
 )
 from apps.core.importing.report import ImportCounts
-from apps.core.models import Subscriber
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
@@ -30,7 +29,7 @@ def import_price_guide(order: ImportOrder) -> ImportOutcome:
     chosen, ends_missing = order.options, order.options["end_missing"]
     try:
         table = open_table(order.path, sheet=chosen["sheet"] or None)
-        guide = read_guide(table, stated_day_first(chosen), Subscriber.current().day_first)
+        guide = read_guide(table, stated_day_first(chosen))
         report = import_guide(guide, price_book_name(chosen["price_book"]), ends_missing, order.dry_run)
     except InvalidGuide as refused:
         for fault in refused.faults:

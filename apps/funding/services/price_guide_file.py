@@ -3,18 +3,19 @@
 import datetime as dt
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
-from functools import cached_property
+from functools import partial
 from typing import Any
 
 from apps.base.declaration.values import WireValueError
 from apps.base.errors import plural
 from apps.core.importing import cells
-from apps.core.importing.cells import letters_of
-from apps.core.importing.days import DayColumn
+from apps.core.importing.cells import CellReader, CleanedText, letters_of
+from apps.core.importing.columns import ImportColumn
 from apps.core.importing.first_pass import look_through
+from apps.core.importing.fixed_columns import FoundColumns, day_columns, find_columns, read_row
 from apps.core.importing.report import quoted
 from apps.core.models import normalised
 from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
@@ -79,9 +80,9 @@ class Guide:
 # --- cells ----------------------------------------------------------------------------------------------
 
 
-def normalise_cell(text: str) -> str:
+def clean_cell(text: str) -> CleanedText:
     """The text as people would type it: plain blanks, single ones, plain dashes."""
-    return _BLANKS.sub(" ", cells.cleaned(text).translate(_DASHES))
+    return CleanedText(_BLANKS.sub(" ", text.translate(_DASHES)))
 
 
 def parse_guide_day(text: str) -> dt.date:
@@ -146,133 +147,80 @@ TYPES = {
 # --- columns --------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class GuideColumn:
-    """A column by the headers it has had, compared without case, blanks and punctuation.
-
-    Without ``header_needed`` a file may do without it, without ``cell_needed`` a row may.
-    """
-
-    name: str
-    headers: tuple[str, ...]
-    parse: Callable[[str], Any]
-    header_needed: bool = False
-    cell_needed: bool = False
-    empty: Any = None
-
-    @cached_property
-    def spellings(self) -> frozenset[str]:
-        return frozenset(map(letters_of, self.headers))
+guide_column = partial(ImportColumn, clean=clean_cell)
 
 
-def product_column(
-    name: str, *headers: str, parse: Callable[[str], Any] | None = None, **options: Any
-) -> GuideColumn:
+def product_column(name: str, *headers: str, read: CellReader | None = None, **options: Any) -> ImportColumn:
     """A column that describes the item: a column of ``Product``, as long as that may be."""
     column: Any = Product._meta.get_field(name)
-    return GuideColumn(name, headers, parse or text_parser(column.max_length), **options)
+    return guide_column(name, headers, read=read or text_parser(column.max_length), **options)
 
 
 parse_flag = choice_parser(FLAGS)
 
-CODE = product_column(
-    "code", "Support Item Number", "Item Number", "Code", header_needed=True, cell_needed=True
-)
-START = GuideColumn("start_date", ("Start Date", "Effective From", "Valid From"), parse_guide_day, True, True)
-END = GuideColumn("end_date", ("End Date", "Effective To", "Valid To"), parse_guide_day, True)
+CODE = product_column("code", "Support Item Number", "Item Number", "Code", in_every_row=True)
+guide_day = partial(guide_column, read=parse_guide_day, is_day=True)
+START = guide_day("start_date", ("Start Date", "Effective From", "Valid From"), in_every_row=True)
+END = guide_day("end_date", ("End Date", "Effective To", "Valid To"), in_every_file=True)
 ITEM = (
-    product_column("name", "Support Item Name", "Item Name", "Name", header_needed=True, cell_needed=True),
-    product_column("unit", "Unit", "Unit of Measure", parse=choice_parser(UNITS)),
-    product_column("type", "Type", "Support Type", parse=choice_parser(TYPES)),
-    product_column("is_quote_required", "Quote", "Quote Required", parse=cells.boolean_cell, empty=False),
-    product_column("category_number", "Support Category Number", parse=parse_category),
+    product_column("name", "Support Item Name", "Item Name", "Name", in_every_row=True),
+    product_column("unit", "Unit", "Unit of Measure", read=choice_parser(UNITS)),
+    product_column("type", "Type", "Support Type", read=choice_parser(TYPES)),
+    product_column("is_quote_required", "Quote", "Quote Required", read=cells.boolean_cell),
+    product_column("category_number", "Support Category Number", read=parse_category),
     product_column("category_name", "Support Category Name"),
-    product_column("category_number_pace", "Support Category Number (PACE)", parse=parse_category),
+    product_column("category_number_pace", "Support Category Number (PACE)", read=parse_category),
     product_column("category_name_pace", "Support Category Name (PACE)"),
     product_column("registration_group_number", "Registration Group Number"),
     product_column("registration_group_name", "Registration Group Name"),
     product_column(
-        "non_face_to_face", "Non-Face-to-Face Support Provision", "Non-Face-to-Face", parse=parse_flag
+        "non_face_to_face", "Non-Face-to-Face Support Provision", "Non-Face-to-Face", read=parse_flag
     ),
-    product_column("provider_travel", "Provider Travel", parse=parse_flag),
+    product_column("provider_travel", "Provider Travel", read=parse_flag),
     product_column(
         *("short_notice_cancellation", "Short Notice Cancellations.", "Short Notice Cancellation"),
-        parse=parse_flag,
+        read=parse_flag,
     ),
     product_column(
-        "agency_requested_reports", "NDIA Requested Reports", "Agency Requested Reports", parse=parse_flag
+        "agency_requested_reports", "NDIA Requested Reports", "Agency Requested Reports", read=parse_flag
     ),
-    product_column("irregular_sil", "Irregular SIL Supports", "Irregular SIL", parse=parse_flag),
+    product_column("irregular_sil", "Irregular SIL Supports", "Irregular SIL", read=parse_flag),
 )
-NATIONAL = GuideColumn(Zone.NATIONAL.value, ("National", "National Price"), parse_price)
+NATIONAL = guide_column(Zone.NATIONAL.value, ("National", "National Price"), read=parse_price)
 ZONES = (
-    GuideColumn(Zone.REMOTE.value, ("Remote", "Remote Price"), parse_price, True),
-    GuideColumn(Zone.VERY_REMOTE.value, ("Very Remote", "Very Remote Price"), parse_price, True),
+    guide_column(Zone.REMOTE.value, ("Remote", "Remote Price"), read=parse_price, in_every_file=True),
+    guide_column(
+        Zone.VERY_REMOTE.value, ("Very Remote", "Very Remote Price"), read=parse_price, in_every_file=True
+    ),
 )
 #: Guides of some years have the national price once for each state.
-NATIONAL_BY_STATE = tuple(GuideColumn(state, (state,), parse_price) for state in STATES)
+NATIONAL_BY_STATE = tuple(guide_column(state, read=parse_price) for state in STATES)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The columns of a file and their positions; ``national`` are one column, or one for each state."""
-
-    header: Sequence[str]
-    positions: Mapping[GuideColumn, int]
-    national: Sequence[GuideColumn]
-
-    @property
-    def item(self) -> list[GuideColumn]:
-        return [column for column in ITEM if column in self.positions]
-
-    @property
-    def unknown(self) -> list[str]:
-        known = set(self.positions.values())
-        names = enumerate(map(str.strip, self.header))
-        return [name for position, name in names if position not in known and name]
-
-    def label(self, row: int, column: GuideColumn) -> str:
-        """``row 12, M12 (National)``."""
-        position = self.positions[column]
-        return f"row {row:,}, {column_letters(position)}{row} ({self.header[position].strip()})"
-
-
-def find_layout(table: Table) -> Layout:
+def find_guide_columns(table: Table, day_first: bool | None) -> FoundColumns:
     """The file's columns; ``ImportFileError`` when it is no price guide."""
-    names = [letters_of(normalise_cell(name)) for name in table.header]
-    positions: dict[GuideColumn, int] = {}
-    for column in (CODE, START, END, *ITEM, NATIONAL, *NATIONAL_BY_STATE, *ZONES):
-        found = [position for position, name in enumerate(names) if name in column.spellings]
-        if len(found) > 1:
-            raise ImportFileError(
-                f"Columns {' and '.join(map(column_letters, found[:2]))} are both {table.header[found[0]]}."
-            )
-        if found:
-            positions[column] = found[0]
-    missing = [c for c in (CODE, START, END, *ITEM, *ZONES) if c.header_needed and c not in positions]
-    national = (
-        [NATIONAL] if NATIONAL in positions else [state for state in NATIONAL_BY_STATE if state in positions]
-    )
-    lacking = [column.headers[0] for column in missing] + ([] if national else [NATIONAL.headers[0]])
+    found = find_columns(table, (CODE, START, END, *ITEM, NATIONAL, *NATIONAL_BY_STATE, *ZONES), day_first)
+    lacking = [column.headers[0] for column in found.missing]
+    if not any(column.name in found.by_name for column in (NATIONAL, *NATIONAL_BY_STATE)):
+        lacking.append(NATIONAL.headers[0])
     if lacking:
         raise ImportFileError(f"This is no price guide: it has no column {', '.join(lacking)}.")
-    return Layout(table.header, positions, national)
+    return found
 
 
 # --- rows -----------------------------------------------------------------------------------------------
 
 
-def read_guide(table: Table, day_first: bool | None = None, default_day_first: bool = True) -> Guide:
+def read_guide(table: Table, day_first: bool | None = None) -> Guide:
     """The guide; ``ImportFileError`` when the file is none, ``InvalidGuide`` with all its faults.
 
-    ``day_first`` is what the person says of the days, the other what holds where the columns do not show it.
+    ``day_first`` is what the person says of the days.
     """
-    layout = find_layout(table)
-    days = {column: DayColumn(day_first, default_day_first) for column in (START, END)}
-    first_pass = look_through(table, {layout.positions[column]: each for column, each in days.items()})
+    columns = find_guide_columns(table, day_first)
+    first_pass = look_through(table, day_columns(columns.by_name.values()))
     if first_pass.row_count > MAX_ROWS:
         raise ImportFileError(f"The file has more than {MAX_ROWS:,} rows; no price guide has.")
-    reader = GuideRowReader(layout, days)
+    reader = GuideRowReader(columns.by_name)
     items: dict[str, list[GuideRow]] = defaultdict(list)
     for row in first_pass.rows():
         guide_row = reader.read(row)
@@ -280,22 +228,21 @@ def read_guide(table: Table, day_first: bool | None = None, default_day_first: b
             items[str(normalised(guide_row.code))].append(guide_row)
     for rows in items.values():
         rows.sort(key=lambda each: each.start_date)
-        reader.faults += find_range_faults(rows, layout)
+        reader.find_range_faults(rows)
     if reader.faults:
         raise InvalidGuide(reader.faults)
     if not items:
         raise ImportFileError("The file has a header and no rows.")
-    warnings = [f"Column {name} is not read." for name in layout.unknown] + reader.warnings
+    warnings = [f"Column {name} is not read." for name in columns.unknown] + reader.warnings
     warnings += [f"row {issue.row.number:,}: {issue.message}" for issue in first_pass.footer_issues()]
     return Guide(items, warnings)
 
 
 @dataclass
 class GuideRowReader:
-    """Reads rows by the layout of their file, and collects their faults and warnings."""
+    """Reads rows by the columns of their file, and collects their faults and warnings."""
 
-    layout: Layout
-    days: Mapping[GuideColumn, DayColumn]
+    columns: Mapping[str, ImportColumn]
     faults: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -307,62 +254,55 @@ class GuideRowReader:
             self.faults.append(f"row {row.number:,} {row.defect}")
             return None
         before = len(self.faults)
-        code, start = self.read_cell(row, CODE), self.read_cell(row, START)
-        end = self.read_cell(row, END)
-        item = {column.name: self.read_cell(row, column) for column in self.layout.item}
-        amounts = {Zone.NATIONAL.value: self.read_national(row)}
-        amounts |= {column.name: self.read_cell(row, column) for column in ZONES}
+        values, issues = read_row(row, self.columns)
+        for column, issue in issues:
+            label, cell = self.label(row.number, column), row.cells[column.index]
+            if issue.is_warning:
+                self.warnings.append(f"{label}: {issue.message}")
+            elif issue.code == "Required":
+                self.faults.append(f"{label}: must not be empty.")
+            else:
+                self.faults.append(f"{label}: {issue.message} It is {quoted(cell)}.")
+        amounts = {Zone.NATIONAL.value: self.national_price(row, values)}
+        amounts |= {column.name: values[column.name] for column in ZONES}
         if len(self.faults) > before:
             return None
+        code, end = values["code"], values["end_date"]
         if not is_support_item(code):
-            label = self.layout.label(row.number, CODE)
+            label = self.label(row.number, self.columns["code"])
             self.warnings.append(f"{label}: {quoted(code)} is no usual support item number; it is taken.")
-        return GuideRow(row.number, code, start, None if end == OPEN_END else end, amounts, item)
+        item = {column.name: values[column.name] for column in ITEM if column.name in values}
+        if "is_quote_required" in item:
+            item["is_quote_required"] = bool(item["is_quote_required"])
+        end = None if end == OPEN_END else end
+        return GuideRow(row.number, code, values["start_date"], end, amounts, item)
 
-    def read_cell(self, row: Row, column: GuideColumn) -> Any:
-        cell = row.cells[self.layout.positions[column]]
-        text = normalise_cell(cell)
-        if not text:
-            if column.cell_needed:
-                self.add_fault(row, column, "must not be empty.")
-            return column.empty
-        try:
-            if column in self.days:
-                day = self.days[column].read(text)
-                text = day.text
-                if day.code:
-                    self.warnings.append(f"{self.layout.label(row.number, column)}: {day.message}")
-            return column.parse(text)
-        except WireValueError as fault:
-            self.add_fault(row, column, f"{fault.sentence} It is {quoted(cell)}.")
-            return None
-
-    def read_national(self, row: Row) -> Decimal | None:
+    def national_price(self, row: Row, values: Mapping[str, Any]) -> Decimal | None:
         """The price outside remote areas, which all states must share."""
-        first, *others = ((column, self.read_cell(row, column)) for column in self.layout.national)
-        for column, amount in others:
-            if amount != first[1]:
-                self.add_fault(
-                    row,
-                    column,
-                    f"differs from {first[0].name}; states have had one price, and zones are National, "
-                    "Remote and Very Remote.",
-                )
-                break
-        return first[1]
+        names = [NATIONAL.name] if NATIONAL.name in values else [each.name for each in NATIONAL_BY_STATE]
+        first, *others = [name for name in names if name in values]
+        other = next((name for name in others if values[name] != values[first]), None)
+        if other is not None:
+            self.faults.append(
+                f"{self.label(row.number, self.columns[other])}: differs from {first};"
+                " states have had one price, and zones are National, Remote and Very Remote."
+            )
+        return values[first]
 
-    def add_fault(self, row: Row, column: GuideColumn, sentence: str) -> None:
-        self.faults.append(f"{self.layout.label(row.number, column)}: {sentence}")
+    def label(self, row: int, column: ImportColumn) -> str:
+        """``row 12, M12 (National)``."""
+        return f"row {row:,}, {column_letters(column.index)}{row} ({column.header.strip()})"
 
-
-def find_range_faults(rows: Sequence[GuideRow], layout: Layout) -> Iterator[str]:
-    """The faults of the rows of one item, the oldest first."""
-    for row in rows:
-        if row.end_date is not None and row.end_date < row.start_date:
-            yield f"{layout.label(row.number, END)}: lies before the first day, {row.start_date}."
-    for (_, earlier), (_, later) in overlapping(enumerate(rows)):
-        until = f"to {earlier.end_date}" if earlier.end_date else "until further"
-        yield (
-            f"{layout.label(later.number, START)}: {later.code} has a price from {earlier.start_date} "
-            f"{until} already, in row {earlier.number:,}."
-        )
+    def find_range_faults(self, rows: Sequence[GuideRow]) -> None:
+        """Note the faults of the rows of one item, the oldest first."""
+        start, end = self.columns["start_date"], self.columns["end_date"]
+        for row in rows:
+            if row.end_date is not None and row.end_date < row.start_date:
+                label = self.label(row.number, end)
+                self.faults.append(f"{label}: lies before the first day, {row.start_date}.")
+        for (_, earlier), (_, later) in overlapping(enumerate(rows)):
+            until = f"to {earlier.end_date}" if earlier.end_date else "until further"
+            self.faults.append(
+                f"{self.label(later.number, start)}: {later.code} has a price from {earlier.start_date} "
+                f"{until} already, in row {earlier.number:,}."
+            )

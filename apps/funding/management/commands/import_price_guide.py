@@ -79,7 +79,7 @@ class Command(BaseCommand):
         table = open_table(path, options["encoding"], options["sheet"])
         for notice in table.notices():
             self.stderr.write(notice)
-        return read_guide(table, options["day_first"], Subscriber.current().day_first)
+        return read_guide(table, options["day_first"])
 
 
 def price_book_name(text: str) -> str:

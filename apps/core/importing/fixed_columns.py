@@ -1,0 +1,66 @@
+"""Files of one form, such as another system writes: their columns are known, and nobody chooses them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from apps.core.importing.cells import letters_of
+from apps.core.importing.columns import REASON, CellIssue, ImportColumn
+from apps.core.importing.days import DayColumn
+from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
+
+
+@dataclass(frozen=True)
+class FoundColumns:
+    """The columns of a file, by their names; headers that are ``unknown``, columns that it must not lack."""
+
+    by_name: Mapping[str, ImportColumn]
+    unknown: Sequence[str]
+    missing: Sequence[ImportColumn]
+
+
+def find_columns(
+    table: Table, columns: Iterable[ImportColumn], day_first: bool | None = None
+) -> FoundColumns:
+    """The columns by their headers, in any order and spelling; ``ImportFileError`` when two are the same.
+
+    ``day_first`` is what the person says of the order of days.
+    """
+    columns = list(columns)
+    known = {letters_of(header): column for column in columns for header in (column.name, *column.headers)}
+    found: dict[str, ImportColumn] = {}
+    unknown = []
+    for index, header in enumerate(table.header):
+        column = known.get(letters_of(header))
+        if column is None:
+            is_reason = letters_of(header) == letters_of(REASON)
+            unknown += [header.strip()] if header.strip() and not is_reason else []
+            continue
+        if column.name in found:
+            pair = f"{column_letters(found[column.name].index)} and {column_letters(index)}"
+            raise ImportFileError(f"Columns {pair} are both {found[column.name].header.strip()}.")
+        found[column.name] = column.in_file(table, index, day_first)
+    needed = [column for column in columns if column.in_every_file or column.in_every_row]
+    return FoundColumns(found, unknown, [column for column in needed if column.name not in found])
+
+
+def day_columns(columns: Iterable[ImportColumn]) -> dict[int, DayColumn]:
+    """The columns of days, by their index, to be shown every cell before one is read."""
+    return {column.index: column.days for column in columns if column.days is not None}
+
+
+def read_row(
+    row: Row, columns: Mapping[str, ImportColumn]
+) -> tuple[dict[str, Any], list[tuple[ImportColumn, CellIssue]]]:
+    """The values of a row that is no defect, by their columns' names, and what is wrong or was corrected."""
+    values: dict[str, Any] = {}
+    issues: list[tuple[ImportColumn, CellIssue]] = []
+    for name, column in columns.items():
+        value = column.values(row.cells[column.index])
+        if isinstance(value, CellIssue):
+            issues.append((column, value))
+            value = value.value
+        elif value is None and column.in_every_row:
+            issues.append((column, CellIssue("Required", "is required.")))
+        values[name] = value
+    return values, issues
