@@ -10,6 +10,7 @@ from apps.documents.resources import DocumentResource
 from apps.people.admin.people import ClientAdmin
 from apps.people.models import Client, Position
 from apps.people.resources import PositionResource, RoleResource
+from apps.sales.admin.pages import PipelineAdmin
 
 
 def test_our_declarations_and_pages_lack_nothing():
@@ -60,3 +61,10 @@ def test_a_column_that_a_form_does_not_show_is_named(monkeypatch):
     assert errors[0].msg == "The form of clients does not show postal_street_address."
     assert len(errors) == 6
     assert "ClientAdmin" in errors[0].hint
+
+
+def test_a_page_without_a_method_is_named(monkeypatch):
+    monkeypatch.delattr(PipelineAdmin, "board_move_page")
+    errors = [error for page in admin.site._registry.values() for error in page.check()]
+    assert [error.id for error in errors] == ["core.E022"]
+    assert errors[0].msg.endswith("has no method board_move_page for the page board/move.")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.auth import get_permission_codename
+from django.core.checks import CheckMessage, Error
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.forms import Media
@@ -81,6 +82,27 @@ class PageAdmin(ModelAdmin):
     list_per_page = 50
     paginator = CappedPaginator
     show_full_result_count = False
+
+    def check(self, **options: object) -> list[CheckMessage]:
+        """Django's own checks, and that each page has its method."""
+        missing = (page for page in self.pages if not hasattr(self, f"{page.name}_page"))
+        hint = "Define it, or take the Page out of list_pages or record_pages."
+        return [
+            *super().check(**options),
+            *(
+                Error(
+                    f"{type(self).__name__} has no method {page.name}_page for the page {page.path}.",
+                    hint=hint,
+                    obj=type(self),
+                    id="core.E022",
+                )
+                for page in missing
+            ),
+        ]
+
+    @property
+    def pages(self) -> tuple[Page, ...]:
+        return (*self.list_pages, *self.base_pages, *self.record_pages)
 
     @property
     def media(self) -> Media:

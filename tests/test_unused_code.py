@@ -1,0 +1,111 @@
+"""What was written and is used nowhere: a rule in no list, an action without a button, a module.
+
+Such a step is easily forgotten, and nothing else notices: whoever adds a rule tests its function.
+"""
+
+import ast
+import functools
+import re
+from collections.abc import Iterator
+
+from django.contrib import admin
+
+from apps.core.admin_base.pages import PageAdmin
+from tests.test_architecture import MODULES, ROOT, all_imports, app_of, imports_of, our_module, tree
+
+MIGRATIONS = [*ROOT.glob("apps/*/migrations/*.py")]
+#: Decorators by which Django or DRF finds what they stand above.
+REGISTERING = re.compile(r"(admin\.)?register\b|receiver\b")
+#: Modules that Django or the site finds by their names.
+FOUND_BY_NAME = re.compile(
+    r"\.(apps|admin|models|validation|services|viewsets|demo)$|\.(commands|templatetags)\.|\.database\.\w+\.base$"
+)
+
+
+@functools.cache
+def nodes() -> list[ast.AST]:
+    return [node for path in (*MODULES.values(), *MIGRATIONS) for node in ast.walk(tree(path))]
+
+
+@functools.cache
+def quoted_words() -> set[str]:
+    """The words of texts and templates: Django's classes and our tables name much so."""
+    texts = [node.value for node in nodes() if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts += [
+        path.read_text() for folder in ("apps", "templates") for path in (ROOT / folder).rglob("*.html")
+    ]
+    return {word for text in texts for word in re.findall(r"\w+", text)}
+
+
+@functools.cache
+def attributes() -> set[str]:
+    return {node.attr for node in nodes() if isinstance(node, ast.Attribute)}
+
+
+@functools.cache
+def names() -> set[str]:
+    return {node.id for node in nodes() if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+
+
+def definitions() -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+    """Functions and classes of modules, each with its module."""
+    for module, path in MODULES.items():
+        found = (node for node in tree(path).body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+        yield from ((module, node) for node in found if app_of(module))
+
+
+def methods_of_pages() -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Methods of the classes of the back office, each with its full name."""
+    for module, owner in definitions():
+        if ".admin" in module and isinstance(owner, ast.ClassDef):
+            for node in owner.body:
+                if isinstance(node, ast.FunctionDef):
+                    yield f"{module}.{owner.name}.{node.name}", node
+
+
+def test_every_function_and_class_of_a_module_is_used():
+    unused = [
+        f"{module}.{node.name}"
+        for module, node in definitions()
+        if node.name not in names() | attributes() | quoted_words()
+        and not any(REGISTERING.match(ast.unparse(each)) for each in node.decorator_list)
+        and not module.endswith((".resources", ".apps"))  # whatever they define is found
+        and ".management.commands." not in module
+    ]
+    assert unused == []
+
+
+def test_every_action_and_column_of_a_page_is_named():
+    decorated = [
+        (name, node.name)
+        for name, node in methods_of_pages()
+        if any(re.match(r"(action|display)\b", ast.unparse(each)) for each in node.decorator_list)
+    ]
+    assert len(decorated) > 50
+    assert [name for name, method in decorated if method not in quoted_words() | attributes()] == []
+
+
+def test_every_page_has_an_address():
+    admins = [each for each in admin.site._registry.values() if isinstance(each, PageAdmin)]
+    pages = [page for each in admins for page in each.pages]
+    served = {f"{page.name}_page" for page in pages} | attributes() | {"history_page"}
+    methods = [(name, node.name) for name, node in methods_of_pages() if node.name.endswith("_page")]
+    assert len(methods) > 20
+    assert [name for name, method in methods if method not in served] == []
+
+
+def test_every_module_is_imported():
+    imported = {our_module(found.imported) for found in all_imports()}
+    for path in MIGRATIONS:
+        imported |= {our_module(found.imported) for found in imports_of("migrations", path)}
+    named = {node.value for node in nodes() if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    unused = [
+        module
+        for module, path in MODULES.items()
+        if app_of(module)
+        and path.name != "__init__.py"
+        and module not in imported
+        and not FOUND_BY_NAME.search(module)
+        and not any(text.startswith(module) for text in named if text.startswith("apps."))
+    ]
+    assert unused == []
