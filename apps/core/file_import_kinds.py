@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from apps.core.importing.definition import ImportOptions, KeptMapping
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.headers import columns_of, kept_columns, spellings_of
 from apps.core.importing.mappings import find_mapping
-from apps.core.importing.report import ImportCounts, IssueKind
+from apps.core.importing.report import IssueKind
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
@@ -73,6 +73,10 @@ RECORD_OPTIONS = (
 )
 
 
+#: What files of records count.
+RECORD_COUNTS = ("new", "changed", "unchanged", "rejected")
+
+
 @dataclass(frozen=True, slots=True)
 class FileColumn:
     """A column of a file: its header, the first values, and the member that it gives, if any.
@@ -106,9 +110,9 @@ class ImportOrder:
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """The result of an import: its numbers of records, and the kinds of its issues."""
+    """The result of an import: numbers by the kind's words for them, and the kinds of its issues."""
 
-    counts: ImportCounts
+    counts: Mapping[str, int]
     kinds: Sequence[IssueKind] = ()
 
 
@@ -116,8 +120,11 @@ class ImportOutcome:
 class ImportKind:
     """Files that are imported alike, by those who may add and change records of all its models.
 
-    ``members`` are what a column can give, ``choices`` the values of those that have few; files without any
-    have columns that are fixed.
+    ``run`` checks or applies a file: it reads rows of its own form, shows issues and notices, and calls the
+    services; a task calls it, again where the first attempt was killed. ``count_words`` are the numbers that
+    the page shows, ``good_words`` those of them that are applied, each a ``good_noun``. ``columns`` are those
+    that a person chooses from, by name; of other files they are fixed. ``after_undo`` restates sums; what is
+    not ``undoable`` by the history of its records is not undone.
     """
 
     name: str
@@ -126,10 +133,13 @@ class ImportKind:
     run: Callable[[ImportOrder], ImportOutcome]
     options: Sequence[ImportQuestion] = RECORD_OPTIONS
     other_models: Sequence[type[Model]] = ()
-    members: Callable[[], Sequence[str]] = tuple
-    choices: Callable[[], Mapping[str, Sequence[str]]] = dict
+    columns: Callable[[], Mapping[str, RecordColumn]] = dict
     after_undo: Callable[[], object] | None = None
     read_columns: Callable[[Path, Mapping[str, Any]], list[FileColumn]] = lambda path, options: []
+    count_words: Sequence[str] = RECORD_COUNTS
+    good_words: Sequence[str] = ("new", "changed")
+    good_noun: str = "good record"
+    undoable: bool = True
 
     def plain(self, text: str) -> str:
         """A sentence of the importer without the options of commands: by their labels here."""
@@ -157,8 +167,7 @@ def import_kinds() -> Iterator[ImportKind]:
                 title[:1].upper() + title[1:],
                 entity_set.model,
                 partial(import_records, entity_set),
-                members=partial(column_names, entity_set),
-                choices=partial(choices_of_columns, entity_set),
+                columns=partial(settable_columns, entity_set),
                 after_undo=definition.after_undo,
                 read_columns=partial(read_columns, entity_set),
             )
@@ -178,15 +187,6 @@ def settable_columns(entity_set: EntitySet) -> dict[str, RecordColumn]:
     """What a column of the resource's files can give, by name."""
     known = columns_of(file_entity_set(entity_set), definition_for(entity_set))
     return {name: column for name, column in known.items() if not column.is_read_only}
-
-
-def column_names(entity_set: EntitySet) -> list[str]:
-    return list(settable_columns(entity_set))
-
-
-def choices_of_columns(entity_set: EntitySet) -> dict[str, Sequence[str]]:
-    """The values of what a column can give, where they are a choice."""
-    return {name: column.choices for name, column in settable_columns(entity_set).items() if column.choices}
 
 
 def fixed_columns(path: Path, chosen: Mapping[str, object]) -> list[FileColumn]:
@@ -251,4 +251,4 @@ def import_records(entity_set: EntitySet, order: ImportOrder) -> ImportOutcome:
         dry_run=order.dry_run,
     )
     report = import_file(entity_set, order.path, options, order.display)
-    return ImportOutcome(report.counts, report.kinds)
+    return ImportOutcome(asdict(report.counts), report.kinds)

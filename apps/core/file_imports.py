@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks import TaskContext, task
 
-from apps.core.file_import_kinds import ImportKind, ImportOrder, import_kinds, short
+from apps.core.file_import_kinds import RECORD_COUNTS, ImportKind, ImportOrder, import_kinds, short
 from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
 from apps.core.importing.mappings import find_mapping
@@ -31,8 +31,6 @@ from apps.core.virus_scanner import virus_in, virus_sentence
 
 Status = FileImport.Status
 
-#: The counts that a notice has.
-NOTICE_COUNTS = ("new", "changed", "rejected")
 #: Rows with issues on a page, and pages of them; all issues are in the file of issues.
 SHOWN_ROWS, SHOWN_PAGES = 100, 100
 #: Different cells of one kind of issue that are shown, to say what they mean.
@@ -100,6 +98,17 @@ def import_kind_of(file_import: FileImport) -> ImportKind:
     raise ImportFileError(f"{file_import.kind} can no longer be imported.")
 
 
+def count_words(file_import: FileImport) -> Sequence[str]:
+    """The words for the numbers of the file's kind; none of a kind that is no longer imported."""
+    return next((kind.count_words for kind in import_kinds() if kind.name == file_import.kind), ())
+
+
+def count_texts(file_import: FileImport, words: Iterable[str]) -> list[str]:
+    """``12 new`` and so on, for what there is."""
+    counts = file_import.counts
+    return [f"{counts[word]:,} {word.replace('_', ' ')}" for word in words if counts.get(word)]
+
+
 def create_file_import(
     kind: ImportKind, name: str, content: bytes, staff_id: UUID | None, mapping: str = ""
 ) -> FileImport:
@@ -161,12 +170,8 @@ def finish(file_import: FileImport, status: Status, **values: Any) -> None:
         setattr(file_import, name, value)
     file_import.save(update_fields=["status", "finished_at", *values])
     if file_import.staff_id is not None and status not in {Status.UPLOADED, Status.CHECKED}:
-        done = ", ".join(
-            f"{count:,} {word}"
-            for word, count in file_import.counts.items()
-            if word in NOTICE_COUNTS and count
-        )
-        text = f"{file_import.file_name}: {status.lower()}. {file_import.message or done}"
+        done = count_texts(file_import, [word for word in count_words(file_import) if word != "unchanged"])
+        text = f"{file_import.file_name}: {status.lower()}. {file_import.message or ', '.join(done)}"
         url = reverse("admin:core_fileimport_file", args=[file_import.pk])
         kind = Notice.Kind.FINISHED
         write_notices([Notice(staff_id=file_import.staff_id, kind=kind, text=text, url=url)])
@@ -201,7 +206,7 @@ def read(file_import: FileImport) -> None:
     with TemporaryDirectory() as folder:
         found = kind.read_columns(write_file(file_import, Path(folder)), file_import.options)
     file_import.columns = [asdict(column) for column in found]
-    if kind.members() and not any(column.member for column in found):
+    if kind.columns() and not any(column.member for column in found):
         of_check: dict[str, Any] = {"counts": {}, "notices": [], "issues": [], "issue_kinds": []}
         of_check |= {"rejected_rows": None, "all_issues": None}
         finish(file_import, Status.UPLOADED, columns=file_import.columns, **of_check)
@@ -230,8 +235,8 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
         )
         options = file_import.options
         outcome = kind.run(ImportOrder(path, errors, issues, options, columns, values, is_check, display))
-        counts = asdict(outcome.counts)
-        if is_repeated and not is_check:
+        counts = dict(outcome.counts)
+        if is_repeated and not is_check and kind.count_words == RECORD_COUNTS:
             counts |= counts_of_history(file_import, kind, counts)
         with transaction.atomic():
             collector.store(file_import)
@@ -286,7 +291,7 @@ def counts_of_history(
     changes = changes_by_import(file_import).filter(record_type=kind.model._meta.label_lower)
     created = set(changes.filter(kind=Change.Kind.CREATED).values_list("record_key", flat=True))
     changed = set(changes.values_list("record_key", flat=True)) - created
-    stored = counts["new"] + counts["changed"] + counts["unchanged"]
+    stored = sum(counts.get(word, 0) for word in ("new", "changed", "unchanged"))
     return {
         "new": len(created),
         "changed": len(changed),

@@ -1,7 +1,7 @@
 """The back office's pages of imports: a file is read, checked and imported, and what became of it."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any, ClassVar
 
@@ -27,6 +27,8 @@ from apps.core.file_import_kinds import (
 from apps.core.file_imports import (
     SHOWN_ROWS,
     Status,
+    count_texts,
+    count_words,
     create_file_import,
     import_kind_of,
     note_dead_task,
@@ -51,7 +53,6 @@ COLOURS = {
 FEW_VALUES = 5
 #: Characters of what a value means.
 CELL_LIMIT = 500
-COUNT_WORDS = ("new", "changed", "unchanged", "rejected")
 
 
 class ImportKindFilter(DropdownFilter):
@@ -130,7 +131,7 @@ class FileImportAdmin(ReadOnlyAdmin):
 
     @display(description="result")
     def result(self, file_import: FileImport) -> str:
-        return file_import.message or ", ".join(count_texts(file_import, COUNT_WORDS))
+        return file_import.message or ", ".join(count_texts(file_import, count_words(file_import)))
 
     # --- uploading
 
@@ -184,8 +185,8 @@ class FileImportAdmin(ReadOnlyAdmin):
         number, last = shown_page(request, record)
         rows = record.issues if number == 1 else record.pages.get(number=number).rows
         log_rows(record, "List", len(rows) or 1)  # the first values of each column
-        members = kind.members()
-        good = sum(record.counts.get(name, 0) for name in ("new", "changed"))
+        members = kind.columns()
+        good = sum(record.counts.get(name, 0) for name in kind.good_words)
         return self.render_page(
             request,
             "admin/file_import.html",
@@ -206,7 +207,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             page_number=number,
             headers=[column["header"] for column in record.columns],
             left_out=[column["header"] for column in record.columns if members and not column["member"]],
-            count_texts=count_texts(record, (*COUNT_WORDS, "with_warnings", "left_out")),
+            count_texts=count_texts(record, (*kind.count_words, "with_warnings", "left_out")),
             good=good,
             stored=good and record.status == Status.IMPORTED,
             has_file=FileImport.objects.filter(pk=record.pk, content__isnull=False).exists(),
@@ -221,7 +222,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             self.check_file(request, record, kind)
         elif pressed == "import" and record.status == Status.CHECKED:
             start(record, Status.IMPORTING)
-        elif pressed == "undo" and record.status == Status.IMPORTED:
+        elif pressed == "undo" and record.status == Status.IMPORTED and kind.undoable:
             start(record, Status.UNDOING)
 
     def check_file(self, request: HttpRequest, record: FileImport, kind: ImportKind) -> None:
@@ -243,7 +244,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             else:
                 start(record, Status.READING, options=record.options)
             return
-        members = set(kind.members())
+        members = kind.columns()
         for number, column in enumerate(record.columns):
             chosen = request.POST.get(f"column_{number}", "")
             column["member"] = chosen if chosen in members else ""
@@ -324,13 +325,14 @@ def kind_cells(issues: dict[str, Any], file_import: FileImport) -> dict[str, Any
 
 def value_rows(file_import: FileImport, kind: ImportKind) -> Iterator[dict[str, Any]]:
     """The values that are not understood, for which others can be given, and those for which they are."""
-    choices = kind.choices()
+    known = kind.columns()
     for number, column in enumerate(file_import.columns):
         counts: Counter[str] = Counter()
         for issues in file_import.issue_kinds:
             if issues["column"] == number and column["member"] and not issues.get("is_of_record"):
                 counts.update(dict(issues["values"]))
-        means, may_mean = column.get("values", {}), choices.get(column["member"], ())
+        means, member = column.get("values", {}), known.get(column["member"])
+        may_mean = member.choices if member is not None else ()
         is_few = may_mean or len(counts) <= FEW_VALUES
         usual = [text for text, count in counts.most_common() if is_few or count > 1]
         for text in (*means, *(text for text in usual if text not in means)):
@@ -360,12 +362,6 @@ def log_rows(file_import: FileImport, kind: str, row_count: int) -> None:
     model = import_kind_of(file_import).model
     if is_logged(model):
         READ_LOG.add(model, kind, row_count, b"", file_import._meta.label_lower)
-
-
-def count_texts(file_import: FileImport, words: Iterable[str]) -> list[str]:
-    """``12 new`` and so on, for what there is."""
-    counts = file_import.counts
-    return [f"{counts[word]:,} {word.replace('_', ' ')}" for word in words if counts.get(word)]
 
 
 def row_cells(row: dict[str, Any], file_import: FileImport) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The agency's list of bookings as a file that the back office imports."""
 
+from dataclasses import asdict
+
 from apps.core.file_import_kinds import (
     DAY_ORDER,
     FILE_KINDS,
@@ -28,7 +30,7 @@ def import_booking_list(order: ImportOrder) -> ImportOutcome:
         order.display.show_notice(
             f"Also created: {created.plans:,} plans, {created.participants:,} participants."
         )
-    return ImportOutcome(report.counts, report.kinds)
+    return ImportOutcome(asdict(report.counts), report.kinds)
 
 
 FILE_KINDS.append(

@@ -12,7 +12,6 @@ from apps.core.file_import_kinds import (
     ImportQuestion,
     stated_day_first,
 )
-from apps.core.importing.report import ImportCounts
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
@@ -34,12 +33,12 @@ def import_price_guide(order: ImportOrder) -> ImportOutcome:
     except InvalidGuide as refused:
         for fault in refused.faults:
             order.display.show_notice(fault)
-        return ImportOutcome(ImportCounts(rejected=len(refused.faults)))
+        return ImportOutcome({"rejected": len(refused.faults)})
     except IntegrityError:
         raise ImportFileError("Somebody else wrote the same items meanwhile. Check the file again.") from None
     for line in (*summary(guide, report, ends_missing), *guide.warnings):
         order.display.show_notice(line)
-    counts = ImportCounts(new=report.new, changed=report.changed, unchanged=report.unchanged)
+    counts = {"new": report.new, "changed": report.changed, "unchanged": report.unchanged}
     return ImportOutcome(counts)
 
 
