@@ -50,8 +50,8 @@ def action_body() -> EntitySet:
 def apply_action(
     key: Any,
     raw: bytes,
-    records: models.QuerySet[Any],
-    check: Callable[[Any], None],
+    records: models.QuerySet[models.Model],
+    check: Callable[[object], None],
     name: str,
 ) -> None:
     """Apply the action of a body, ``{"Action", "Reason", "StaffGuid"}``, to a provider invoice.

@@ -6,7 +6,6 @@ from decimal import Decimal
 from html import escape
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from django.utils.formats import date_format
 from reportlab.lib import colors
@@ -50,7 +49,7 @@ LINE_COLUMNS = (66 * mm, 30 * mm, 22 * mm, 26 * mm, 30 * mm)
 def invoices_pdf(invoices: Iterable[Invoice]) -> bytes:
     """The invoices in one file, each beginning on a page of its own."""
     organisation, numbers = Subscriber.current(), []
-    story: list[Any] = []
+    story: list[object] = []
     for invoice in invoices:
         if story:
             story.append(PageBreak())
@@ -71,7 +70,7 @@ def invoices_pdf(invoices: Iterable[Invoice]) -> bytes:
     return output.getvalue()
 
 
-def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[Any]:
+def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[object]:
     lines = list(invoice.line_items.select_related("product").order_by("position", "pk"))
     gst = gst_included(lines)
     sender = [organisation.invoice_sender]
@@ -130,7 +129,7 @@ def invoice_details(invoice: Invoice) -> str:
     return "\n".join([f"Number {invoice.invoice_number}", *dated])
 
 
-def line_rows(lines: Sequence[InvoiceLine]) -> list[list[Any]]:
+def line_rows(lines: Sequence[InvoiceLine]) -> list[list[object]]:
     head = [text("Support", STRONG), text("Days", STRONG)]
     rows = [[*head, *(text(each, STRONG_FIGURE) for each in ("Quantity", "Price", "Total"))]]
     for line in lines:

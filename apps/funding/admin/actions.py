@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
 from django.contrib.admin import ShowFacets, helpers
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils import formats, timezone
@@ -77,7 +78,7 @@ class ActionOutcome:
 
     done: int = 0
     refused: Sequence[RefusedTransition] = ()
-    created: Mapping[Any, Any] = field(default_factory=dict)
+    created: Mapping[UUID, UUID] = field(default_factory=dict)
     #: What is to be known about those that were changed.
     note: str = ""
 
@@ -150,35 +151,35 @@ class ActionAdmin(RecordAdmin):
         """The actions for the rows of the list as it is shown now."""
         raise NotImplementedError
 
-    def record_buttons(self, request: HttpRequest, record: Any) -> Sequence[ActionButton]:
+    def record_buttons(self, request: HttpRequest, record: Model) -> Sequence[ActionButton]:
         """The actions that this record allows this person."""
         raise NotImplementedError
 
     def run_action(
-        self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]
+        self, request: HttpRequest, keys: Sequence[UUID], name: str, answers: dict[str, object]
     ) -> ActionOutcome:
         """Call the service. Raises ``ValidationFailed`` when no record can be changed."""
         raise NotImplementedError
 
-    def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
+    def find_refusals(self, request: HttpRequest, records: Sequence[Model], name: str) -> Mapping[UUID, str]:
         """Why an action would be refused now, by the keys of the records that it is not possible for."""
         return {}
 
-    def explain_obstacle(self, request: HttpRequest, record: Any, name: str) -> str | None:
+    def explain_obstacle(self, request: HttpRequest, record: Model, name: str) -> str | None:
         """Why this person cannot do what the status of a record allows; ``None`` when the status does not."""
         if may_administer(request):
             return None
         return "Your role lacks the permission to administer funding invoices."
 
-    def find_warned(self, records: Sequence[Any]) -> Mapping[Any, Sequence[str]]:
+    def find_warned(self, records: Sequence[Model]) -> Mapping[UUID, Sequence[str]]:
         """The warnings of those records that have any, by their keys."""
         return {}
 
-    def action_amount(self, record: Any, name: str) -> Decimal:
+    def action_amount(self, record: Model, name: str) -> Decimal:
         """The money that an action is about."""
         return getattr(record, self.sum_column) or ZERO
 
-    def record_summary(self, record: Any) -> str:
+    def record_summary(self, record: Model) -> str:
         """The sentence about one record on a page that asks first."""
         return f"{self.opts.verbose_name.capitalize()} {record}"
 
@@ -186,24 +187,24 @@ class ActionAdmin(RecordAdmin):
         """The form of an action."""
         return ReasonForm
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Also for those who may "view/administer funding invoices", as the interface calls it."""
         return may_administer(request) or super().has_view_permission(request, obj)
 
-    def question_context(self, record: Any, name: str) -> dict[str, Any]:
+    def question_context(self, record: Model, name: str) -> dict[str, object]:
         """The variables of the page that asks before an action on one record, besides its summary."""
         return {}
 
     # --- the list
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> Any:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[SummedChangeList]:
         return SummedChangeList
 
     def get_ordering(self, request: HttpRequest) -> Sequence[str]:
         return self.queue_ordering if request.GET.get(STATUS) else super().get_ordering(request)
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> HttpResponse:
         tabs = self.tabs_context(request) if self.has_view_permission(request) else {}
         return super().changelist_view(request, {**tabs, **(extra_context or {})})
@@ -214,9 +215,9 @@ class ActionAdmin(RecordAdmin):
 
     # --- actions on many records
 
-    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+    def get_actions(self, request: HttpRequest) -> dict[str, object]:
         """The usual ``actions`` of an admin class, and the buttons."""
-        actions: dict[str, Any] = super().get_actions(request)
+        actions: dict[str, object] = super().get_actions(request)
         if not self.has_change_permission(request) or "_popup" in request.GET:
             return actions
         for button in self.list_buttons(request):
@@ -225,7 +226,7 @@ class ActionAdmin(RecordAdmin):
         return actions
 
     def list_action(
-        self, button: ActionButton, page: Any, request: HttpRequest, selected: QuerySet[Any]
+        self, button: ActionButton, page: object, request: HttpRequest, selected: QuerySet[Model]
     ) -> HttpResponse | None:
         if button.is_reviewed:
             return self.reviewed_action(button, request, selected)
@@ -233,7 +234,7 @@ class ActionAdmin(RecordAdmin):
         return self.run_list_action(button, request, keys, {}, remainder)
 
     def reviewed_action(
-        self, button: ActionButton, request: HttpRequest, selected: QuerySet[Any]
+        self, button: ActionButton, request: HttpRequest, selected: QuerySet[Model]
     ) -> HttpResponse | None:
         """Show what the action will do, and ask for what it needs; once that is confirmed, run it."""
         is_confirmed = CONFIRM in request.POST
@@ -254,7 +255,7 @@ class ActionAdmin(RecordAdmin):
         answers = form.cleaned_data if form is not None else {}
         return self.run_list_action(button, request, keys, answers, left_out, changed.values())
 
-    def changed_records(self, confirmed: ConfirmedReview) -> dict[Any, RefusedTransition]:
+    def changed_records(self, confirmed: ConfirmedReview) -> dict[UUID, RefusedTransition]:
         """The records that are not any more what was shown."""
         records = self.model._default_manager.filter(AnyOf("pk", confirmed.keys)).order_by("pk")
         return {
@@ -267,8 +268,8 @@ class ActionAdmin(RecordAdmin):
         self,
         button: ActionButton,
         request: HttpRequest,
-        keys: Sequence[object],
-        answers: dict[str, Any],
+        keys: Sequence[UUID],
+        answers: dict[str, object],
         remainder: str,
         changed: Iterable[RefusedTransition] = (),
     ) -> HttpResponse | None:
@@ -310,9 +311,9 @@ class ActionAdmin(RecordAdmin):
         self,
         button: ActionButton,
         request: HttpRequest,
-        keys: Sequence[object],
+        keys: Sequence[UUID],
         form: forms.Form | None,
-        ticked: Sequence[object] = (),
+        ticked: Sequence[UUID] = (),
         summary: str = "",
     ) -> HttpResponse:
         review = self.review(button, request, keys, ticked)
@@ -337,7 +338,7 @@ class ActionAdmin(RecordAdmin):
         )
 
     def review(
-        self, button: ActionButton, request: HttpRequest, keys: Sequence[object], ticked: Sequence[object]
+        self, button: ActionButton, request: HttpRequest, keys: Sequence[UUID], ticked: Sequence[UUID]
     ) -> ActionReview:
         """A review of the action's effect, as far as can be said now; the statements are constant."""
         review, chosen = ActionReview(), set(ticked)
@@ -358,7 +359,7 @@ class ActionAdmin(RecordAdmin):
         return review
 
     def question_page(
-        self, request: HttpRequest, label: str, form: forms.Form | None, records: str, **context: Any
+        self, request: HttpRequest, label: str, form: forms.Form | None, records: str, **context: object
     ) -> HttpResponse:
         """The page that asks for what an action needs before it is run: with the labels of both."""
         return self.render_page(
@@ -375,7 +376,7 @@ class ActionAdmin(RecordAdmin):
 
     # --- an action on one record
 
-    def do_page(self, request: HttpRequest, record: Any, name: str) -> HttpResponse:
+    def do_page(self, request: HttpRequest, record: Model, name: str) -> HttpResponse:
         """Run an action on one record, asking first for what it needs."""
         if name not in self.action_labels:
             raise Http404
@@ -412,11 +413,11 @@ class ActionAdmin(RecordAdmin):
             **self.question_context(record, name),
         )
 
-    def find_button(self, request: HttpRequest, record: Any, name: str) -> ActionButton | None:
+    def find_button(self, request: HttpRequest, record: Model, name: str) -> ActionButton | None:
         return next((each for each in self.record_buttons(request, record) if each.name == name), None)
 
     def try_action(
-        self, request: HttpRequest, record: Any, name: str, answers: dict[str, Any]
+        self, request: HttpRequest, record: Model, name: str, answers: dict[str, object]
     ) -> tuple[ActionOutcome, list[str]]:
         """Run an action on one record; with the sentences why it was not done."""
         try:
@@ -426,7 +427,7 @@ class ActionAdmin(RecordAdmin):
         return outcome, [each.message for each in outcome.refused]
 
     def explain_impossible(
-        self, request: HttpRequest, record: Any, name: str, is_form_shown: bool
+        self, request: HttpRequest, record: Model, name: str, is_form_shown: bool
     ) -> SafeString:
         """Why a record does not allow an action, or not to this person; the form may stay shown."""
         obstacle = self.explain_obstacle(request, record, name) or ""
@@ -451,7 +452,7 @@ class ActionAdmin(RecordAdmin):
             return status
         return f"{status} since {format_moment(move.at)} ({move.staff or move.application or 'System'})"
 
-    def status_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
+    def status_context(self, request: HttpRequest, record: Any) -> dict[str, object]:
         """The buttons on a record's page, and its status history."""
         buttons = self.record_buttons(request, record) if self.has_change_permission(request, record) else []
         return {
@@ -481,7 +482,7 @@ def format_moment(at: dt.datetime) -> str:
     return formats.date_format(timezone.localtime(at), "DATETIME_FORMAT")
 
 
-def limited_selection(selected: QuerySet[Any]) -> tuple[list[Any], str]:
+def limited_selection(selected: QuerySet[Model]) -> tuple[list[UUID], str]:
     """The keys of what is selected, as many as go at once, and what to say of the others."""
     keys = list(selected.order_by("pk").values_list("pk", flat=True)[: ACTION_LIMIT + 1])
     if len(keys) <= ACTION_LIMIT:

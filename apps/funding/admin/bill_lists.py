@@ -124,7 +124,7 @@ class HoldReasonFilter(RadioFilter):
         reasons = load_hold_reasons(model_admin.model)
         return [(each["status_reason"] or "", hold_reason_label(each)) for each in reasons]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Model]) -> QuerySet[Model]:
         return queryset.filter(status_reason=self.value()) if self.value() else queryset
 
 
@@ -178,7 +178,7 @@ class WarningFilter(DropdownFilter):
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         return [(ANY_WARNING, "Any warning"), (NO_WARNING, "No warning"), *WarningCode.choices]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Model]) -> QuerySet[Model]:
         chosen = self.value()
         if not chosen:
             return queryset
@@ -200,7 +200,7 @@ class BudgetFilter(RadioFilter):
         budget = find_budget(request.GET.get(BUDGET))
         return [] if budget is None else [(str(budget.pk), str(budget))]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Model]:
         budget = find_budget(self.value())
         if budget is None:
             return queryset
@@ -218,7 +218,7 @@ class PlanFilter(RadioFilter):
         plan = find_plan(request.GET.get(PLAN))
         return [] if plan is None else [(str(plan.pk), str(plan))]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Model]:
         plan = find_plan(self.value())
         return queryset if plan is None else queryset.filter(bills_on_plan(queryset.model)(plan))
 
@@ -290,7 +290,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         ("staff", AutocompleteSelectFilter),
     )
 
-    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+    def get_list_display(self, request: HttpRequest) -> Sequence[object]:
         """Lists of bills on hold have a column of the reason."""
         columns = list(super().get_list_display(request))
         if request.GET.get(STATUS) and "status" in columns:
@@ -299,12 +299,12 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
             columns[at : at + 1] = ["hold_reason"] if is_on_hold else []
         return columns
 
-    def get_sortable_by(self, request: HttpRequest) -> Sequence[Any]:
+    def get_sortable_by(self, request: HttpRequest) -> Sequence[object]:
         return [*super().get_sortable_by(request), "hold_reason"]
 
     def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
+        self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
+    ) -> tuple[QuerySet[Model], bool]:
         """By whom it is for, by who billed it, by its number or reference.
 
         People and providers are looked up first, so that their bills are found by an index; the name of
@@ -344,7 +344,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
             "group_links": self.group_links(request),
         }
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         """The list has the warnings of its rows."""
         found = super().get_queryset(request)
         if not self.is_list(request):
@@ -393,20 +393,20 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         return age(bill.status_date)
 
 
-def find_contacts(term: str) -> Any:
+def find_contacts(term: str) -> object:
     """The participants of a search: by scheme number however it is written, else by name."""
     columns = ("first_name", "last_name", "unique_code")
     return limited_keys(search_records(Contact.objects.order_by(), term, columns, ["scheme_number"]))
 
 
-def find_providers(term: str) -> Any:
+def find_providers(term: str) -> object:
     """The providers of a search: by name, or by business number without its blanks."""
     return limited_keys(
         search_records(Client.objects.order_by(), term, ["business_name"], ["business_number"])
     )
 
 
-def find_texts(records: QuerySet[Any], columns: Sequence[str], term: str, others: Q) -> QuerySet[Any]:
+def find_texts(records: QuerySet[Model], columns: Sequence[str], term: str, others: Q) -> QuerySet[Model]:
     """The records with a part of a number or reference, as it was written, and those of the other condition.
 
     An index finds them. Only when there is none all records are compared, in any spelling.
@@ -420,7 +420,7 @@ def find_texts(records: QuerySet[Any], columns: Sequence[str], term: str, others
     return records.filter(reduce(or_, spelt, others))
 
 
-def limited_keys(found: QuerySet[Any]) -> Any:
+def limited_keys(found: QuerySet[Model]) -> object:
     """The keys of what was found; of very many, the query that finds them."""
     keys = list(found.values_list("pk", flat=True)[: KEY_LIMIT + 1])
     return keys if len(keys) <= KEY_LIMIT else found.values("pk")

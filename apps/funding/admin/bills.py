@@ -5,9 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html
@@ -32,7 +34,7 @@ from apps.funding.services.transitions import (
     list_transitions,
 )
 from apps.funding.statuses import EDITABLE, STATUSES
-from apps.funding.validation.guards import lower_first
+from apps.funding.validation.guards import AnyBill, lower_first
 from apps.funding.validation.transitions import (
     TRANSITIONS,
     PaymentExtent,
@@ -91,7 +93,7 @@ class BillAdmin(BillListAdmin):
     def describe(self, request: HttpRequest, record: Any) -> str:
         return f"{super().describe(request, record)}, {lower_first(record.get_funding_status_display())}"
 
-    def summary(self, record: Any) -> list[tuple[str, Any]]:
+    def summary(self, record: Any) -> list[tuple[str, object]]:
         """The labels and values above the lines of a bill that is only viewed."""
         return [
             ("Assigned to", str(record.staff)),
@@ -102,14 +104,16 @@ class BillAdmin(BillListAdmin):
             ("Paid on", short_day(record.payment_date)),
         ]
 
-    def provider_invoice_context(self, request: HttpRequest, record: Any, form: Any) -> dict[str, Any]:
+    def provider_invoice_context(
+        self, request: HttpRequest, record: Model, form: object
+    ) -> dict[str, object]:
         """The provider invoice shown beside a claim, and its document."""
         return {}
 
     def cost_centre_names(self) -> Sequence[str]:
         return ()
 
-    def response_next(self, request: HttpRequest, record: Any) -> HttpResponse:
+    def response_next(self, request: HttpRequest, record: Model) -> HttpResponse:
         """The page after "Save and enter the next"."""
         return redirect(self.page_url("add"))
 
@@ -117,7 +121,7 @@ class BillAdmin(BillListAdmin):
 
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, *args: object, **options: object
-    ) -> Any:
+    ) -> object:
         """The form of a bill with its lines, or the page of one that cannot be edited.
 
         What somebody sends is always read by the form: typed before the bill was approved, it is shown again.
@@ -129,7 +133,9 @@ class BillAdmin(BillListAdmin):
                 return self.bill_page(request, record)
         return super().changeform_view(request, object_id, *args, **options)
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Model | None = None, change: bool = False, **options: object
+    ) -> Any:
         form = super().get_form(request, obj, change=change, **options)
         form.last_price_book = request.session.get(LAST_BOOK)
         form.explain_closed = staticmethod(partial(self.explain_closed, request))
@@ -158,7 +164,7 @@ class BillAdmin(BillListAdmin):
             way,
         )
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
         """A new bill is assigned to the signed-in person."""
         return {**super().get_changeform_initial_data(request), "staff": request.user.pk}
 
@@ -168,16 +174,18 @@ class BillAdmin(BillListAdmin):
             references.append("cost_centre")
         return list(record.line_items.select_related(*references).order_by("position", "pk"))
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Model, form: Any, change: bool) -> None:
         self.store(obj, form.draft(), ignore_warnings=bool(form.to_confirm))
         if not form.keeps_lines:
             last = form.lines.filled_rows()[-1]
             request.session[LAST_BOOK] = str(last.cleaned_data["price_book"].pk)
 
-    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
+    def response_add(
+        self, request: HttpRequest, obj: Model, post_url_continue: object = None
+    ) -> HttpResponse:
         return self.response_saved(request, obj, "created")
 
-    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+    def response_change(self, request: HttpRequest, obj: Model) -> HttpResponse:
         return self.response_saved(request, obj, "changed")
 
     def response_saved(self, request: HttpRequest, record: Any, done: str) -> HttpResponse:
@@ -193,7 +201,7 @@ class BillAdmin(BillListAdmin):
     # --- pages
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **options: object
     ) -> HttpResponse:
         form, record = context["adminform"].form, context["original"]
         page = {
@@ -214,7 +222,7 @@ class BillAdmin(BillListAdmin):
             page |= {"buttons": [], "errors": []}
         return super().render_change_form(request, {**context, **page}, *args, **options)
 
-    def bill_page(self, request: HttpRequest, record: Any) -> HttpResponse:
+    def bill_page(self, request: HttpRequest, record: Model) -> HttpResponse:
         """A bill that cannot be edited any more, or by somebody who may only view it."""
         return self.render_page(
             request,
@@ -260,12 +268,14 @@ class BillAdmin(BillListAdmin):
             transition_button(row, shows_warnings=is_warned and row.shows_warnings) for row in in_order(rows)
         ]
 
-    def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
+    def find_refusals(
+        self, request: HttpRequest, records: Sequence[AnyBill], name: str
+    ) -> Mapping[UUID, str]:
         return find_transition_refusals(self.model, records, name, staff_of(request))
 
-    def find_warned(self, records: Sequence[Any]) -> Mapping[Any, Sequence[str]]:
+    def find_warned(self, records: Sequence[Model]) -> Mapping[UUID, Sequence[str]]:
         bill = str(self.opts.model_name)
-        warnings: dict[Any, list[str]] = defaultdict(list)
+        warnings: dict[UUID, list[str]] = defaultdict(list)
         for each in AcknowledgedWarning.objects.filter(AnyOf(bill, [record.pk for record in records])):
             warnings[getattr(each, f"{bill}_id")].append(f"{warning_label(each.code)}: {each.message}")
         return warnings
@@ -288,11 +298,11 @@ class BillAdmin(BillListAdmin):
             return HoldForm
         return ReasonForm if row.needs_reason else forms.Form
 
-    def question_context(self, record: Any, name: str) -> dict[str, Any]:
+    def question_context(self, record: Model, name: str) -> dict[str, object]:
         return {"acknowledged": acknowledged_rows(record)} if transition_named(name).shows_warnings else {}
 
     def run_action(
-        self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]
+        self, request: HttpRequest, keys: Sequence[UUID], name: str, answers: dict[str, Any]
     ) -> ActionOutcome:
         amounts = dict.fromkeys(keys, answers["amount"]) if "amount" in answers else None
         result = apply_transition(
@@ -301,7 +311,7 @@ class BillAdmin(BillListAdmin):
         note = self.describe_warnings(result.done) if transition_named(name).shows_warnings else ""
         return ActionOutcome(len(result.done), result.refused, result.resubmissions, note)
 
-    def describe_warnings(self, keys: Sequence[object]) -> str:
+    def describe_warnings(self, keys: Sequence[UUID]) -> str:
         """How many of the bills were saved with warnings, and with which, the most common first."""
         bill = str(self.opts.model_name)
         warnings = AcknowledgedWarning.objects.filter(AnyOf(bill, keys)).order_by()
@@ -312,7 +322,7 @@ class BillAdmin(BillListAdmin):
         bills = len({bill for bill, _ in kinds})
         return f"{bills:,} with warnings: {', '.join(f'{label} ({count:,})' for label, count in labels)}."
 
-    def status_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
+    def status_context(self, request: HttpRequest, record: Any) -> dict[str, object]:
         """The status of a bill, why it cannot be approved, and the warnings that were confirmed."""
         may_change = self.has_change_permission(request, record)
         return {
@@ -326,7 +336,7 @@ class BillAdmin(BillListAdmin):
         }
 
 
-def acknowledged_rows(record: Any) -> list[dict[str, Any]]:
+def acknowledged_rows(record: Any) -> list[dict[str, object]]:
     """The warnings that a bill was saved with, as its page shows them."""
     return [
         {

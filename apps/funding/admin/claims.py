@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.text import capfirst
@@ -101,13 +102,15 @@ class ClaimAdmin(BillAdmin):
         fieldset("More", "staff", "claim_number", "external_invoice_number", style="collapse"),
     )
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Model | None = None, change: bool = False, **options: object
+    ) -> object:
         form = super().get_form(request, obj, change=change, **options)
         form.may_enter_invoice = request.user.has_perms(ENTRY_PERMISSIONS)
         form.uploaded_document = find_document(request)
         return form
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> object:
         """Without the fields of the provider invoice where they cannot be entered, or are known."""
         fieldsets = super().get_fieldsets(request, obj)
         left_out: Sequence[str] = INVOICE_FIELDS
@@ -117,12 +120,12 @@ class ClaimAdmin(BillAdmin):
         fields = [name for name in head["fields"] if name not in left_out]
         return [(title, {**head, "fields": fields}), *others]
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Sequence[str]:
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> Sequence[str]:
         """The provider invoice beside the form of an existing claim stays the claim's."""
         fields = super().get_readonly_fields(request, obj)
         return fields if obj is None else (*fields, "provider_invoice")
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
         """The values of the provider invoice in the address, or of the document."""
         initial = super().get_changeform_initial_data(request)
         invoice = find_provider_invoice(request.GET.get("provider_invoice"))
@@ -155,7 +158,7 @@ class ClaimAdmin(BillAdmin):
             if not each.is_claimed and each.pk != draft.key_of("provider_invoice")
         ][:1]
 
-    def provider_invoice_context(self, request: HttpRequest, record: Any, form: Any) -> dict[str, Any]:
+    def provider_invoice_context(self, request: HttpRequest, record: Any, form: Any) -> dict[str, object]:
         key = record.provider_invoice_id if record is not None else form["provider_invoice"].value()
         panel = provider_invoice_panel(request, find_provider_invoice(str(key or "")))
         document = find_document(request)
@@ -168,7 +171,7 @@ class ClaimAdmin(BillAdmin):
             panel["form_file"] = form_file_context(form["file"].value())
         return panel
 
-    def summary(self, record: Any) -> list[tuple[str, Any]]:
+    def summary(self, record: Any) -> list[tuple[str, object]]:
         return [
             ("Participant", record_link(record.contact)),
             ("Provider", record_link(record.provider)),
@@ -250,6 +253,6 @@ def find_document(request: HttpRequest) -> Document | None:
     return Document.objects.filter(pk=key, archive_date=None).first()
 
 
-def linked_queues(model: Any, queues: Sequence[Queue]) -> list[dict[str, Any]]:
+def linked_queues(model: object, queues: Sequence[Queue]) -> list[dict[str, object]]:
     """The queues that have any, each with its list."""
     return [{"queue": queue, "link": list_url(model, status=queue.status)} for queue in queues if queue.count]

@@ -102,12 +102,12 @@ class ClaimDocumentAdmin(DocumentAdmin):
             columns.insert(columns.index("category") + 1, name)
         return columns
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         found = super().get_queryset(request)
         return with_claims(found) if self.is_list(request) else found
 
     @display(description="claim")
-    def claims(self, document: Any) -> str | None:
+    def claims(self, document: object) -> str | None:
         claims = EnteredDocument.of(document).claims[:3]
         return format_html_join(", ", "{}", ((record_link(claim),) for claim in claims)) or None
 
@@ -119,7 +119,7 @@ class ClaimDocumentAdmin(DocumentAdmin):
         return link(entry_url(EnteredDocument.of(document)), "Enter a claim")
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> HttpResponse:
         entry = load_entry(staff_of(request)) if may_enter_claims(request) else None
         context = {"entry": entry, "entry_url": admin_url(Claim, "documents")}
@@ -164,7 +164,7 @@ class ClaimDocumentAdmin(DocumentAdmin):
 
     # --- uploading
 
-    def default_category(self, request: HttpRequest) -> Any:
+    def default_category(self, request: HttpRequest) -> object:
         return super().default_category(request) or usual_document_category()
 
     def uploaded_url(self, request: HttpRequest, documents: Sequence[Document]) -> str:

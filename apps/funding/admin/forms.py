@@ -48,7 +48,7 @@ def cell_attributes(**attributes: str) -> dict[str, str]:
 class QuickInput(forms.TextInput):
     """A field rendered without a template: a form of three hundred lines has two thousand of them."""
 
-    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+    def render(self, name: str, value: object, attrs: Any = None, renderer: object = None) -> SafeString:
         given = {**self.build_attrs(self.attrs, attrs), "type": self.input_type, "name": name}
         text = self.format_value(value)
         return format_html("<input{}>", flatatt(given if text is None else {**given, "value": text}))
@@ -65,7 +65,7 @@ class QuickHiddenInput(QuickInput):
 class QuickSelect(forms.Select):
     """A list rendered in one go: a form of three hundred lines has twelve hundred of them."""
 
-    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+    def render(self, name: str, value: object, attrs: Any = None, renderer: object = None) -> SafeString:
         chosen = "" if value is None else str(value)
         options = format_html_join(
             "",
@@ -202,9 +202,9 @@ def formset_of(form: type[LineForm], blank: int) -> Any:
     )
 
 
-def initial_row(line: LineItem) -> dict[str, Any]:
+def initial_row(line: LineItem) -> dict[str, object]:
     """The cells of an existing line."""
-    row: dict[str, Any] = {
+    row: dict[str, object] = {
         "key": line.pk,
         "product": line.product.code,
         "price_book": str(line.price_book_id),
@@ -218,7 +218,7 @@ def initial_row(line: LineItem) -> dict[str, Any]:
     return row
 
 
-def sent_row(row: LineForm) -> dict[str, Any]:
+def sent_row(row: LineForm) -> dict[str, object]:
     """The cells of a line that was sent, as ``initial_row`` has them; with errors, as they were typed."""
     cells: dict[str, Any] = {
         name: row[name].value() if name in row.errors else row.cleaned_data.get(name) for name in row.fields
@@ -300,7 +300,7 @@ class BillForm(RecordForm):
 
     # --- reading
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         self.lines.read()
         saved = {line.pk for line in self.saved_lines}
         for row in self.lines.filled_rows():

@@ -21,7 +21,7 @@ from apps.funding.statuses import RESUBMITTABLE, STATUSES
 
 GROUPS = Page("groups/<str:by>", method="GET")
 #: The groupings: the heading of the column, what bills are grouped by, and the order of the groups.
-GROUPINGS: dict[str, tuple[str, Any, Callable[[Any], Any]]] = {
+GROUPINGS: dict[str, tuple[str, object, Callable[[Any], Any]]] = {
     "month": ("Month of entry", TruncMonth("creation_date"), lambda month: -month.timestamp()),
     "status": ("Status", F("funding_status"), list(STATUSES).index),
 }

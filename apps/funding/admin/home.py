@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Model, Q
 from django.http import HttpRequest
 
 from apps.core.admin_base import HOME_PANELS, Figure, HomeContent, HomePanel, Work
@@ -36,7 +36,7 @@ DAYS_IN_STATUS = {name: row.days for name, row in STATUSES.items() if row.days i
 
 
 def queue_rows(
-    model: type[Any],
+    model: type[Model],
     queues: Iterable[Queue],
     days: Mapping[str, int],
     own: Mapping[str, Figure] | None = None,

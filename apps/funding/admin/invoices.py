@@ -66,7 +66,7 @@ class InvoiceAdmin(BillAdmin):
     def cost_centre_names(self) -> Sequence[str]:
         return list(CostCentre.objects.filter(archive_date=None).values_list("name", flat=True)[:500])
 
-    def summary(self, record: Any) -> list[tuple[str, Any]]:
+    def summary(self, record: Any) -> list[tuple[str, object]]:
         return [
             ("Participant", record_link(record.contact)),
             ("Bill to", record.get_invoice_claim_type_display()),
@@ -76,7 +76,7 @@ class InvoiceAdmin(BillAdmin):
             *super().summary(record),
         ]
 
-    def status_context(self, request: HttpRequest, record: Any) -> dict[str, Any]:
+    def status_context(self, request: HttpRequest, record: Any) -> dict[str, object]:
         day = next_invoice_day(record)
         recurrence = {"next_invoice_day": day, "is_invoice_due": day is not None and day <= clock.today()}
         return {**super().status_context(request, record), **recurrence}

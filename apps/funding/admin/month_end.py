@@ -52,7 +52,7 @@ class StatusRow:
         return sum(self.cells, BillSum())
 
 
-def month_end_context() -> dict[str, Any]:
+def month_end_context() -> dict[str, object]:
     """The variables of the page: rows of sums by month and by age, and their totals."""
     months = last_months()
     entered, aged = rows_by_month(months), rows_by_age()
@@ -90,7 +90,7 @@ def rows_by_month(months: Sequence[dt.date]) -> list[StatusRow]:
     return status_rows(cells, {month: {**entered_in(month), "resubmitted": "all"} for month in months})
 
 
-def entered_in(month: dt.date) -> dict[str, Any]:
+def entered_in(month: dt.date) -> dict[str, object]:
     """The filters of the list of bills that were entered in a month."""
     last = (month + dt.timedelta(days=31)).replace(day=1) - dt.timedelta(days=1)
     return {"creation_date_from": month, "creation_date_to": last}
@@ -109,7 +109,7 @@ def rows_by_age() -> list[StatusRow]:
     claims = Claim.objects.filter(~Q(funding_status__in=FINISHED), ~resubmitted, archive_date=None).order_by()
     found = claims.values_list("funding_status", age).annotate(count=Count("pk"), sum=MoneySum("total"))
     cells = {(status, group): BillSum(count, total) for status, group, count, total in found}
-    filters: dict[int, dict[str, Any]] = {
+    filters: dict[int, dict[str, object]] = {
         number: {"status_date_from": day} for number, day in enumerate(first_days)
     }
     for number, day in enumerate(first_days, 1):
@@ -118,7 +118,7 @@ def rows_by_age() -> list[StatusRow]:
 
 
 def status_rows(
-    cells: Mapping[tuple[str, Any], BillSum], columns: Mapping[Any, Mapping[str, Any]]
+    cells: Mapping[tuple[str, object], BillSum], columns: Mapping[Any, Mapping[str, object]]
 ) -> list[StatusRow]:
     """A row for each status that has any cell; the filters of a column lead to the lists of its cells."""
     statuses = {status for status, _ in cells}

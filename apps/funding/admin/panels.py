@@ -4,7 +4,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, F, Q
+from django.db.models import Count, F, Model, Q
 from django.http import HttpRequest
 
 from apps.core.admin_base import Panel, record_panel, register_panels
@@ -29,7 +29,7 @@ def claim_sums(column: str) -> Callable[[HttpRequest, Any], dict[str, Any] | Non
     Of what was resubmitted only the new claim counts.
     """
 
-    def context(request: HttpRequest, record: Any) -> dict[str, Any] | None:
+    def context(request: HttpRequest, record: Model) -> dict[str, object] | None:
         claims = Claim.objects.filter(**{column: record.pk}, archive_date=None)
         resubmitted = Q(resubmission_exists(Claim), funding_status__in=RESUBMITTABLE)
         claims = claims.exclude(resubmitted).order_by()

@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Model, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from unfold.admin import TabularInline
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter, TextFilter
@@ -108,8 +108,8 @@ class ProductAdmin(RecordAdmin):
     readonly_fields = ("support_purpose", "prices")
 
     def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
+        self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
+    ) -> tuple[QuerySet[Model], bool]:
         if is_autocomplete(request):
             queryset = queryset.filter(archive_date=None)
         return search_products(queryset, search_term), False
@@ -148,7 +148,7 @@ class DayFilter(TextFilter):
     parameter_name = "on"
     form_class = DayForm
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Model]) -> QuerySet[Model]:
         if self.value() and parse_date_str(self.value().strip()) is None:
             message = f"“{self.value()}” is not a date, so these are the prices of today: write 31/12/2026."
             messages.warning(request, message, fail_silently=True)
@@ -160,7 +160,7 @@ class DayFilter(TextFilter):
         return parse_date_str(request.GET.get(cls.parameter_name, "").strip()) or clock.today()
 
 
-def column(title: str, ordering: str | None, value: Callable[[Any], str | None]) -> Any:
+def column(title: str, ordering: str | None, value: Callable[[Any], str | None]) -> object:
     """A column of the list of prices."""
 
     @display(description=title, ordering=ordering)
@@ -239,8 +239,8 @@ class PriceBookEntryAdmin(RecordAdmin):
         return super().get_queryset(request).annotate(**zone_prices)
 
     def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
+        self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
+    ) -> tuple[QuerySet[Model], bool]:
         return search_products(queryset, search_term, "product__"), False
 
     def save_formset(self, request: HttpRequest, form: Any, formset: Any, change: bool) -> None:

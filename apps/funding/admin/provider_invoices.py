@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django import forms
 from django.contrib import admin
@@ -189,7 +190,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
 
     # --- the list
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         found = super().get_queryset(request)
         if not self.is_list(request):
             return found
@@ -198,13 +199,13 @@ class ProviderInvoiceAdmin(ActionAdmin):
 
     def get_paginator(
         self, request: HttpRequest, queryset: Any, per_page: int, *args: Any, **more: Any
-    ) -> Any:
+    ) -> object:
         paginator = AutocompletePaginator if is_autocomplete(request) else self.paginator
         return paginator(queryset, per_page, *args, **more)
 
     def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
+        self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
+    ) -> tuple[QuerySet[Model], bool]:
         """By reference, by whom it is for, by who billed it; for a new claim only what may be claimed."""
         if is_autocomplete(request):
             queryset = queryset.filter(archive_date=None)
@@ -251,14 +252,14 @@ class ProviderInvoiceAdmin(ActionAdmin):
 
     # --- one provider invoice
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> object:
         fieldsets = list(super().get_fieldsets(request, obj))
         if obj is not None:
             fieldsets.insert(1, fieldset("Decision", *self.readonly_fields, style="collapse"))
         return fieldsets
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **options: object
     ) -> HttpResponse:
         invoice = context["original"]
         page = provider_invoice_panel(request, invoice)
@@ -297,7 +298,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
             for _, mark, other in find_duplicate_invoices([draft])
         ]
 
-    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: object = None) -> HttpResponse:
         answer = super().response_add(request, obj, post_url_continue)
         return redirect(new_claim_url(obj)) if "_claim" in request.POST else answer
 
@@ -331,11 +332,11 @@ class ProviderInvoiceAdmin(ActionAdmin):
             return super().describe_status(record)
         return f"archived since {format_moment(record.archive_date)}"
 
-    def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[Any, str]:
+    def find_refusals(self, request: HttpRequest, records: Sequence[Any], name: str) -> Mapping[UUID, str]:
         return find_approval_refusals(records, ApprovalAction(name))
 
     def run_action(
-        self, request: HttpRequest, keys: Sequence[Any], name: str, answers: dict[str, Any]
+        self, request: HttpRequest, keys: Sequence[UUID], name: str, answers: Mapping[str, object]
     ) -> ActionOutcome:
         records = ProviderInvoice.objects.filter(AnyOf("pk", keys))
         if name == RESTORE.name:
@@ -366,14 +367,14 @@ def find_provider_invoice(key: str | None) -> ProviderInvoice | None:
     return ProviderInvoice.objects.select_related("document", "contact", "provider").filter(pk=guid).first()
 
 
-def provider_invoice_panel(request: HttpRequest, invoice: ProviderInvoice | None) -> dict[str, Any]:
+def provider_invoice_panel(request: HttpRequest, invoice: ProviderInvoice | None) -> dict[str, object]:
     """A provider invoice beside a form: its total, and its document as browsers show it."""
     if invoice is None:
         return {"provider_invoice": None}
     return {"provider_invoice": invoice, **document_panel(request, invoice.document)}
 
 
-def document_panel(request: HttpRequest, document: Document | None) -> dict[str, Any]:
+def document_panel(request: HttpRequest, document: Document | None) -> dict[str, object]:
     """A document beside a form, as browsers show it."""
     preview = None
     if document is not None and request.user.has_perm("documents.view_document"):
@@ -382,7 +383,7 @@ def document_panel(request: HttpRequest, document: Document | None) -> dict[str,
     return {"document": document, "preview": preview}
 
 
-def usual_document_category() -> Any:
+def usual_document_category() -> object:
     """The category of the document of the newest provider invoice, else one that is called after invoices."""
     newest = ProviderInvoice.objects.filter(document__isnull=False).order_by("-creation_date", "-guid")
     named = DocumentCategory.objects.filter(archive_date=None, name__icontains="invoice").order_by("name")

@@ -120,7 +120,7 @@ def read_moment(value: Any) -> dt.datetime | None:
     return value
 
 
-def queue_tabs(queues: Sequence[Queue], chosen: str, is_all: bool | None = None) -> list[dict[str, Any]]:
+def queue_tabs(queues: Sequence[Queue], chosen: str, is_all: bool | None = None) -> list[dict[str, object]]:
     """The tabs of a list: all records, and each queue that has any or is chosen."""
     tabs = [{"label": "All", "count": "", "link": "?", "on": not chosen if is_all is None else is_all}]
     for queue in queues:

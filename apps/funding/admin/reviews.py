@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Model
 from django.http import QueryDict
 
 from apps.funding.admin.autocomplete import read_key
@@ -23,7 +24,7 @@ CONFIRM, PLAIN, WARNED, TICKED = "_do", "plain", "warned", "ticked"
 class ReviewedRecord:
     """A record as the page lists it; ``notes``: its warnings, or why it would be refused."""
 
-    record: Any
+    record: Model
     link: str
     amount: Decimal
     notes: Sequence[str]
@@ -37,7 +38,7 @@ class ActionReview:
     Refused ones are sent as well: afterwards the page says of each what was not done.
     """
 
-    possible: list[Any] = field(default_factory=list)
+    possible: list[Model] = field(default_factory=list)
     sum: Decimal = ZERO
     warned: list[ReviewedRecord] = field(default_factory=list)
     refused: list[ReviewedRecord] = field(default_factory=list)
@@ -85,7 +86,7 @@ class ConfirmedReview:
         ticked = [key for key in warned if str(key) in boxes]
         return cls(plain | warned, [*plain, *ticked], len(warned) - len(ticked))
 
-    def is_changed(self, record: Any) -> bool:
+    def is_changed(self, record: Model) -> bool:
         """True when somebody changed the record after the page was made, which showed other figures."""
         return shown_version(record).partition(".")[2] != self.shown[record.pk]
 

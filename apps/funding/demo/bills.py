@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from random import Random
-from typing import Any
 
 from apps.core.demo import Context, draft_of, existing, sometimes
 from apps.documents.demo import INVOICE_TOTAL
@@ -79,7 +78,7 @@ class DemoPlan:
 
 def load_plans(context: Context) -> list[DemoPlan]:
     """The demo's plans with their budgets, in the order of their creation."""
-    budgets: dict[Any, list[DemoBudget]] = defaultdict(list)
+    budgets: dict[object, list[DemoBudget]] = defaultdict(list)
     numbers = dict(SupportCategory.objects.values_list("pk", "number"))
     for budget in (*context.records[ServiceBooking], *context.records[CategoryBudget]):
         left = (budget.budget - budget.used_elsewhere) * Decimal("0.98")
@@ -289,7 +288,7 @@ class BillFactory:
             line_items=lines,
         )
 
-    def private_line(self, product: Product, quantity: int, day: dt.date, **values: Any) -> LineDraft:
+    def private_line(self, product: Product, quantity: int, day: dt.date, **values: object) -> LineDraft:
         """A line of a support that the subscriber sells beside the scheme."""
         return draft_of(
             LineDraft,
@@ -324,7 +323,7 @@ class BillFactory:
         """A provider invoice that no claim is built on yet; some have nothing but their document."""
         chance = self.chance
         document = documents.pop() if documents and number % 2 == 0 else None
-        values: dict[str, Any] = {"document": document, "created_by": self.choose_staff()}
+        values: dict[str, object] = {"document": document, "created_by": self.choose_staff()}
         if document is not None and document.client is not None and not document.client.is_self:
             values["provider"] = document.client
         if document is not None and number % 3 == 0:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from apps.base.batched_queries import fetch_all
 from apps.core.demo import Context, load_lookups
@@ -37,7 +36,7 @@ class PriceBooks:
     prices: PriceTable
     cost_centres: Sequence[CostCentre]
     #: What ``priced_products`` found before: bills of one day ask for the same again and again.
-    found: dict[tuple[Any, ...], list[tuple[Product, Decimal]]] = field(default_factory=dict)
+    found: dict[tuple[object, ...], list[tuple[Product, Decimal]]] = field(default_factory=dict)
 
     def price(self, product: Product, region: str | None, day: dt.date) -> Decimal | None:
         """The price guide's price of a product; none where it has none on that day, or wants a quote."""

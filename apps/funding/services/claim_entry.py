@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 
@@ -35,7 +35,7 @@ CLAIM_MEMBERS = {invoice: claim for claim, invoice in COMMON_MEMBERS.items()}
 
 
 @transaction.atomic
-def create_claims_with_invoices(drafts: Sequence[ClaimDraft], ignore_warnings: bool = False) -> list[Any]:
+def create_claims_with_invoices(drafts: Sequence[ClaimDraft], ignore_warnings: bool = False) -> list[UUID]:
     """Store claims, and first what their drafts say about their provider invoices.
 
     Raises ``ValidationFailed`` with the issues of all three kinds of records, on the members of the claims.
@@ -62,7 +62,7 @@ def save_provider_invoice(claim: ClaimDraft, entry: InvoiceEntry) -> list[Issue]
     The issues on the members of the claim; with any of them, the caller has to roll back.
     """
     issues: list[Issue] = []
-    members: dict[str, Any] = {"invoice_total": entry.total}
+    members: dict[str, object] = {"invoice_total": entry.total}
     if entry.document is not None:
         try:
             members["document"] = save_document(claim, entry.document)
@@ -86,7 +86,7 @@ def save_provider_invoice(claim: ClaimDraft, entry: InvoiceEntry) -> list[Issue]
     return issues
 
 
-def create_provider_invoice(claim: ClaimDraft, members: dict[str, Any]) -> ProviderInvoice:
+def create_provider_invoice(claim: ClaimDraft, members: dict[str, object]) -> ProviderInvoice:
     common = {name: claim.get(source) for name, source in CLAIM_MEMBERS.items()}
     left_out = dict.fromkeys(("invoice_total", "document"))
     draft = ProviderInvoiceDraft({**left_out, **members, **common}, given=[*members, *common])

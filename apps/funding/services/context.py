@@ -366,12 +366,14 @@ def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
 
 def find_reference_owners(claims: Sequence[DraftBill], invoice_rows: Rows, claim_rows: Rows) -> None:
     """A new reference must be that of no other provider invoice and of no current claim built on another."""
-    owners: dict[tuple[Any, Any], list[tuple[Any, str, tuple[Any, Any]]]] = defaultdict(list)
+    owners: dict[tuple[object, object], list[tuple[UUID, str, tuple[type[models.Model], UUID]]]] = (
+        defaultdict(list)
+    )
     for provider, reference, key in invoice_rows:
         owners[provider, reference].append((key, f"provider invoice {key}", (ProviderInvoice, key)))
     for provider, reference, key, claim_number, claim, *_ in claim_rows:
         owners[provider, reference].append((key, f"claim {claim_number}", (Claim, claim)))
-    first: dict[tuple[Any, Any], tuple[DraftBill, Any]] = {}
+    first: dict[tuple[object, object], tuple[DraftBill, object]] = {}
     for claim in claims:
         invoice, named = claim.provider_invoice, (claim.provider, claim.reference)
         if invoice is None:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any, cast
+from uuid import UUID
 
 from django.db import connection
 from django.db.models import QuerySet
@@ -49,7 +50,7 @@ Acknowledged = tuple[Any, str, str | None, str]
 @saving.in_transaction()
 def create_bills(
     bill_type: BillType, drafts: Sequence[BillDraft], ignore_warnings: bool = False
-) -> list[Any]:
+) -> list[UUID]:
     """Store new bills with their lines, history and warnings; post them to budgets and provider invoices.
 
     Locks provider invoices, then the running number, then budgets; each in the order of their keys.
@@ -276,7 +277,7 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
 def acknowledge_warnings(
     bill_type: BillType,
     warnings: Sequence[tuple[int, Issue]],
-    keys: Sequence[object],
+    keys: Sequence[UUID],
     batch: WriteBatch,
 ) -> None:
     """Store which warnings were ignored and by whom."""

@@ -71,11 +71,11 @@ def find_duplicate_lines(bill_type: BillType, bills: Sequence[DraftBill], rows: 
 
     The same quantity of it, or another quantity at another price that comes to the same.
     """
-    existing: dict[tuple[Any, ...], str] = {}
+    existing: dict[tuple[object, ...], str] = {}
     for *support, quantity, total, number in rows:
         for same in ((*support, "quantity", quantity), (*support, "total", total)):
             existing[same] = min(number, existing.get(same, number))
-    first: dict[tuple[Any, ...], tuple[DraftBill, DraftLine]] = {}
+    first: dict[tuple[object, ...], tuple[DraftBill, DraftLine]] = {}
     for bill in bills:
         for each in bill.lines:
             line, context = each.draft, bill.context.lines[each.number]
@@ -121,12 +121,12 @@ def claims_with(references: Any, periods: Any) -> QuerySet[Any, Any]:
 
 def find_duplicate_claims(claims: Sequence[DraftBill], claim_rows: Rows, own_bills: set[UUID]) -> None:
     """Find the claims for the same participant with the same reference of the provider, or the same total."""
-    existing: dict[tuple[Any, ...], str] = {}
+    existing: dict[tuple[object, ...], str] = {}
     for provider, reference, _, claim_number, key, status, contact, *others in claim_rows:
         if status not in ENDED and key not in own_bills:
             for same in ((contact, provider, reference), (contact, *others)):
                 existing[same] = min(claim_number, existing.get(same, claim_number))
-    first: dict[tuple[Any, ...], DraftBill] = {}
+    first: dict[tuple[object, ...], DraftBill] = {}
     for claim in claims:
         if claim.contact is None:
             continue

@@ -124,7 +124,7 @@ BUDGETS: Mapping[str, type[Budget]] = {"booking": ServiceBooking, "category_budg
 LINES: Mapping[str, type[models.Model]] = {"claim": ClaimLine, "invoice": InvoiceLine}
 
 
-def lines_on_budget(budget: Budget | CoveringBudget) -> dict[str, QuerySet[Any]]:
+def lines_on_budget(budget: Budget | CoveringBudget) -> dict[str, QuerySet[models.Model]]:
     """The lines of claims, and of invoices, that refer to a budget, with their bills; the latest first.
 
     Those of archived, rejected or cancelled bills are included: they count nothing.
@@ -240,7 +240,7 @@ CORRECT_FLAGS = {
 FLAG_COLUMNS = ("pk", "claim_on_hold", "correct_on_hold", "is_claimed", "correct_claimed")
 
 
-def update_claim_flags(keys: Iterable[object]) -> int:
+def update_claim_flags(keys: Iterable[UUID]) -> int:
     """Correct ``claim_on_hold`` and ``is_claimed`` of these provider invoices; how many were wrong.
 
     To be called whenever claims on them are created, moved, archived, restored or ended, and when one becomes

@@ -11,10 +11,11 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Model
 
 from apps.base.batched_queries import AnyOf
 from apps.core.bulk_insert import in_batches
-from apps.funding.models import ZERO, Bill, StatusMove, is_within
+from apps.funding.models import ZERO, Bill, Claim, Invoice, StatusMove, is_within
 from apps.funding.services.payments import LINE_MODELS, LineAmounts, load_lines
 from apps.funding.statuses import RESUBMITTABLE
 from apps.funding.validation.transitions import TRANSITIONS, TransitionName
@@ -30,9 +31,9 @@ class BillMoney:
     own lines, and of other resubmissions' lines.
     """
 
-    bill: Any
+    bill: Claim | Invoice
     lines: Sequence[LineAmounts]
-    original: Any = None
+    original: Claim | Invoice | None = None
     payments: list[Mapping[str, str] | None] = field(default_factory=list)
     earlier: list[Mapping[str, str] | None] = field(default_factory=list)
 
@@ -59,7 +60,7 @@ def load_money(model: type[Any], keys: Sequence[UUID]) -> list[BillMoney]:
         key: BillMoney(bill, lines.get(key, ()), originals.get(bill.resubmission_of_id))
         for key, bill in bills.items()
     }
-    resubmissions: dict[UUID, list[BillMoney]] = defaultdict(list)
+    resubmissions: dict[UUID | None, list[BillMoney]] = defaultdict(list)
     for each in found.values():
         resubmissions[each.bill.resubmission_of_id].append(each)
     for key, verb, paid_lines in load_entries(model, {*bills, *originals}):
@@ -72,7 +73,7 @@ def load_money(model: type[Any], keys: Sequence[UUID]) -> list[BillMoney]:
 
 
 def load_entries(
-    model: type[Any], keys: Iterable[UUID]
+    model: type[Model], keys: Iterable[UUID]
 ) -> Iterable[tuple[UUID, str, Mapping[str, str] | None]]:
     """(bill, verb, what it paid of lines) of the transitions that paid, and of resubmissions in full."""
     name = str(model._meta.model_name)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from itertools import chain, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -221,7 +221,7 @@ def describe_product(product: Product, item: Mapping[str, object]) -> bool:
     return changed
 
 
-def insert_all(model: type[Model], records: Sequence[Any]) -> None:
+def insert_all(model: type[Model], records: Sequence[Model]) -> None:
     """Insert new records and their history, one statement each."""
     insert_instances(model, records)
     history.write_entries(model, [record.pk for record in records], "Created")

@@ -53,7 +53,7 @@ class GuideRow:
     start_date: dt.date
     end_date: dt.date | None
     amounts: Mapping[str, Decimal | None]
-    item: Mapping[str, Any]
+    item: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -37,7 +36,7 @@ from apps.people.models import Staff
 # --- create and update ----------------------------------------------------------------------------------
 
 
-def create_provider_invoices(drafts: Sequence[ProviderInvoiceDraft]) -> list[Any]:
+def create_provider_invoices(drafts: Sequence[ProviderInvoiceDraft]) -> list[UUID]:
     """Store new provider invoices; the staff member who is logged in created them where none is named."""
     saving.apply_model_defaults(ProviderInvoice, drafts)
     author = history.author().staff_id
@@ -48,7 +47,7 @@ def create_provider_invoices(drafts: Sequence[ProviderInvoiceDraft]) -> list[Any
     return saving.insert_records(ProviderInvoice, drafts)
 
 
-def update_provider_invoices(drafts: Sequence[ProviderInvoiceDraft]) -> list[Any]:
+def update_provider_invoices(drafts: Sequence[ProviderInvoiceDraft]) -> list[UUID]:
     """Change what drafts of existing provider invoices give; the keys of those that differed."""
     existing = saving.load_existing(ProviderInvoice, drafts)
     claims = load_current_claims(existing)

@@ -11,7 +11,7 @@ from apps.base.batched_queries import AnyOf
 from apps.core import history, saving
 from apps.core.models import new_guid
 from apps.funding.choices import InvoiceStatus
-from apps.funding.models import ZERO, Claim, Invoice, to_cents
+from apps.funding.models import ZERO, Claim, Invoice, LineItem, to_cents
 from apps.funding.services.create import next_numbers
 from apps.funding.services.effects import BudgetPosting, record_posting
 from apps.funding.services.payments import LINE_MODELS
@@ -46,7 +46,7 @@ def create_resubmissions(
     """
     name: Any = model._meta.model_name
     line_model: Any = LINE_MODELS[model]
-    originals: dict[UUID, list[Any]] = defaultdict(list)
+    originals: dict[UUID, list[LineItem]] = defaultdict(list)
     rows = line_model.objects.filter(AnyOf(name, [bill.pk for bill in bills]))
     for line in rows.order_by("position", "guid"):
         if part is Resubmission.FULL or line.total != line.amount_paid:
@@ -113,7 +113,7 @@ NOT_COPIED = (
 )
 
 
-def copy_record(original: Any, **changes: Any) -> Any:
+def copy_record(original: Any, **changes: object) -> Any:
     """A new record like the original, except for what begins anew and for the changes."""
     values = {
         **dict.fromkeys(NOT_COPIED),

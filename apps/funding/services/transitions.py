@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import MappingProxyType
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -89,7 +88,7 @@ class LockedRecords:
     Lines are loaded where the transition changes budgets.
     """
 
-    bills: Mapping[UUID, Any]
+    bills: Mapping[UUID, AnyBill]
     lines: Mapping[UUID, Sequence[LineAmounts]]
 
 
@@ -116,9 +115,9 @@ class TransitionResult:
 class BillChange:
     """The new values of a bill's columns; by the keys of its lines, what is paid afterwards and paid now."""
 
-    bill: Any
+    bill: AnyBill
     transition: Transition
-    values: dict[str, Any]
+    values: dict[str, object]
     paid: Mapping[UUID, Decimal] = field(default_factory=dict)
     payments: Mapping[UUID, Decimal] = field(default_factory=dict)
 
@@ -178,7 +177,7 @@ def explain_obstacle(bill: AnyBill, name: TransitionName, staff: Staff | None = 
 
 
 def find_transition_refusals(
-    model: type[AnyBill], bills: Sequence[Any], name: str, staff: Staff | None = None
+    model: type[AnyBill], bills: Sequence[AnyBill], name: str, staff: Staff | None = None
 ) -> dict[UUID, str]:
     """Why bills could not take a transition now, by the keys of those; nothing is locked or changed.
 
@@ -249,7 +248,7 @@ def plan_changes(
         bill = locked.bills.get(key)
         row = find_row(bill, request.name) if bill else None
         problem = request_problem or find_bill_problem(request, bill, row, locked.lines.get(key, ()), context)
-        if row is None or problem is not None:
+        if bill is None or row is None or problem is not None:
             result.refused.append(RefusedTransition(key, str(bill or key), problem or ""))
             continue
         changes.append(plan_change(request, bill, row, locked.lines.get(key, ()), previous))
@@ -260,7 +259,7 @@ def plan_changes(
 
 def find_bill_problem(
     request: TransitionRequest,
-    bill: Any,
+    bill: AnyBill | None,
     row: Transition | None,
     lines: Sequence[LineAmounts],
     context: TransitionContext,
@@ -275,7 +274,7 @@ def find_bill_problem(
     return row.pays and find_payment_problem(bill, row.pays, request.amounts.get(bill.pk), lines)
 
 
-def note_restored(bill: Any, context: TransitionContext) -> None:
+def note_restored(bill: AnyBill, context: TransitionContext) -> None:
     """Let the guards of bills that are restored after this one see it as restored."""
     if bill.resubmission_of_id is not None:
         context.resubmissions[bill.resubmission_of_id] = str(bill)
@@ -287,7 +286,7 @@ def note_restored(bill: Any, context: TransitionContext) -> None:
 
 def plan_change(
     request: TransitionRequest,
-    bill: Any,
+    bill: AnyBill,
     row: Transition,
     lines: Sequence[LineAmounts],
     previous: Mapping[UUID, str],
@@ -338,7 +337,8 @@ def save_changes(
     )
     post_to_budgets(postings)
     if model is Claim and transition.changes_provider_invoice:
-        update_claim_flags({bill.provider_invoice_id for bill, _ in bill_values})
+        claims = (bill for bill, _ in bill_values if isinstance(bill, Claim))
+        update_claim_flags({claim.provider_invoice_id for claim in claims})
     return resubmissions
 
 
@@ -363,7 +363,7 @@ def post_lines(
 
 
 def budget_states(
-    request: TransitionRequest, changes: Sequence[BillChange], bills: Mapping[UUID, Any]
+    request: TransitionRequest, changes: Sequence[BillChange], bills: Mapping[UUID, AnyBill]
 ) -> tuple[dict[UUID, BudgetState], dict[UUID, BudgetState]]:
     """How bills count on budgets before and after, the originals of archived and restored ones included."""
     before: dict[UUID, BudgetState] = {}
@@ -377,7 +377,8 @@ def budget_states(
     # An archived resubmission returns to its original what it took over, a restored one takes it again.
     states_with_resubmission = before if request.name is TransitionName.ARCHIVE else after
     for change in changes:
-        original = bills.get(change.bill.resubmission_of_id)
+        key = change.bill.resubmission_of_id
+        original = bills.get(key) if key is not None else None
         if original is None:
             continue
         for states in (before, after):
@@ -389,14 +390,14 @@ def budget_states(
 
 
 def hand_over_provider_invoices(
-    changes: Sequence[BillChange], bills: Mapping[UUID, Any], context: TransitionContext
-) -> list[tuple[Any, dict[str, Any]]]:
+    changes: Sequence[BillChange], bills: Mapping[UUID, AnyBill], context: TransitionContext
+) -> list[tuple[AnyBill, dict[str, object]]]:
     """Further claims that lose their provider invoice to a changed one, or hold it again, and their values.
 
     The values of restored claims themselves are completed.
     """
     changed = {change.bill.pk for change in changes}
-    others: list[tuple[Any, dict[str, Any]]] = []
+    others: list[tuple[AnyBill, dict[str, object]]] = []
     for change in changes:
         bill, name = change.bill, change.transition.name
         if not isinstance(bill, Claim):
@@ -417,12 +418,12 @@ def hand_over_provider_invoices(
     return others
 
 
-def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[Any, dict[str, Any]]]) -> None:
+def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[str, object]]]) -> None:
     """Write new values of bills, one statement for all that get the same ones, and their history.
 
     Claims that lose a provider invoice come before those that get it: it has one holder at a time.
     """
-    groups: dict[tuple[tuple[str, Any], ...], list[UUID]] = defaultdict(list)
+    groups: dict[tuple[tuple[str, object], ...], list[UUID]] = defaultdict(list)
     entries, paid = [], []
     for bill, values in bill_values:
         changed = {name: value for name, value in values.items() if getattr(bill, name) != value}

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
+from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Issue, ValidationFailed, WarningsPresent, raise_if_invalid
@@ -32,7 +33,7 @@ from apps.funding.validation.paid import PAID_CLAIM_RULES, PAID_INVOICE_RULES
 from apps.funding.validation.transitions import TransitionName
 
 
-def update_claims(drafts: Sequence[ClaimDraft], ignore_warnings: bool = False) -> list[Any]:
+def update_claims(drafts: Sequence[ClaimDraft], ignore_warnings: bool = False) -> list[UUID]:
     """Change what drafts of existing claims give; the keys of those that differed.
 
     Only claims that await approval or are on hold. ``line_items`` given is the whole new list, in which a
@@ -41,7 +42,7 @@ def update_claims(drafts: Sequence[ClaimDraft], ignore_warnings: bool = False) -
     return update_bills(CLAIMS, drafts, ignore_warnings)
 
 
-def update_invoices(drafts: Sequence[InvoiceDraft], ignore_warnings: bool = False) -> list[Any]:
+def update_invoices(drafts: Sequence[InvoiceDraft], ignore_warnings: bool = False) -> list[UUID]:
     """Change what drafts of existing invoices give, as ``update_claims`` does."""
     return update_bills(INVOICES, drafts, ignore_warnings)
 
@@ -54,7 +55,7 @@ CALCULATED = {
 
 
 @saving.in_transaction()
-def update_bills(bill_type: BillType, drafts: Sequence[BillDraft], ignore_warnings: bool) -> list[Any]:
+def update_bills(bill_type: BillType, drafts: Sequence[BillDraft], ignore_warnings: bool) -> list[UUID]:
     """Change bills, their lines, and what those post to budgets.
 
     Locks as ``create_bills`` does, the bills after the provider invoices they are built on.
@@ -81,7 +82,7 @@ def update_bills(bill_type: BillType, drafts: Sequence[BillDraft], ignore_warnin
 
 
 @transaction.atomic
-def archive_bills(bill_type: BillType, bills: QuerySet[Any]) -> int:
+def archive_bills(bill_type: BillType, bills: QuerySet[Model]) -> int:
     """Archive bills by their transition, and return how many; ``ValidationFailed`` says which cannot be."""
     if bill_type is CLAIMS:
         lock_provider_invoices(list(bills.values_list("pk", flat=True)))
@@ -99,7 +100,7 @@ archive_invoices = partial(archive_bills, INVOICES)
 
 
 def find_new_warnings(
-    bill_type: BillType, keys: Sequence[object], warnings: Sequence[tuple[int, Issue]]
+    bill_type: BillType, keys: Sequence[UUID], warnings: Sequence[tuple[int, Issue]]
 ) -> list[tuple[int, Issue]]:
     """The warnings without those that were acknowledged before: same place, same words, same figures."""
     if not warnings:
@@ -124,7 +125,7 @@ class ExistingBill:
     lines: list[LineItem] = field(default_factory=list)
 
 
-def load_existing_bills(bill_type: BillType, drafts: Sequence[BillDraft]) -> dict[Any, ExistingBill]:
+def load_existing_bills(bill_type: BillType, drafts: Sequence[BillDraft]) -> dict[UUID, ExistingBill]:
     """Lock the bills, and complete their drafts from them; the bills by key.
 
     Lines that are not given stay as they are. The number of statements is constant.
@@ -182,7 +183,7 @@ def complete_line(line: LineDraft, record: LineItem, references: Sequence[str]) 
 # --- validation -----------------------------------------------------------------------------------------
 
 
-def raise_if_invalid_updates(drafts: Sequence[BillDraft], existing: Mapping[object, ExistingBill]) -> None:
+def raise_if_invalid_updates(drafts: Sequence[BillDraft], existing: Mapping[UUID, ExistingBill]) -> None:
     """Raise ``ValidationFailed`` for bills that may not change any more, and for lines of other bills."""
     issues = [
         (number, issue)
@@ -234,18 +235,21 @@ def keep_budgets_of_paid_lines(drafts: Sequence[BillDraft]) -> None:
 
 
 #: The history of the lines of a bill: {"Line 2": [before, after]}.
-LineHistory = dict[str, list[Any]]
+LineHistory = dict[str, list[object]]
 
 
 def update_lines(
-    bill_type: BillType, drafts: Sequence[BillDraft], existing: Mapping[Any, ExistingBill], batch: WriteBatch
-) -> dict[Any, LineHistory]:
+    bill_type: BillType,
+    drafts: Sequence[BillDraft],
+    existing: Mapping[UUID, ExistingBill],
+    batch: WriteBatch,
+) -> dict[UUID, LineHistory]:
     """Make the lines of bills what their drafts say, and post the differences to budgets; their history."""
-    inserted: list[tuple[Any, int, LineDraft]] = []
+    inserted: list[tuple[UUID, int, LineDraft]] = []
     updated: dict[tuple[str, ...], list[LineItem]] = defaultdict(list)
-    deleted: list[Any] = []
+    deleted: list[UUID] = []
     postings: list[BudgetPosting] = []
-    line_history: dict[Any, LineHistory] = defaultdict(dict)
+    line_history: dict[UUID, LineHistory] = defaultdict(dict)
     for draft in drafts:
         bill, entries = existing[draft.key], line_history[draft.key]
         lines = {line.pk: line for line in bill.lines}
@@ -307,7 +311,7 @@ def describe_line(line: LineItem | LineDraft) -> str:
     return "; ".join(str(word) for word in words if word)
 
 
-def shortest(number: Any) -> str:
+def shortest(number: object) -> str:
     """A number without the zeros that its column adds."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -26,9 +26,9 @@ class TransitionContext:
     def __init__(
         self,
         model: type[AnyBill],
-        bills: Sequence[Any],
+        bills: Sequence[AnyBill],
         staff: Staff | None = None,
-        locked_bills: Mapping[UUID, Any] = MappingProxyType({}),
+        locked_bills: Mapping[UUID, AnyBill] = MappingProxyType({}),
         locked_invoices: Mapping[UUID, ProviderInvoice] = MappingProxyType({}),
     ) -> None:
         self.model, self.bills, self.staff = model, bills, staff
@@ -37,10 +37,11 @@ class TransitionContext:
     @cached_property
     def originals(self) -> Mapping[UUID, AnyBill]:
         """The bills that were resubmitted, by key."""
-        keys = {bill.resubmission_of_id for bill in self.bills} - {None}
-        known = {key: self.locked_bills[key] for key in keys if key in self.locked_bills}
-        missing = keys - known.keys()
-        return known | (self.model._default_manager.in_bulk(missing) if missing else {})
+        keys = {bill.resubmission_of_id for bill in self.bills if bill.resubmission_of_id is not None}
+        found: dict[UUID, AnyBill] = {key: self.locked_bills[key] for key in keys if key in self.locked_bills}
+        if missing := keys - found.keys():
+            found.update(self.model._default_manager.in_bulk(missing))
+        return found
 
     @cached_property
     def resubmissions(self) -> dict[UUID, str]:
@@ -54,7 +55,7 @@ class TransitionContext:
     @cached_property
     def provider_invoices(self) -> Mapping[UUID, ProviderInvoice]:
         """The provider invoices that the claims are built on, by key."""
-        keys = {bill.provider_invoice_id for bill in self.bills}
+        keys = {bill.provider_invoice_id for bill in self.bills if isinstance(bill, Claim)}
         if keys <= self.locked_invoices.keys():
             return self.locked_invoices
         return ProviderInvoice.objects.filter(AnyOf("pk", keys)).in_bulk()
@@ -62,7 +63,7 @@ class TransitionContext:
     @cached_property
     def holders(self) -> dict[UUID, tuple[UUID, str]]:
         """(key, number) of the claim that holds a single-use provider invoice, by the invoice."""
-        keys = {bill.provider_invoice_id for bill in self.bills}
+        keys = {bill.provider_invoice_id for bill in self.bills if isinstance(bill, Claim)}
         claims = Claim.objects.filter(AnyOf("provider_invoice", keys), takes_provider_invoice=True).order_by()
         rows = claims.values_list("provider_invoice", "pk", "claim_number")
         return {invoice: (key, number) for invoice, key, number in rows}
@@ -95,7 +96,7 @@ def provider_invoice_is_not_blocked(bill: AnyBill, context: TransitionContext) -
     return None
 
 
-def is_billed_to_the_agency(bill: Any, context: TransitionContext) -> str | None:
+def is_billed_to_the_agency(bill: AnyBill, context: TransitionContext) -> str | None:
     """claims, and invoices to the agency"""
     if isinstance(bill, Claim) or bill.invoice_claim_type == InvoiceClaimType.INVOICE_TO_AGENCY:
         return None
@@ -150,7 +151,7 @@ def original_may_be_resubmitted(bill: AnyBill, context: TransitionContext) -> st
     return None
 
 
-def provider_invoice_has_no_other_claim(bill: Any, context: TransitionContext) -> str | None:
+def provider_invoice_has_no_other_claim(bill: AnyBill, context: TransitionContext) -> str | None:
     """no other claim has its provider invoice meanwhile"""
     if not isinstance(bill, Claim) or bill.pk in context.resubmissions:
         return None
@@ -160,7 +161,7 @@ def provider_invoice_has_no_other_claim(bill: Any, context: TransitionContext) -
     return f"Its provider invoice is meanwhile claimed by {holder[1]}: archive that one first."
 
 
-def lower_first(label: Any) -> str:
+def lower_first(label: object) -> str:
     """A label within a sentence."""
     text = str(label)
     return text[:1].lower() + text[1:]

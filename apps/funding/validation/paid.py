@@ -5,7 +5,6 @@ Such a bill can be changed where it resubmits another one: what was paid came al
 
 from collections.abc import Iterator
 from decimal import Decimal
-from typing import Any
 
 from apps.base.drafts import Issue, Rule
 from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, LineDraft
@@ -41,7 +40,7 @@ def provider_invoice_of_paid_claim_stays(draft: ClaimDraft, context: BillContext
 
 def days_of_paid_lines_stay(draft: BillDraft, context: BillContext) -> Iterator[Issue]:
     """A line without days of its own has those of the bill, which then stay."""
-    messages: dict[Any, str] = {}
+    messages: dict[str | tuple[str, int, str], str] = {}
     for number, line in enumerate(draft.get("line_items") or ()):
         record = line.existing
         if record is None or not record.amount_paid or "last_day" in line.invalid:

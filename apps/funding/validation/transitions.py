@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 from apps.funding.choices import ADMINISTER_PERMISSION, BillPermission, InvoiceStatus
 from apps.funding.models import Invoice
@@ -116,7 +116,7 @@ class Transition:
     invoices_only: bool = False
     needs_reason: bool = False
     single: bool = False
-    sets: Mapping[str, Any] = field(default_factory=dict)
+    sets: Mapping[str, object] = field(default_factory=dict)
     pays: PaymentExtent | None = None
     resubmits: Resubmission | None = None
     permission: BillPermission | None = None

@@ -45,7 +45,7 @@ class Command(BaseCommand):
         parser.add_argument("--encoding", help="of a text file, when it is not recognised: mac-roman")
         add_day_order(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         try:
             guide = self.read(options)
             for warning in guide.warnings[:SHOWN]:

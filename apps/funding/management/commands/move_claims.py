@@ -51,7 +51,7 @@ class TransitionCommand(BaseCommand):
         )
         parser.add_argument("--dry-run", action="store_true", help="check every one, move none")
 
-    def handle(self, *args: Any, transition: str, numbers: list[str], **options: Any) -> None:
+    def handle(self, *args: object, transition: str, numbers: list[str], **options: Any) -> None:
         clock.activate_zone(Subscriber.current().time_zone)
         pairs = [(number, options["amount"]) for number in numbers]
         if options["file"] is not None:
