@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import formats, timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
@@ -38,11 +38,11 @@ class SecretAdmin(RecordAdmin):
     actions_submit_line: Sequence[str] = ("new_secret",)
     renew_secret: ClassVar[Callable[..., str]]
 
-    def secret_rows(self, request: HttpRequest, record: Any) -> list[tuple[str, str]]:
+    def secret_rows(self, request: HttpRequest, record: Model) -> list[tuple[str, str]]:
         """Labels and texts that the page shows beside the secret."""
         raise NotImplementedError
 
-    def store(self, record: Any, draft: Any, **options: Any) -> None:
+    def store(self, record: Any, draft: Any, **options: object) -> None:
         super().store(record, draft, **options)
         record.one_time_secret = draft.new_secret or None
 
@@ -50,7 +50,9 @@ class SecretAdmin(RecordAdmin):
     def new_secret(self, request: HttpRequest, obj: Any) -> None:
         obj.one_time_secret = self.renew_secret(obj)
 
-    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
+    def response_add(
+        self, request: HttpRequest, obj: Model, post_url_continue: object = None
+    ) -> HttpResponse:
         return self.secret_page(request, obj)
 
     def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
@@ -120,7 +122,7 @@ class ApiApplicationAdmin(SecretAdmin):
     def state(self, application: ApiApplication) -> str:
         return "Revoked" if application.is_archived else "In use"
 
-    def get_fields(self, request: HttpRequest, obj: ApiApplication | None = None) -> Any:
+    def get_fields(self, request: HttpRequest, obj: ApiApplication | None = None) -> Sequence[str]:
         of_form = ApiApplicationForm.Meta.fields
         return of_form if obj is None else (*of_form, *self.readonly_fields)
 
@@ -240,7 +242,7 @@ class WebhookMessageAdmin(ReadOnlyAdmin):
     has_change_permission = PageAdmin.has_change_permission
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **options: object
     ) -> HttpResponse:
         shown = {"shown_records": sent_records(context["original"])}
         return super().render_change_form(request, {**context, **shown}, *args, **options)

@@ -64,7 +64,7 @@ class ApiAuthentication(BaseAuthentication):
     def authenticate_header(self, request: Request) -> str:
         return CHALLENGES
 
-    def accept(self, request: Request, caller: ApplicationCaller | None) -> tuple[Any, ApplicationCaller]:
+    def accept(self, request: Request, caller: ApplicationCaller | None) -> tuple[object, ApplicationCaller]:
         """Let the application be the author of what is written; refuse when there is none.
 
         The refusal is the same whatever was wrong, so that it reveals nothing about what would be right.
@@ -84,7 +84,7 @@ class ApiAuthentication(BaseAuthentication):
 class BearerAuthentication(ApiAuthentication):
     """``Authorization: Bearer`` and a token from ``/connect/token`` (RFC 6750)."""
 
-    def authenticate(self, request: Request) -> tuple[Any, ApplicationCaller] | None:
+    def authenticate(self, request: Request) -> tuple[object, ApplicationCaller] | None:
         token = authorization(request, "bearer")
         return None if token is None else self.accept(request, find_application_by_token(token))
 
@@ -92,7 +92,7 @@ class BearerAuthentication(ApiAuthentication):
 class BasicAuthentication(ApiAuthentication):
     """Client id and secret with every request, for programs that can do nothing else: reading only."""
 
-    def authenticate(self, request: Request) -> tuple[Any, ApplicationCaller] | None:
+    def authenticate(self, request: Request) -> tuple[object, ApplicationCaller] | None:
         credentials = authorization(request, "basic")
         if credentials is None:
             return None
@@ -108,7 +108,7 @@ class BasicAuthentication(ApiAuthentication):
 class StaffSessionAuthentication(ApiAuthentication):
     """A member of staff signed in to the back office, for the documentation and a look at a record."""
 
-    def authenticate(self, request: Request) -> tuple[Any, StaffCaller] | None:
+    def authenticate(self, request: Request) -> tuple[object, StaffCaller] | None:
         staff = getattr(request._request, "user", None)
         if "HTTP_AUTHORIZATION" in request.META or staff is None or not staff.is_authenticated:
             return None
@@ -128,7 +128,7 @@ class ResourcePermission(BasePermission):
     401 without credentials, 403 without the permission.
     """
 
-    def has_permission(self, request: Any, view: Any) -> bool:
+    def has_permission(self, request: Any, view: object) -> bool:
         caller = request.auth
         if caller is None:
             return False  # DRF responds with 401

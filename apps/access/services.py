@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from apps.access.callers import (
     EVERYTHING,
@@ -104,7 +104,7 @@ def purge_expired() -> dict[str, int]:
     now = clock.now()
     oldest_key = now - dt.timedelta(seconds=settings.API_IDEMPOTENCY_SECONDS)
     oldest_minute = int(time.time() // 60) - MINUTES_OF_A_DAY
-    expired: dict[str, QuerySet[Any]] = {
+    expired: dict[str, QuerySet[Model]] = {
         "access tokens": AccessToken.objects.filter(expires_at__lte=now),
         "idempotency keys": IdempotencyKey.objects.filter(creation_date__lte=oldest_key),
         "usage counts": Usage.objects.filter(minute__lt=oldest_minute),

@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import Any
 from urllib.parse import quote
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
@@ -109,7 +109,7 @@ WEBHOOK_RULES: Sequence[Rule[WebhookDraft]] = (
 )
 
 
-def create_webhooks(drafts: Sequence[WebhookDraft]) -> list[Any]:
+def create_webhooks(drafts: Sequence[WebhookDraft]) -> list[UUID]:
     """Store new webhooks, which are told of changes from now on; each draft has its secret afterwards."""
     saving.apply_model_defaults(Webhook, drafts)
     saving.validate(Webhook, drafts, WEBHOOK_RULES)
@@ -230,7 +230,7 @@ def delta_reader(
     return DeltaReader(current, find_dependencies(entity_set, current.projection, options), token)
 
 
-def changes_of(webhook: Webhook, entity_set: EntitySet, page: DeltaPage) -> Iterator[dict[str, Any]]:
+def changes_of(webhook: Webhook, entity_set: EntitySet, page: DeltaPage) -> Iterator[dict[str, object]]:
     """``created``, ``changed``, ``removed`` (does not match the filter) or ``deleted``, with the address."""
     for key, record in zip(page.keys, page.records, strict=True):
         change = change_of(entity_set, key, "created" if key in page.new_keys else "changed")
@@ -239,7 +239,7 @@ def changes_of(webhook: Webhook, entity_set: EntitySet, page: DeltaPage) -> Iter
         yield change_of(entity_set, key, "deleted" if is_deleted else "removed")
 
 
-def change_of(entity_set: EntitySet, key: Any, change: str) -> dict[str, Any]:
+def change_of(entity_set: EntitySet, key: object, change: str) -> dict[str, object]:
     return {"change": change, "key": str(key), "address": f"/api/{entity_set.name}({key})"}
 
 
@@ -253,7 +253,7 @@ def sent_records(message: WebhookMessage) -> ShownRecords:
     return {model: [model._meta.pk.to_python(change["key"]) for change in data["changes"]]}
 
 
-def message_body(webhook: Webhook, event: str, changes: Sequence[dict[str, Any]]) -> str:
+def message_body(webhook: Webhook, event: str, changes: Sequence[dict[str, object]]) -> str:
     """``reset`` tells that changes were lost: whoever keeps a copy reads the set again."""
     body = {
         "type": f"{webhook.entity_set}.{event}",

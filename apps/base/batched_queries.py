@@ -42,7 +42,7 @@ class Statement:
 
     sql: str
     params: Sequence[Any]
-    converters: Mapping[int, tuple[Sequence[Callable[..., Any]], Any]] = field(default_factory=dict)
+    converters: Mapping[int, tuple[Sequence[Callable[..., object]], object]] = field(default_factory=dict)
     label: str = ""
 
     def convert(self, rows: Rows, connection: Any) -> Rows:
@@ -66,7 +66,7 @@ class PreparedQuery:
     planned_each_time: bool = False
     prepared: Statement | None = None
 
-    def __call__(self, *values: Iterable[Any]) -> Statement:
+    def __call__(self, *values: Iterable[object]) -> Statement:
         """The query for these lists of values."""
         if self.prepared is None:
             self.prepared = self.prepare()
@@ -145,7 +145,7 @@ def reused_cursor(connection: Any) -> Any:
 
 
 #: psycopg's cursor that each of Django's connections keeps, and the zone in which it reads times.
-_cursors: WeakKeyDictionary[Any, tuple[Any, Any]] = WeakKeyDictionary()
+_cursors: WeakKeyDictionary[Any, tuple[Any, object]] = WeakKeyDictionary()
 
 
 def text_of_trip(connection: Any, statements: Iterable[Statement]) -> str:
@@ -220,11 +220,11 @@ def texts_of(label: str, sql: str) -> tuple[str, str, str]:
 class Placeholder:
     """The place of an argument of a prepared query, by its number; ``adapt`` makes the parameter of it."""
 
-    def __init__(self, number: int, adapt: Callable[[Iterable[Any]], Any] = list) -> None:
+    def __init__(self, number: int, adapt: Callable[[Iterable[object]], object] = list) -> None:
         self.number, self.adapt = number, adapt
 
 
-def literal(param: Any, connection: Any) -> str:
+def literal(param: object, connection: Any) -> str:
     """The text of a parameter in a statement of PostgreSQL; of a placeholder that of its place."""
     if isinstance(param, Placeholder):
         return "%s"
@@ -248,7 +248,7 @@ class AnyOf(Func):
     def compared(self) -> models.Field:
         return final_field(self.source_expressions[0].output_field)
 
-    def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_postgresql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
         column, params = compiler.compile(self.source_expressions[0])
         if isinstance(self.compared, models.CharField):
             return f"{column} = ANY(%s::text[])", [*params, adapted(self.values, array_of_texts)]
@@ -256,7 +256,7 @@ class AnyOf(Func):
             return f"{column} = ANY(%s)", [*params, self.values]
         return f"{column} = ANY(%s::uuid[])", [*params, adapted(self.values, array_of_guids)]
 
-    def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_sqlite(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
         column, params = compiler.compile(self.source_expressions[0])
         values = adapted(self.values, partial(json_array, self.compared, connection.alias))
         return f"{column} IN (SELECT value FROM json_each(%s))", [*params, values]
@@ -279,7 +279,7 @@ class AnyRowOf(Func):
     def compared(self) -> list[models.Field]:
         return [final_field(each.output_field) for each in self.source_expressions]
 
-    def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_postgresql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
         columns = ", ".join(compiler.compile(each)[0] for each in self.source_expressions)
         types = ", ".join(f"%s::{array_type(each, connection)}" for each in self.compared)
         arrays = [
@@ -288,14 +288,14 @@ class AnyRowOf(Func):
         ]
         return f"({columns}) IN (SELECT * FROM unnest({types}))", arrays
 
-    def as_sqlite(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_sqlite(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
         columns = ", ".join(compiler.compile(each)[0] for each in self.source_expressions)
         rows = adapted(self.rows, partial(json_rows, self.compared, connection.alias))
         members = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(len(self.compared)))
         return f"({columns}) IN (SELECT {members} FROM json_each(%s))", [rows]
 
 
-def adapted(values: Any, adapt: Callable[[Any], Any]) -> Any:
+def adapted(values: object, adapt: Callable[[Any], object]) -> object:
     """The parameter that an engine takes for these values, or for those that will be in their place."""
     return Placeholder(values.number, adapt) if isinstance(values, Placeholder) else adapt(values)
 
@@ -322,9 +322,9 @@ def array_type(compared: models.Field, connection: Any) -> str:
     return "text[]" if isinstance(compared, models.CharField) else f"{compared.cast_db_type(connection)}[]"
 
 
-def array_of_column(number: int, compared: models.Field) -> Callable[[Iterable[tuple[Any, ...]]], Any]:
+def array_of_column(number: int, compared: models.Field) -> Callable[[Iterable[tuple[Any, ...]]], object]:
     """Make the parameter for PostgreSQL of one column of many rows."""
-    array: Callable[[Iterable[Any]], Any] = list
+    array: Callable[[Iterable[Any]], object] = list
     if isinstance(compared, models.CharField):
         array = array_of_texts
     elif isinstance(compared, models.UUIDField):

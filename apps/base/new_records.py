@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from apps.base.declaration.resource import Behaviour, Nesting
 from apps.base.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
@@ -17,15 +16,15 @@ Member = StructuralProperty | NavigationProperty
 class Defaults:
     """The values of attributes that are not given; ``makers`` make those that are not the same for all."""
 
-    constants: dict[str, Any]
-    makers: dict[str, Callable[[], Any]]
+    constants: dict[str, object]
+    makers: dict[str, Callable[[], object]]
 
     def without(self, attribute: str) -> Defaults:
         """The same but for an attribute."""
         constants = {name: value for name, value in self.constants.items() if name != attribute}
         return Defaults(constants, {name: make for name, make in self.makers.items() if name != attribute})
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """The values of a record that gives nothing."""
         values = self.constants.copy()
         for name, make in self.makers.items():
@@ -36,8 +35,8 @@ class Defaults:
 @lru_cache(maxsize=256)
 def defaults_of(type_: StructuredType) -> Defaults:
     """The defaults of a type's columns, those of embedded objects among them, and empty lists."""
-    constants: dict[str, Any] = {}
-    makers: dict[str, Callable[[], Any]] = {}
+    constants: dict[str, object] = {}
+    makers: dict[str, Callable[[], object]] = {}
     members: list[Member] = [*type_.writable_properties, *type_.writable_navigations]
     for member in members:
         found = default_of(member)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
@@ -13,7 +13,7 @@ from apps.core import history
 from apps.core.bulk_insert import in_batches
 
 
-def archive(records: QuerySet[Any]) -> int:
+def archive(records: QuerySet[Model]) -> int:
     """Archive those of the records that are current, and return how many there were.
 
     Three statements for every 2,000 records: their keys, their dates, their lines of history.
@@ -23,17 +23,17 @@ def archive(records: QuerySet[Any]) -> int:
     return set_archive_date(records.filter(archive_date=None), now, "Archived", changed)
 
 
-def restore(records: QuerySet[Any]) -> int:
+def restore(records: QuerySet[Model]) -> int:
     """Restore those of the records that are archived, and return how many there were."""
     return set_archive_date(records.exclude(archive_date=None), None, "Restored", None)
 
 
-def set_archive_dates(model: Any, dates: Sequence[tuple[Any, Any, Any]]) -> None:
+def set_archive_dates(model: Any, dates: Sequence[tuple[object, object, object]]) -> None:
     """Set the archive dates of records, given as (key, date before, date after): ``None`` restores.
 
     In the caller's transaction; for records that bring their date from elsewhere.
     """
-    by_date: dict[Any, list[Any]] = defaultdict(list)
+    by_date: dict[object, list[object]] = defaultdict(list)
     for key, _, after in dates:
         by_date[after].append(key)
     for date, keys in by_date.items():
@@ -49,7 +49,7 @@ def set_archive_dates(model: Any, dates: Sequence[tuple[Any, Any, Any]]) -> None
 
 
 @transaction.atomic
-def set_archive_date(records: QuerySet[Any], archive_date: Any, kind: str, changed: Any) -> int:
+def set_archive_date(records: QuerySet[Model], archive_date: object, kind: str, changed: Any) -> int:
     model = records.model
     locked = records.order_by("pk").select_for_update(of=("self",))
     keys = list(locked.values_list("pk", flat=True))

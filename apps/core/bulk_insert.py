@@ -23,10 +23,10 @@ FEW = 10
 #: Keys named in one statement; far below what either engine takes.
 BATCH = 2_000
 
-Adapter = Callable[[Any], Any]
+Adapter = Callable[[Any], object]
 
 
-ValueMaker = Callable[[Sequence[Any]], Any]
+ValueMaker = Callable[[Sequence[object]], object]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +49,7 @@ class Insert:
     """Rows of Python values for a table."""
 
     columns: WrittenColumns
-    rows: Iterable[Sequence[Any]]
+    rows: Iterable[Sequence[object]]
 
 
 class WriteBatch:
@@ -64,7 +64,7 @@ class WriteBatch:
         self.writes: list[Statement | Insert] = []
         self.vendor = connection.vendor
         # On PostgreSQL as a text: else the driver makes the text for each row.
-        self.moment: Any = str(clock.now()) if self.vendor == "postgresql" else clock.now()
+        self.moment: object = str(clock.now()) if self.vendor == "postgresql" else clock.now()
 
     def execute(self, sql: str, params: Sequence[object]) -> None:
         """Add a statement."""
@@ -107,7 +107,7 @@ class WriteBatch:
             send_to_sqlite(writes)
 
 
-def in_batches(keys: Iterable[Any], size: int = BATCH) -> Iterator[list[Any]]:
+def in_batches(keys: Iterable[object], size: int = BATCH) -> Iterator[list[Any]]:
     """The keys in their order, so many at a time."""
     rest = iter(keys)
     while batch := list(islice(rest, size)):
@@ -230,7 +230,9 @@ def sqlite_adapter(field: models.Field) -> Adapter | None:
 # --- both -----------------------------------------------------------------------------------------------
 
 
-def adapt_rows(rows: Iterable[Sequence[Any]], adapters: Sequence[Adapter | None]) -> Iterator[Sequence[Any]]:
+def adapt_rows(
+    rows: Iterable[Sequence[object]], adapters: Sequence[Adapter | None]
+) -> Iterator[Sequence[Any]]:
     needed = [(position, adapt) for position, adapt in enumerate(adapters) if adapt is not None]
     if not needed:
         yield from rows
@@ -243,7 +245,7 @@ def adapt_rows(rows: Iterable[Sequence[Any]], adapters: Sequence[Adapter | None]
         yield cells
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """A member of an enumeration as its text; drivers would write its name."""
     return value.value if isinstance(value, Enum) else value
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import models
@@ -26,7 +27,7 @@ class MoneySum(Sum):
     Without the cast, SQLite would compare the sum with a number as with a text.
     """
 
-    def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, Any]:
+    def as_sqlite(self, compiler: Any, connection: Any, **context: object) -> tuple[str, object]:
         sql, params = self.as_sql(compiler, connection, **context)
         return f"CAST({to_the_cent(sql)} AS NUMERIC)", params
 
@@ -36,7 +37,7 @@ class ComputedColumn(Col):
 
     target: ComputedDecimal
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: object) -> tuple[str, list[object]]:
         return with_today(self.target.sql_in(compiler.quote_name_unless_alias(self.alias))), []
 
 
@@ -53,11 +54,11 @@ class ComputedDecimal(models.DecimalField):
         self.sql = sql
         super().__init__(**{"editable": False, **options})
 
-    def deconstruct(self) -> Any:
+    def deconstruct(self) -> tuple[str, str, Sequence[object], dict[str, object]]:
         name, path, args, options = super().deconstruct()
         return name, path, args, {**options, "sql": self.sql}
 
-    def get_attname_column(self) -> Any:
+    def get_attname_column(self) -> tuple[str, None]:
         return self.get_attname(), None
 
     def contribute_to_class(self, cls: type[models.Model], name: str, private_only: bool = False) -> None:
@@ -65,7 +66,7 @@ class ComputedDecimal(models.DecimalField):
         super().contribute_to_class(cls, name, private_only=True)
         setattr(cls, name, property(self._value_of))
 
-    def _value_of(self, record: models.Model) -> Any:
+    def _value_of(self, record: models.Model) -> object:
         return type(record)._base_manager.values_list(self.name, flat=True).get(pk=record.pk)
 
     def sql_in(self, row: str) -> str:
@@ -75,9 +76,9 @@ class ComputedDecimal(models.DecimalField):
         """
         return f"CAST({self.sql.format(row=row, today=TODAY)} AS NUMERIC)"
 
-    def get_col(self, alias: Any, output_field: Any = None) -> Any:
+    def get_col(self, alias: Any, output_field: Any = None) -> object:
         return ComputedColumn(alias, self, output_field or self)
 
     @property
-    def cached_col(self) -> Any:
+    def cached_col(self) -> object:
         return self.get_col(self.model._meta.db_table)

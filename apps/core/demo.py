@@ -140,7 +140,7 @@ class Context:
     def create(
         self,
         model: type[Record],
-        service: Callable[..., Sequence[Any]],
+        service: Callable[..., Sequence[object]],
         drafts: Sequence[Draft],
         **options: object,
     ) -> list[Record]:
@@ -154,20 +154,20 @@ class Context:
         self.report(model, len(made))
         return made
 
-    def archive(self, model: type[models.Model], records: Iterable[Any]) -> None:
+    def archive(self, model: type[models.Model], records: Iterable[models.Model]) -> None:
         """Archive records; sets that follow do not refer to them."""
         keys = {record.pk for record in records}
         service_of(model, "archive")(model._default_manager.filter(pk__in=keys))
         self.records[model] = [each for each in self.records[model] if each.pk not in keys]
 
 
-def draft_of(draft_class: type[D], model: type[models.Model], **values: Any) -> D:
+def draft_of(draft_class: type[D], model: type[models.Model], **values: object) -> D:
     """A draft of a new record: the given values, and the model's defaults for what is left out."""
     return draft_class({**defaults_of(model), **values}, given=values)
 
 
 @lru_cache(maxsize=32)
-def defaults_of(model: type[models.Model]) -> dict[str, Any]:
+def defaults_of(model: type[models.Model]) -> dict[str, object]:
     """The values of a record of which nothing is given; moments and identifiers are the service's."""
     columns = [
         column
@@ -182,7 +182,7 @@ def defaults_of(model: type[models.Model]) -> dict[str, Any]:
     return values | {each.name: () for each in model._meta.many_to_many}
 
 
-def change_of(draft_class: type[D], record: models.Model, **values: Any) -> D:
+def change_of(draft_class: type[D], record: models.Model, **values: object) -> D:
     """A draft that changes these members of a record."""
     return draft_class(values, given=values, key=record.pk)
 
@@ -191,7 +191,7 @@ def load_lookups(
     model: Any,
     entries: Iterable[str | Mapping[str, Any]],
     is_archived: bool = False,
-    **common: Any,
+    **common: object,
 ) -> dict[str, Any]:
     """The records of a short list by the names of these entries; a service creates those that are missing.
 

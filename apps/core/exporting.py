@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import urlencode
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.utils import timezone
 from openpyxl import Workbook
 
@@ -67,7 +67,7 @@ def export_file(
 
 
 def table_of(
-    entity_set: EntitySet, records: QuerySet[Any], condition: str | None = None, names: Sequence[str] = ()
+    entity_set: EntitySet, records: QuerySet[Model], condition: str | None = None, names: Sequence[str] = ()
 ) -> tuple[Sequence[Column], Iterator[str]]:
     """The columns of the records for which the ``$filter`` holds, and their JSON, read one by one."""
     entity_set = file_entity_set(entity_set)
@@ -107,7 +107,7 @@ def select_and_expand(names: Sequence[str]) -> dict[str, str]:
     return {"$select": ",".join([*own, *parts]), **({"$expand": expanded} if expanded else {})}
 
 
-def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[Any]]:
+def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[object]]:
     for record in records:
         yield from rows(json.loads(record, parse_float=Decimal), wanted)
 
@@ -148,7 +148,7 @@ class CountedRecords:
             yield record
 
 
-def typed_cell(sheet: Any, column: Column, value: Any) -> Any:
+def typed_cell(sheet: object, column: Column, value: object) -> object:
     """Days as days, numbers as numbers, and no text a formula."""
     if not isinstance(value, str):
         return value

@@ -144,7 +144,7 @@ def write_file(file_import: FileImport, folder: Path) -> Path:
     return path
 
 
-def start(file_import: FileImport, status: Status, **values: Any) -> bool:
+def start(file_import: FileImport, status: Status, **values: object) -> bool:
     """Let a worker do what the status says; ``False`` when somebody else has changed the import meanwhile."""
     with transaction.atomic():
         unchanged = FileImport.objects.filter(pk=file_import.pk, status=file_import.status)
@@ -164,7 +164,7 @@ def note_dead_task(file_import: FileImport) -> None:
 
 
 @transaction.atomic
-def finish(file_import: FileImport, status: Status, **values: Any) -> None:
+def finish(file_import: FileImport, status: Status, **values: object) -> None:
     """Store how it ended, and let its person know; of what comes before the import the page tells."""
     for name, value in {"status": status, "finished_at": timezone.now(), **values}.items():
         setattr(file_import, name, value)
@@ -252,7 +252,7 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
             )
 
 
-def stored_kind(issues: IssueKind, kind: ImportKind) -> dict[str, Any]:
+def stored_kind(issues: IssueKind, kind: ImportKind) -> dict[str, object]:
     """The kind of issues, with its most frequent cells as pairs of a text and how often it is there."""
     values = [(short_sentence(text), count) for text, count in issues.values.most_common(SHOWN_VALUES)]
     message, example = short_sentence(kind.plain(issues.message)), short_sentence(issues.example)

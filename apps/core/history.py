@@ -48,7 +48,7 @@ def as_author(who: Author) -> Iterator[None]:
         _AUTHOR.reset(token)
 
 
-def loaded_values(record: models.Model) -> dict[str, Any]:
+def loaded_values(record: models.Model) -> dict[str, object]:
     """The values of the record's loaded columns, without the normalised columns."""
     deferred = record.get_deferred_fields()  # they would be read from the database
     return {
@@ -65,7 +65,7 @@ Differences = dict[str, list[Any]]
 MASK = "•••"
 
 
-def describe(model: Any, before: Mapping[str, Any], after: Mapping[str, Any]) -> Differences:
+def describe(model: Any, before: Mapping[str, object], after: Mapping[str, object]) -> Differences:
     """The differences between the values of a record's columns, as every entry has them.
 
     Columns that ``before`` has not cannot differ; unrecorded columns and the modify stamp are left out, and
@@ -102,7 +102,7 @@ def values_are_equal(before: object, after: object) -> bool:
     return bool(before == after)
 
 
-def json_value(value: Any) -> Any:
+def json_value(value: object) -> object:
     """A column's value as JSON keeps it without loss."""
     if isinstance(value, dt.datetime):
         return value.astimezone(dt.UTC).isoformat()

@@ -173,7 +173,7 @@ def load_names(changes: Sequence[Change]) -> Names:
     return {model: names_of(model, some) for model, some in keys.items()}
 
 
-def referred_keys(changes: Iterable[Change]) -> dict[type[models.Model], set[Any]]:
+def referred_keys(changes: Iterable[Change]) -> dict[type[models.Model], set[object]]:
     """The keys of the records that the changes refer to, by model."""
     texts = referred_texts(changes)
     return {model: {key_from_text(model, text) for text in some} - {None} for model, some in texts.items()}

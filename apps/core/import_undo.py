@@ -29,7 +29,7 @@ class WrittenRecords:
 
     last_entries: dict[str, int] = field(default_factory=dict)
     created: set[str] = field(default_factory=set)
-    before: defaultdict[str, dict[str, Any]] = field(default_factory=lambda: defaultdict(dict))
+    before: defaultdict[str, dict[str, object]] = field(default_factory=lambda: defaultdict(dict))
 
 
 @transaction.atomic
@@ -80,7 +80,7 @@ def name_records(model: type[models.Model], keys: Sequence[str]) -> str:
     return ", ".join(found) + (f" and {rest:,} more" if rest else "")
 
 
-def restore_values(model: type[models.Model], before: dict[str, dict[str, Any]]) -> None:
+def restore_values(model: type[models.Model], before: dict[str, dict[str, object]]) -> None:
     """Give the records their values back by the service of their forms, whose rules hold here too."""
     columns = {column.attname: column for column in model._meta.concrete_fields}
     draft_class, drafts, archived = draft_class_of(model), [], []
@@ -111,7 +111,7 @@ def restore_values(model: type[models.Model], before: dict[str, dict[str, Any]])
         raise UndoRefused(f"{name_records(model, [str(drafts[number].key)])}: {issue.message}") from None
 
 
-def stored_value(column: models.Field, value: Any) -> Any:
+def stored_value(column: models.Field, value: object) -> object:
     """A value of the history as a draft has it: a reference is its record."""
     if value is None or not column.is_relation:
         return column.to_python(value)

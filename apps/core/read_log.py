@@ -46,7 +46,7 @@ _GUID = re.compile(r'"([\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12})"')
 class ReadEntry(NamedTuple):
     """The columns of an entry (``read_log_chain.COLUMNS``)."""
 
-    at: Any
+    at: object
     staff_id: UUID | None
     application: str | None
     channel: str
@@ -167,7 +167,7 @@ class QueuedReadLog:
 READ_LOG = QueuedReadLog()
 
 
-def is_logged(model: Any) -> bool:
+def is_logged(model: object) -> bool:
     return bool(getattr(model, "has_personal_data", False))
 
 
@@ -181,7 +181,7 @@ def split_keys(keys: bytes | memoryview) -> Iterator[bytes]:
     return (keys[start : start + KEY_BYTES] for start in range(0, len(keys), KEY_BYTES))
 
 
-def key_from_bytes(model: type[models.Model], key: bytes) -> Any:
+def key_from_bytes(model: type[models.Model], key: bytes) -> object:
     return UUID(bytes=key) if isinstance(model._meta.pk, models.UUIDField) else int.from_bytes(key, "big")
 
 
@@ -230,7 +230,7 @@ def without_values(query: Query) -> str:
 
 
 #: Keys of records by their model.
-ShownRecords = Mapping[type[models.Model], Collection[Any]]
+ShownRecords = Mapping[type[models.Model], Collection[object]]
 
 
 def log_page(request: HttpRequest, response: HttpResponse) -> None:
@@ -262,7 +262,7 @@ def log_page(request: HttpRequest, response: HttpResponse) -> None:
     log_shown("List", context.get("shown_records", {}), query)
 
 
-def named_records(model: Any) -> Callable[[Sequence[Any]], ShownRecords] | None:
+def named_records(model: Any) -> Callable[[Sequence[object]], ShownRecords] | None:
     """The names of records that entries of a log, notices or messages are about."""
     if not admin.site.is_registered(model):
         return None
@@ -279,7 +279,7 @@ def log_refused_form(form: Any) -> None:
 
 def chosen_records(form: Any) -> ShownRecords:
     """The records that the form of a new one shows as chosen: the address may name any."""
-    chosen: dict[Any, set[Any]] = defaultdict(set)
+    chosen: dict[Any, set[object]] = defaultdict(set)
     for field in form:
         model: Any = getattr(getattr(field.field, "queryset", None), "model", None)
         for value in field.value() if isinstance(field.value(), list) else [field.value()]:
@@ -304,7 +304,7 @@ def log_search(found: ShownRecords, query: str) -> None:
         READ_LOG.add(next(iter(logged)), "Search", 0, b"", query)
 
 
-def log_export(rows: models.QuerySet[Any], query: str = "") -> None:
+def log_export(rows: models.QuerySet[models.Model], query: str = "") -> None:
     """Log records that are about to be written into a file."""
     if is_logged(rows.model):
         keys = list(rows.order_by().values_list("pk", flat=True)[: MAX_KEYS + 1])

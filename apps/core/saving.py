@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection, models, transaction
 from psycopg.types.json import Jsonb
@@ -37,7 +37,7 @@ from apps.base.drafts import (
 from apps.base.errors import RECORD_CHANGED, PreconditionFailed
 from apps.core import history
 from apps.core.bulk_insert import FEW, WriteBatch, bulk_insert, plain
-from apps.core.models import normalised
+from apps.core.models import TimestampedModel, normalised
 from apps.core.notices import notify_assigned
 
 #: What the system fills in itself, whatever a draft says.
@@ -72,7 +72,7 @@ def validate(
 
 
 def find_changes_of_fixed_columns(
-    drafts: Sequence[Draft], existing: Mapping[Any, Any]
+    drafts: Sequence[Draft], existing: Mapping[object, Any]
 ) -> Iterator[tuple[int, Issue]]:
     """``NotAllowed`` for every draft that changes what its record keeps; asked only where one would."""
     for number, draft in enumerate(drafts):
@@ -93,7 +93,9 @@ def check_warnings(drafts: Sequence[D], rules: Sequence[Rule[D]], ignore_warning
         raise WarningsPresent(warnings)
 
 
-def try_out(service: Callable[..., Any], drafts: Sequence[Draft], **options: Any) -> list[tuple[int, Issue]]:
+def try_out(
+    service: Callable[..., object], drafts: Sequence[Draft], **options: object
+) -> list[tuple[int, Issue]]:
     """The issues and warnings that a service would raise; whatever it writes is rolled back.
 
     Services fill the drafts that they are given: the real call needs new ones.
@@ -149,7 +151,7 @@ class Conflicts:
     def __init__(self, model: type[models.Model], drafts: Sequence[Draft]) -> None:
         self.model, self.drafts = model, drafts
         #: The values of each unique, as (number of the draft, value).
-        self.values: dict[Unique, list[tuple[int, tuple[Any, ...]]]] = {}
+        self.values: dict[Unique, list[tuple[int, tuple[object, ...]]]] = {}
         for unique in uniques_of(model):
             numbered = enumerate(map(unique.value_of, drafts))
             if values := [(number, value) for number, value in numbered if value is not None]:
@@ -164,7 +166,7 @@ class Conflicts:
         issues = []
         for unique, owner_rows in zip(self.values, rows, strict=True):
             owners = {tuple(row[:-1]): row[-1] for row in owner_rows}
-            first: dict[tuple[Any, ...], int] = {}
+            first: dict[tuple[object, ...], int] = {}
             for number, value in self.values[unique]:
                 key, other = self.drafts[number].key, None
                 if owners.get(value, key) != key:
@@ -200,8 +202,10 @@ def owner_query(model: type[models.Model], unique: Unique) -> PreparedQuery:
 
 # --- new records ----------------------------------------------------------------------------------------
 
+R = TypeVar("R", bound=TimestampedModel)
+
 #: The values of columns that no draft has, by the name of the field and in the order of the drafts.
-ExtraColumns = Mapping[str, Sequence[Any]]
+ExtraColumns = Mapping[str, Sequence[object]]
 
 
 def insert_records(
@@ -259,7 +263,7 @@ def insert_rows(
     columns: dict[str, Sequence[Any]] = {}
     for field in model._meta.concrete_fields:
         name, text_field = field.name, getattr(field, "text_field", None)
-        values: Iterable[Any]
+        values: Iterable[object]
         if field.primary_key:
             values = keys
         elif extra_columns and name in extra_columns:
@@ -290,7 +294,7 @@ def insert_rows(
     return keys
 
 
-def insert_instances(model: type[models.Model], instances: Sequence[object]) -> None:
+def insert_instances(model: type[models.Model], instances: Sequence[models.Model]) -> None:
     """Insert new instances of a model as they are, without history; normalised columns follow their texts."""
     columns = [column.attname for column in model._meta.concrete_fields if not hasattr(column, "text_field")]
     bulk_insert(model, columns, ([getattr(each, name) for name in columns] for each in instances))
@@ -346,14 +350,14 @@ def replace_list(record: models.Model, field: models.ManyToManyField, draft: Dra
     return True
 
 
-def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[Any, Any]:
+def load_existing(model: type[R], drafts: Sequence[Draft]) -> dict[Any, R]:
     """The records that the drafts change, by key and locked; what the drafts do not give is filled from them.
 
     So that rules can validate the whole. References that are filled have their key alone. Raises
     ``PreconditionFailed`` for a record that was changed since its caller read it.
     """
     records = model._base_manager.filter(AnyOf("pk", [draft.key for draft in drafts])).select_for_update()
-    existing: dict[Any, Any] = {record.pk: record for record in records.order_by("pk")}
+    existing = {record.pk: record for record in records.order_by("pk")}
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     relations = [field for field in fields if field.is_relation]
     names = [field.name for field in fields if not field.is_relation]
@@ -373,7 +377,7 @@ def load_existing(model: type[models.Model], drafts: Sequence[Draft]) -> dict[An
     return existing
 
 
-def existing_value(record: Any, field: models.Field) -> Any:
+def existing_value(record: models.Model, field: models.Field) -> object:
     """The value of a column, of a reference a record that has its key alone."""
     value, related = getattr(record, field.attname), field.related_model
     return value if value is None or related is None else related(pk=value)
@@ -382,7 +386,7 @@ def existing_value(record: Any, field: models.Field) -> Any:
 def save_changes(
     model: type[models.Model],
     drafts: Sequence[Draft],
-    existing: Mapping[Any, Any],
+    existing: Mapping[Any, TimestampedModel],
     row_changes: Mapping[Any, history.Differences] | None = None,
 ) -> list[Any]:
     """Write the given columns and lists that differ from the existing records; the keys of those changed.
@@ -410,19 +414,19 @@ def save_changes(
     return [record.pk for record, _, _ in changes]
 
 
-def save_records(model: type[models.Model], records: Iterable[Any]) -> None:
+def save_records(model: type[models.Model], records: Iterable[TimestampedModel]) -> None:
     """Write what differs from what was loaded of the records, and their history."""
     changes: list[RecordChange] = [(record, history.differences(record), {}) for record in records]
     save_differences(model, [change for change in changes if change[1]])
 
 
 #: A record, the columns that differ from what was loaded, and what changed in its contained lists.
-RecordChange = tuple[Any, history.Differences, history.Differences]
+RecordChange = tuple[TimestampedModel, history.Differences, history.Differences]
 
 
 def save_differences(model: type[models.Model], changes: Sequence[RecordChange]) -> None:
     """One statement for each set of columns that changed together, and one for the history."""
-    changed: defaultdict[tuple[str, ...], list[Any]] = defaultdict(list)
+    changed: defaultdict[tuple[str, ...], list[TimestampedModel]] = defaultdict(list)
     for record, differences, _ in changes:
         changed[tuple(differences)].append(record)
     for columns, records in changed.items():
@@ -435,7 +439,7 @@ def save_differences(model: type[models.Model], changes: Sequence[RecordChange])
         notify_assigned(model, each.column, assigned)
 
 
-def update(model: type[models.Model], columns: Sequence[str], records: Sequence[Any]) -> None:
+def update(model: type[models.Model], columns: Sequence[str], records: Sequence[TimestampedModel]) -> None:
     """Write these columns of the records, their normalised columns and the modify stamp in one statement.
 
     On PostgreSQL the rows go as one JSON: a statement for each takes five times as long, and the driver makes

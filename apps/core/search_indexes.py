@@ -51,7 +51,7 @@ def create_trigram_index(model: str, columns: Sequence[str], expression: str, su
                 f"CREATE INDEX {name} ON {table} USING gin (({expression.format(column)}) gin_trgm_ops)"
             )
 
-    def drop(apps: Any, editor: BaseDatabaseSchemaEditor) -> None:
+    def drop(apps: object, editor: BaseDatabaseSchemaEditor) -> None:
         if editor.connection.vendor == "postgresql":
             for _, _, name in named(apps):
                 editor.execute(f"DROP INDEX IF EXISTS {name}")
@@ -81,7 +81,7 @@ def create_extension(editor: BaseDatabaseSchemaEditor) -> bool:
 # --- the check ------------------------------------------------------------------------------------------
 
 
-def check_search_indexes(**options: Any) -> list[CheckMessage]:
+def check_search_indexes(**options: object) -> list[CheckMessage]:
     """Errors about searches that read all rows of PostgreSQL, and others than the model's."""
     return [*find_missing_indexes(), *find_other_searches()]
 

@@ -45,7 +45,7 @@ def create_records(
 
 
 def update_records(
-    model: type[models.Model],
+    model: type[Any],
     drafts: Sequence[D],
     ignore_warnings: bool = False,
     checks: Checks[D] = NO_CHECKS,
@@ -87,7 +87,7 @@ def draft_class_of(model: type[models.Model]) -> type[Draft]:
     return (declared and declared.resource.draft_class) or Draft
 
 
-def save_settings(drafts: Sequence[Draft]) -> list[Any]:
+def save_settings(drafts: Sequence[Draft]) -> list[object]:
     """Store the organisation's settings, of which there is one record."""
     saving.validate(Subscriber, drafts)
     for draft in drafts:

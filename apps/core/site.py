@@ -20,14 +20,14 @@ class BackOfficeSite(UnfoldAdminSite):
         super().__init__(name)
         self.app_lists: WeakKeyDictionary[HttpRequest, Any] = WeakKeyDictionary()
 
-    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> Any:
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> object:
         if app_label is not None:
             return super().get_app_list(request, app_label)
         if request not in self.app_lists:
             self.app_lists[request] = super().get_app_list(request)
         return self.app_lists[request]
 
-    def i18n_javascript(self, request: HttpRequest, extra_context: Any = None) -> HttpResponseBase:
+    def i18n_javascript(self, request: HttpRequest, extra_context: object = None) -> HttpResponseBase:
         """The texts of Django's scripts, which every form page asks for: the browser keeps them for a day."""
         response = super().i18n_javascript(request, extra_context)
         patch_cache_control(response, private=True, max_age=86_400)

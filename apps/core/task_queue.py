@@ -8,7 +8,6 @@ import datetime as dt
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from django.db.models import Count, Min
 from django.db.models.functions import Coalesce, NullIf
@@ -68,7 +67,7 @@ def repeat_unfinished_tasks(worker_id: str) -> int:
     return len(tasks)
 
 
-def has_failed(task_id: Any) -> bool:
+def has_failed(task_id: object) -> bool:
     """True when a task has failed without a word: its worker ended each time."""
     return DBTaskResult.objects.filter(pk__in=[task_id], status=TaskResultStatus.FAILED).exists()
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 ROOT = Path(__file__).resolve().parents[2]
 #: By the clock a process may take so many times its seconds of CPU: the machine may be busy.
@@ -87,7 +87,7 @@ def run_limited(module: str, request: Mapping[str, object], limits: ProcessLimit
 # --- in that process
 
 
-def answer_request(answer: Callable[[dict[str, Any]], Iterable[bytes]]) -> None:
+def answer_request(answer: Callable[[dict[str, object]], Iterable[bytes]]) -> None:
     """Hold this process to its limits, then write what ``answer`` gives for its request."""
     limits, request = json.loads(sys.argv[1])
     hold_to(ProcessLimits(**limits))

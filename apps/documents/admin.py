@@ -145,7 +145,7 @@ class DocumentAdmin(RecordAdmin):
         return self.download_page(request, record, inline=True)
 
     def render_change_form(
-        self, request: HttpRequest, context: Any, *args: Any, **options: Any
+        self, request: HttpRequest, context: Any, *args: object, **options: object
     ) -> HttpResponse:
         document = context["original"]
         kind = preview_kind(document)
@@ -177,7 +177,9 @@ class DocumentAdmin(RecordAdmin):
 
     # --- uploading
 
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: object = None
+    ) -> HttpResponse:
         """Many files at once, a row for each; without the page's script all have the same category."""
         if not self.has_add_permission(request):
             raise PermissionDenied(*self.explain_refusal(request, "add"))
@@ -215,7 +217,7 @@ class DocumentAdmin(RecordAdmin):
             },
         )
 
-    def default_category(self, request: HttpRequest) -> Any:
+    def default_category(self, request: HttpRequest) -> object:
         """The category that the person chose last, else that of the newest document, else the only one."""
         current = Document.objects.filter(category__archive_date=None).order_by("-creation_date", "-guid")
         for documents in (current.filter(created_by=request.user.pk), current):
@@ -229,7 +231,7 @@ class DocumentAdmin(RecordAdmin):
         """The page after an upload of these."""
         return self.page_url("changelist")
 
-    def upload(self, request: HttpRequest, form: UploadForm) -> Sequence[Any]:
+    def upload(self, request: HttpRequest, form: UploadForm) -> Sequence[object]:
         """Store the files with the values of their rows, or those for all files; the documents' keys."""
         files: Any = request.FILES.getlist(FILES)
         defaults = {
@@ -260,7 +262,7 @@ def form_file_data(file: StoredFile) -> dict[str, str]:
     return {"token": token, "name": file.file_name, "kind": kind or "", "preview": preview}
 
 
-def form_file_context(token: str | None) -> dict[str, Any]:
+def form_file_context(token: str | None) -> dict[str, object]:
     """The panel of a form's file: where it is stored, what it may be, and the file that was stored before."""
     try:
         file = form_file_data(read_file_token(token)) if token else None

@@ -5,7 +5,6 @@ So a form that is shown again with errors keeps its file. A file whose form is n
 """
 
 from dataclasses import asdict
-from typing import Any
 
 from django import forms
 from django.core import signing
@@ -35,7 +34,7 @@ def store_form_file(upload: UploadedFile) -> StoredFile:
     return stored
 
 
-def document_draft(file: StoredFile, **members: Any) -> DocumentDraft:
+def document_draft(file: StoredFile, **members: object) -> DocumentDraft:
     """The draft of a document with this file and its name."""
     draft = DocumentDraft({"name": None, **members})
     attach_file(draft, file)

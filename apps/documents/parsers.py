@@ -55,7 +55,7 @@ class ParallelList:
     member: str
     noun: str
     required: bool = False
-    read: Callable[[str], Any] = read_guid
+    read: Callable[[str], object] = read_guid
     separated_by_commas: bool = True
 
 
@@ -73,8 +73,8 @@ class FieldEntries:
     """The entries of one field, sent one after the other or each with its index, in any order."""
 
     name: str
-    repeated: list[Any] = field(default_factory=list)
-    indexed: dict[int, Any] = field(default_factory=dict)
+    repeated: list[object] = field(default_factory=list)
+    indexed: dict[int, object] = field(default_factory=dict)
 
     def add(self, index: str | None, value: object) -> None:
         if not index:
@@ -153,7 +153,7 @@ def read_part(
     part: Any,
     chunks: Iterator[bytes],
     entries: Mapping[str, FieldEntries],
-    digest: Any,
+    digest: object,
     file_batch: FileBatch,
 ) -> None:
     """Store a file, or add a text to its list; other texts are ignored."""
@@ -191,7 +191,7 @@ def too_many_files() -> TooLarge:
 # --- multipart ------------------------------------------------------------------------------------------
 
 
-def read_events(read: Callable[[int], bytes], media_type: str) -> Iterator[Any]:
+def read_events(read: Callable[[int], bytes], media_type: str) -> Iterator[object]:
     """The parts of a form: each a segment, its bytes in chunks, then ``None``."""
     try:
         parser = multipart.PushMultipartParser(
@@ -286,5 +286,5 @@ class FileSizeLimit(FileUploadHandler):
             raise RequestDataTooBig(f"A file holds at most {settings.DOCUMENT_MAX_BYTES:,} bytes.")
         return raw_data
 
-    def file_complete(self, file_size: int) -> Any:
+    def file_complete(self, file_size: int) -> None:
         return None

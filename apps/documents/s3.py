@@ -5,7 +5,6 @@ Needs the libraries of requirements-extras.txt; only the setting that names it i
 
 import datetime as dt
 from collections.abc import Iterator
-from typing import Any
 
 from boto3.s3.transfer import TransferConfig
 from botocore.config import Config
@@ -19,7 +18,7 @@ PART = 8 * 1024 * 1024
 class DocumentBucket(S3Storage, DocumentStorage):
     """Files in a bucket. An object is complete or does not exist."""
 
-    def get_default_settings(self) -> dict[str, Any]:
+    def get_default_settings(self) -> dict[str, object]:
         return {
             **super().get_default_settings(),
             "default_acl": None,

@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from uuid import UUID
 
 from django.db import connection, transaction
 from django.utils import timezone
@@ -35,7 +35,7 @@ def attach_file(draft: DocumentDraft, file: StoredFile) -> None:
         draft.fill("name", draft.file_name)
 
 
-def create_documents(drafts: Sequence[DocumentDraft]) -> list[Any]:
+def create_documents(drafts: Sequence[DocumentDraft]) -> list[UUID]:
     """Store new documents (interface.md 4.5), in a transaction; their keys in the order of the drafts.
 
     Raises ``ValidationFailed``, or ``StorageUnavailable`` when a file is not in the storage any more.

@@ -1,7 +1,6 @@
 """The endpoints of documents (interface.md 4, 4.5, 4.6)."""
 
 from functools import cached_property
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -33,7 +32,7 @@ class DocumentViewSet(ODataViewSet):
         """The files that the parser stores."""
         return FileBatch()
 
-    def get_parser_context(self, http_request: HttpRequest) -> dict[str, Any]:
+    def get_parser_context(self, http_request: HttpRequest) -> dict[str, object]:
         return {**super().get_parser_context(http_request), "file_batch": self.file_batch}
 
     @extend_schema(operation=UPLOAD)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
-from typing import Any
 
 from apps.core.demo import Context, DemoSet, draft_of, existing, read_data
 from apps.engagements.choices import ManagementType, ParticipantType
@@ -138,7 +137,7 @@ def budget_draft(
     enough = max(1, claims / max(contacts, 1) / CLAIMS_OF_A_CONTACT)
     budget = cents(usual * enough * stage.length / YEAR * chance.uniform(0.6, 1.6))
     share = min(float(stage.spent) * chance.uniform(0.85, 1.15), 1.0) * SPENT_ELSEWHERE
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "category": category,
         "management_type": stage.management,
         "budget": budget,

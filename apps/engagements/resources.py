@@ -1,7 +1,5 @@
 """The resources of engagements, declared in the words of interface.md 2.9."""
 
-from typing import Any
-
 from django.db.models import QuerySet
 
 from apps.base.declaration.resource import (
@@ -169,7 +167,7 @@ class ClientEngagementResource(Resource):
     importing = ClientEngagementImport
     draft_class = EngagementDraft
 
-    def visible_to(self, caller: Any) -> QuerySet[ClientEngagement]:
+    def visible_to(self, caller: object) -> QuerySet[ClientEngagement]:
         """PACE plans are shown from version 2.1 on (interface.md 9)."""
         plans = ClientEngagement.objects.all()
         return plans if self.version == V2_1 else plans.filter(participant_type=ParticipantType.AGENCY)

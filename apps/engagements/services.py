@@ -13,7 +13,6 @@ from dataclasses import astuple, dataclass
 from decimal import Decimal
 from functools import partial
 from operator import itemgetter
-from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
@@ -164,7 +163,7 @@ def record_amounts(
     in_order = sorted(changes.items(), key=itemgetter(0))
     if connection.vendor == "postgresql":
         keys = [key for key, _ in in_order]
-        params: list[Any] = [
+        params: list[object] = [
             keys,
             *([getattr(amounts, name) for _, amounts in in_order] for name in AMOUNT_COLUMNS),
         ]

@@ -51,7 +51,7 @@ def apply_action(
     key: Any,
     raw: bytes,
     records: models.QuerySet[models.Model],
-    check: Callable[[object], None],
+    check: Callable[[models.Model], None],
     name: str,
 ) -> None:
     """Apply the action of a body, ``{"Action", "Reason", "StaffGuid"}``, to a provider invoice.

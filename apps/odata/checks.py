@@ -81,7 +81,7 @@ SERVICES = {"POST": "create", "PUT": "update", "PATCH": "update", "DELETE": "arc
 Mistake = tuple[str, str]
 
 
-def check_declarations(app_configs: Any = None, **options: Any) -> list[CheckMessage]:
+def check_declarations(app_configs: object = None, **options: object) -> list[CheckMessage]:
     """The system check of the service of this site."""
     return check_service(get_service())
 
@@ -289,7 +289,7 @@ def check_drafts(entity_set: EntitySet) -> Iterator[Mistake]:
             yield "odata.E023", message
 
 
-def field_at(model: type[models.Model], path: str) -> Any:
+def field_at(model: type[models.Model], path: str) -> models.Field | None:
     """The field at the end of an ORM path; ``None`` when it does not exist."""
     try:
         return fields_on_path(model, path, path)[-1]

@@ -75,7 +75,7 @@ def read_lines(entries: Sequence[PersonalDataRead], limit: int | None = None) ->
     ]
 
 
-def entry_keys(entry: PersonalDataRead, limit: int | None) -> Iterator[tuple[Model, Any]]:
+def entry_keys(entry: PersonalDataRead, limit: int | None) -> Iterator[tuple[Model, object]]:
     """The model and the key of each record; none when only another version of the service has the model."""
     model = model_of(entry.record_type)
     if model is not None:
@@ -83,9 +83,9 @@ def entry_keys(entry: PersonalDataRead, limit: int | None) -> Iterator[tuple[Mod
             yield model, key_from_bytes(model, key)
 
 
-def load_records(keys: Iterable[tuple[Model, Any]]) -> dict[tuple[Model, Any], NamedRecord]:
+def load_records(keys: Iterable[tuple[Model, object]]) -> dict[tuple[Model, object], NamedRecord]:
     """The records of these keys as they are shown; few queries for each model."""
-    by_model: dict[Model, dict[Any, None]] = defaultdict(dict)
+    by_model: dict[Model, dict[object, None]] = defaultdict(dict)
     for model, key in keys:
         by_model[model][key] = None
     found = {}
@@ -160,7 +160,7 @@ class PersonalDataReadAdmin(AuditAdmin):
         return queryset.filter(pk__in=matches[:COUNT_LIMIT]), False
 
     def named_records(self, entries: Sequence[PersonalDataRead]) -> ShownRecords:
-        shown: dict[Model, set[Any]] = defaultdict(set)
+        shown: dict[Model, set[object]] = defaultdict(set)
         for entry in entries:
             for model, key in entry_keys(entry, NAMED_RECORDS):
                 shown[model].add(key)

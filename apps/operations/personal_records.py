@@ -24,7 +24,7 @@ from apps.people.models import Client, Contact
 
 Model = type[models.Model]
 #: Records of one person by model, owners before what belongs to them.
-RecordSets = dict[Model, models.QuerySet[Any]]
+RecordSets = dict[Model, models.QuerySet[models.Model]]
 #: Their keys.
 RecordKeys = dict[Model, list[Any]]
 
@@ -168,7 +168,7 @@ def find_records(person: Contact, client: Client | None = None) -> RecordSets:
     return records
 
 
-def with_duplicates(model: Model, record: models.Model) -> models.QuerySet[Any]:
+def with_duplicates(model: Model, record: models.Model) -> models.QuerySet[models.Model]:
     """A record, and those that were merged into it as its duplicates, in any number of steps."""
     keys, found = {record.pk}, {record.pk}
     while found:
@@ -209,7 +209,7 @@ def person_path(model: Model) -> str:
     return f"{first.name}__{further}" if further else first.name
 
 
-def person_names(model: Model, keys: list[Any]) -> dict[Any, str]:
+def person_names(model: Model, keys: list[object]) -> dict[object, str]:
     """The names of the contacts that records belong to, by the records' keys."""
     path = person_path(model)
     if not path:

@@ -86,7 +86,7 @@ class ValueForm:
     """How SQLite's value of a column becomes text, and text SQLite's value."""
 
     to_text: Callable[[Any], str]
-    to_value: Callable[[str], Any]
+    to_value: Callable[[str], object]
 
 
 TEXT = ValueForm(escape_text, unescape_text)
@@ -250,7 +250,7 @@ def read_from_postgresql(connection: BaseDatabaseWrapper, query: str) -> Iterato
 
 
 def read_from_sqlite(
-    connection: BaseDatabaseWrapper, query: str, renderers: Sequence[Callable[[Any], str]]
+    connection: BaseDatabaseWrapper, query: str, renderers: Sequence[Callable[[object], str]]
 ) -> Iterator[bytes]:
     with connection.wrap_database_errors, connection.cursor() as cursor:
         cursor.execute(query)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from random import Random
 from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import Permission
 from django.utils.text import slugify
@@ -222,7 +223,7 @@ def load_custom_fields(context: Context, applies_to: str) -> Examples:
     }
 
 
-def answers(chance: Random, examples: Examples, number: int, one_in: int) -> dict[Any, list[str]]:
+def answers(chance: Random, examples: Examples, number: int, one_in: int) -> dict[UUID, list[str]]:
     """The responses of one record in so many, by the key of the custom field; the first one answers all."""
     if number % one_in:
         return {}

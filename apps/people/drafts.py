@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from uuid import UUID
 
 from django.contrib.auth.models import Permission
 
@@ -11,7 +11,7 @@ from apps.base.drafts import Draft, Extra
 from apps.people.models import Contact, Role, Staff, Team
 
 #: Responses by the key of their custom field.
-Answers = Mapping[Any, list[str]]
+Answers = Mapping[UUID, list[str]]
 
 
 class AddressedDraft(Draft):

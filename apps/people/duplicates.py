@@ -32,7 +32,7 @@ MESSAGE = "{} has {}. Make sure that this is somebody else, or use that record."
 
 #: What two people may share: the column at which the warning stands, words for it, and the value. Beside the
 #: value stands the name that they must share as well; a scheme number is enough without.
-Mark = tuple[str, str, tuple[str, Any]]
+Mark = tuple[str, str, tuple[str, object]]
 
 
 def marks_of(value_of: Callable[[str], Any]) -> list[Mark]:
@@ -102,12 +102,12 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
                 candidates[mark].append(None)
 
 
-def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, Any]]:
+def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, object]]:
     """The columns of contacts that may have one of the marks, archived ones included, the oldest first.
 
     A name may be that of thousands: the database leaves out those who share nothing else with anybody.
     """
-    values: dict[str, set[Any]] = defaultdict(set)
+    values: dict[str, set[object]] = defaultdict(set)
     for field, _, (name, value) in marks:
         values["name"].add(name)
         values[field].add(value)

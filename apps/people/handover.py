@@ -38,7 +38,7 @@ class Assignment:
     records: QuerySet[Any]
     column: Any
     #: What filters the list of such records in the back office.
-    list_filter: Mapping[str, Any]
+    list_filter: Mapping[str, object]
     permission: str = ""
 
     def may_go_to(self, successor: Staff) -> bool:

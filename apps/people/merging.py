@@ -34,7 +34,7 @@ def referring_columns(model: type[models.Model]) -> list[Any]:
     return [each.field for each in many if issubclass(each.field.model, TimestampedModel)]
 
 
-def referring_records(record: AnyRecord, column: Any) -> QuerySet[Any]:
+def referring_records(record: AnyRecord, column: Any) -> QuerySet[models.Model]:
     return column.model._default_manager.filter(**{column.name: record.pk})
 
 
@@ -107,7 +107,7 @@ def lock_both(target: AnyRecord, duplicate: AnyRecord) -> tuple[Any, Any]:
     return records[target.pk], records[duplicate.pk]
 
 
-def move_references(records: QuerySet[Any], column: Any, before: Any, after: Any) -> int:
+def move_references(records: QuerySet[models.Model], column: Any, before: object, after: object) -> int:
     """Let the records refer to another one by the column, with their history; how many there are."""
     model = column.model
     keys = list(records.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))

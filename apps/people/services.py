@@ -11,7 +11,7 @@ import secrets
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from uuid import UUID
 
 from allauth.usersessions.models import UserSession
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX, UNUSABLE_PASSWORD_SUFFIX_LENGTH
@@ -52,7 +52,7 @@ from apps.people.validation import (
 # --- staff ----------------------------------------------------------------------------------------------
 
 
-def create_staff(drafts: Sequence[StaffDraft]) -> list[Any]:
+def create_staff(drafts: Sequence[StaffDraft]) -> list[UUID]:
     """Store new staff (interface.md 4.1). Without the hash of a password nobody can sign in as them."""
     apply_email_consent(drafts)
     saving.apply_model_defaults(Staff, drafts)
@@ -63,7 +63,7 @@ def create_staff(drafts: Sequence[StaffDraft]) -> list[Any]:
     return keys
 
 
-def update_staff(drafts: Sequence[StaffDraft]) -> list[Any]:
+def update_staff(drafts: Sequence[StaffDraft]) -> list[UUID]:
     """Change what drafts of existing staff give; passwords and times of sign-ins stay."""
     apply_email_consent(drafts)
     existing = saving.load_existing(Staff, drafts)
@@ -73,7 +73,7 @@ def update_staff(drafts: Sequence[StaffDraft]) -> list[Any]:
     return saving.save_changes(Staff, drafts, existing, save_answers(Staff, drafts))
 
 
-def notify_of_teams(drafts: Sequence[StaffDraft], existing: Mapping[object, Staff]) -> None:
+def notify_of_teams(drafts: Sequence[StaffDraft], existing: Mapping[UUID, Staff]) -> None:
     """Let staff know which teams they become members of; called before that is saved."""
     who = history.author()
     write_notices(
@@ -108,7 +108,7 @@ def apply_email_consent(drafts: Iterable[Draft]) -> None:
 # --- clients --------------------------------------------------------------------------------------------
 
 
-def create_clients(drafts: Sequence[ClientDraft]) -> list[Any]:
+def create_clients(drafts: Sequence[ClientDraft]) -> list[UUID]:
     """Store new clients (interface.md 4.2)."""
     saving.apply_model_defaults(Client, drafts)
     saving.validate(Client, drafts, CLIENT_RULES)
@@ -117,7 +117,7 @@ def create_clients(drafts: Sequence[ClientDraft]) -> list[Any]:
     return keys
 
 
-def update_clients(drafts: Sequence[ClientDraft]) -> list[Any]:
+def update_clients(drafts: Sequence[ClientDraft]) -> list[UUID]:
     existing = saving.load_existing(Client, drafts)
     saving.validate(Client, drafts, CLIENT_RULES, existing)
     return saving.save_changes(Client, drafts, existing, save_answers(Client, drafts))
@@ -126,7 +126,7 @@ def update_clients(drafts: Sequence[ClientDraft]) -> list[Any]:
 # --- contacts -------------------------------------------------------------------------------------------
 
 
-def create_contacts(drafts: Sequence[ContactDraft]) -> list[Any]:
+def create_contacts(drafts: Sequence[ContactDraft]) -> list[UUID]:
     """Store new contacts."""
     apply_email_consent(drafts)
     use_the_only_email(drafts)
@@ -137,7 +137,7 @@ def create_contacts(drafts: Sequence[ContactDraft]) -> list[Any]:
     return keys
 
 
-def update_contacts(drafts: Sequence[ContactDraft]) -> list[Any]:
+def update_contacts(drafts: Sequence[ContactDraft]) -> list[UUID]:
     existing = saving.load_existing(Contact, drafts)
     saving.validate(Contact, drafts, CONTACT_RULES, existing)
     return saving.save_changes(Contact, drafts, existing, save_answers(Contact, drafts))
@@ -155,8 +155,8 @@ def use_the_only_email(drafts: Iterable[ContactDraft]) -> None:
 
 
 def stored_answers(
-    model: type[Staff | Client | Contact], keys: Iterable[object]
-) -> dict[tuple[Any, Any], CustomFieldAnswer]:
+    model: type[Staff | Client | Contact], keys: Iterable[UUID]
+) -> dict[tuple[UUID, UUID], CustomFieldAnswer]:
     """The answers of records by the keys of the record and of the custom field; two queries."""
     owner = model.__name__.lower()
     found = CustomFieldAnswer.objects.filter(AnyOf(owner, keys)).prefetch_related("responses")
@@ -169,8 +169,8 @@ def answers_of(record: Staff | Client | Contact) -> Answers:
 
 
 def save_answers(
-    model: type[Staff | Client | Contact], drafts: Sequence[Draft], new_keys: Sequence[object] = ()
-) -> Mapping[Any, dict[str, list[Any]]]:
+    model: type[Staff | Client | Contact], drafts: Sequence[Draft], new_keys: Sequence[UUID] = ()
+) -> Mapping[UUID, dict[str, list[object]]]:
     """Store the ``custom_answers`` that drafts give; other answers stay as they are.
 
     ``new_keys`` are the keys of new records in the order of the drafts. Returns what changed, as the history
@@ -199,7 +199,7 @@ def save_answers(
         for text in given[getattr(answer, owner), answer.custom_field_id]
     )
     names = dict(CustomField.objects.values_list("pk", "name"))
-    differences: dict[Any, dict[str, list[Any]]] = defaultdict(dict)
+    differences: dict[UUID, dict[str, list[object]]] = defaultdict(dict)
     for key, field in changed:
         differences[key][names[field]] = [sorted(before[key, field]), sorted(given[key, field])]
     return differences
@@ -219,7 +219,7 @@ def load_author(drafts: Iterable[GrantingDraft]) -> None:
 create_roles = partial(create_records, Role, checks=Checks(ROLE_RULES, prepare=load_author))
 
 
-def update_roles(drafts: Sequence[RoleDraft]) -> list[Any]:
+def update_roles(drafts: Sequence[RoleDraft]) -> list[UUID]:
     """The history has permissions by their codes: their keys differ between installations."""
     lock_administration()
     existing = saving.load_existing(Role, drafts)
@@ -289,7 +289,7 @@ def archive_staff(staff: QuerySet[Staff]) -> int:
 
 
 @transaction.atomic
-def change_logins(staff: QuerySet[Staff], **values: Any) -> int:
+def change_logins(staff: QuerySet[Staff], **values: object) -> int:
     """Set the same password, role or date of staff; how many differed.
 
     By the rules of logins alone: whatever else is wrong with a record, its login can be disabled.
@@ -298,7 +298,9 @@ def change_logins(staff: QuerySet[Staff], **values: Any) -> int:
     return len(saving.save_changes(Staff, drafts, existing))
 
 
-def check_logins(staff: QuerySet[Staff], **values: Any) -> tuple[Sequence[StaffDraft], Mapping[Any, Staff]]:
+def check_logins(
+    staff: QuerySet[Staff], **values: object
+) -> tuple[Sequence[StaffDraft], Mapping[UUID, Staff]]:
     """Drafts with these values, and the records; ``ValidationFailed`` by the rules of logins."""
     keys = staff.order_by("pk").values_list("pk", flat=True)
     drafts = [StaffDraft(dict(values), given=values, key=key) for key in keys]

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from random import Random
-from typing import Any
 
 from apps.core.demo import (
     Context,
@@ -91,7 +90,7 @@ def opportunity_draft(context: Context, chance: Random, number: int, lists: Shor
     staff, contacts = existing(context.records[Staff]), existing(context.records[Contact])
     # Whoever looks at the demo is mostly the first member of staff, who is to have something to do.
     owner = staff[number % min(len(staff), 16)] if number % 8 else staff[0]
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "owner": owner,
         "team": owner.teams.filter(archive_date=None).order_by("pk").first(),
         "primary_contact": chance.choice(contacts) if contacts and number % 4 != 3 else None,
@@ -127,7 +126,7 @@ def advance(chance: Random, current: dict[int, int], lists: ShortLists) -> None:
     changes = []
     for key, stage in list(current.items()):
         luck = chance.random()
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         if luck < 0.1:
             outcome = chance.choice(OUTCOMES)
             reasons = [chance.choice(lists.reasons[outcome])]
@@ -150,7 +149,7 @@ def set_follow_ups(context: Context, chance: Random, keys: Sequence[int]) -> Non
             for number, opportunity in enumerate(each for each in waiting if each.creation_date < now):
                 due = context.day(-DUE_IN[number % len(DUE_IN)])
                 if due > context.today:
-                    values: dict[str, Any] = {"follow_up_date": due, "follow_up_staff": opportunity.owner}
+                    values: dict[str, object] = {"follow_up_date": due, "follow_up_staff": opportunity.owner}
                     if chance.random() < 0.6:
                         values["expected_date"] = context.day(-5 - chance.randrange(120))
                     changes.append(change_of(OpportunityDraft, opportunity, **values))

@@ -32,7 +32,7 @@ CARD_COLUMNS = (
     *("owner__first_name", "owner__last_name", "follow_up_staff__first_name", "follow_up_staff__last_name"),
     *("primary_contact__first_name", "primary_contact__last_name"),
 )
-Card = dict[str, Any]
+Card = dict[str, object]
 
 AMOUNT = DecimalField(max_digits=24, decimal_places=4)
 #: The value of an opportunity in its first year.
@@ -49,7 +49,7 @@ def current_opportunities() -> QuerySet[Opportunity]:
 
 def first_cards(
     opportunities: QuerySet[Opportunity], group: str, order: Sequence[str], limit: int
-) -> dict[Any, list[Card]]:
+) -> dict[object, list[Card]]:
     """The first opportunities of each group in that order, by the group; one query.
 
     Names are joined to these alone. All are numbered for it, 100,000 in a third of a second; a query for each
@@ -57,7 +57,7 @@ def first_cards(
     """
     rank = Window(RowNumber(), partition_by=group, order_by=order)
     first = opportunities.order_by().annotate(rank=rank).filter(rank__lte=limit)
-    cards: dict[Any, list[Card]] = defaultdict(list)
+    cards: dict[object, list[Card]] = defaultdict(list)
     columns = {group, *CARD_COLUMNS}
     for card in opportunities.filter(pk__in=first.values("pk")).order_by(*order).values(*columns):
         cards[card[group]].append(card)
@@ -113,7 +113,7 @@ def stage_columns(opportunities: QuerySet[Opportunity], limit: int = CARD_LIMIT)
             weighted=MoneySum(FIRST_YEAR_VALUE * chance, output_field=AMOUNT),
         )
     )
-    cards: dict[Any, list[Card]] = {}
+    cards: dict[object, list[Card]] = {}
     if limit:
         cards = first_cards(opportunities, "stage_id", ("-modify_date", "-id"), limit)
     columns = {
@@ -128,7 +128,7 @@ def stage_columns(opportunities: QuerySet[Opportunity], limit: int = CARD_LIMIT)
     return [column for column in columns.values() if column.count or not column.stage.is_archived]
 
 
-def total_of_columns(columns: list[StageColumn]) -> dict[str, Any]:
+def total_of_columns(columns: list[StageColumn]) -> dict[str, object]:
     """The sums over all columns."""
     names = ("count", "upfront", "recurring", "weighted")
     return {name: sum(getattr(column, name) for column in columns) for name in names}
@@ -212,7 +212,7 @@ def load_funnel(since: dt.datetime | None) -> Funnel:
     reached = {
         f"reached_{number}": Count("pk", filter=Q(stage__in=stages[number:])) for number in range(len(stages))
     }
-    sums: dict[str, Any] = {
+    sums: dict[str, object] = {
         "count": Count("pk"),
         "won": Count("pk", filter=IS_WON),
         "lost": Count("pk", filter=IS_LOST),
@@ -225,7 +225,7 @@ def load_funnel(since: dt.datetime | None) -> Funnel:
         values["value_won"] = in_cents(values["value_won"])
         return SourceRow(label, [row[name] for name in reached], **values)
 
-    labels: dict[str | None, Any] = {**dict(Source.choices), None: "Not stated"}
+    labels: dict[str | None, object] = {**dict(Source.choices), None: "Not stated"}
     groups: Any = opportunities.values("source").annotate(**sums, **reached)
     rows = [source_row(str(labels[group["source"]]), group) for group in groups]
     rows.sort(key=lambda row: (-row.count, row.label))

@@ -7,7 +7,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import prefetch_related_objects
@@ -52,7 +52,7 @@ TEMPLATE_INTERVALS = {"expiry_date": "expiry_date_interval", "follow_up_date": "
 # --- opportunities --------------------------------------------------------------------------------------
 
 
-def create_opportunities(drafts: Sequence[OpportunityDraft]) -> list[Any]:
+def create_opportunities(drafts: Sequence[OpportunityDraft]) -> list[UUID]:
     """Store new opportunities (interface.md 4.7)."""
     apply_templates(drafts)
     saving.apply_model_defaults(Opportunity, drafts)
@@ -63,7 +63,7 @@ def create_opportunities(drafts: Sequence[OpportunityDraft]) -> list[Any]:
     return saving.insert_records(Opportunity, drafts)
 
 
-def update_opportunities(drafts: Sequence[OpportunityDraft]) -> list[Any]:
+def update_opportunities(drafts: Sequence[OpportunityDraft]) -> list[UUID]:
     """Change what drafts of existing opportunities give; the keys of those that changed.
 
     What the change makes unavailable is cleared: an opportunity that leaves the result has no outcome.

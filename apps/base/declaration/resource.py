@@ -231,14 +231,14 @@ class Resource(NestedType):
     has_warnings: ClassVar[bool] = False
     loads_references: ClassVar[bool] = False
     create: ClassVar[Callable[..., Any] | None] = None
-    update: ClassVar[Callable[..., Any] | None] = None
+    update: ClassVar[Callable[..., object] | None] = None
     archive: ClassVar[Callable[..., int] | None] = None
     importing: ClassVar[type | None] = None
 
     def __init__(self, version: str = V2_0) -> None:
         self.version = version
 
-    def visible_to(self, caller: Any) -> models.QuerySet:
+    def visible_to(self, caller: object) -> models.QuerySet:
         """The records this caller may see. Every resource overrides it: nothing is visible by default."""
         raise NotImplementedError(f"{type(self).__name__} does not override visible_to")
 
@@ -246,7 +246,7 @@ class Resource(NestedType):
 class UnrestrictedResource(Resource):
     """Records that every caller may see."""
 
-    def visible_to(self, caller: Any) -> models.QuerySet:
+    def visible_to(self, caller: object) -> models.QuerySet:
         assert self.model is not None
         return self.model._default_manager.all()
 

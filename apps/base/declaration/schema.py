@@ -130,7 +130,7 @@ class ItemRows(NamedTuple):
     from a row to its item. ``is_shared``: an item may be in several lists.
     """
 
-    rows: models.QuerySet[Any]
+    rows: models.QuerySet[models.Model]
     record_path: str
     record_key: str
     prefix: str = ""
@@ -179,7 +179,7 @@ class NavigationProperty:
             return self.relation.related_query_name(), "pk"
         return self.relation.field.name, "pk"
 
-    def rows_for(self, caller: Caller | None) -> models.QuerySet[Any]:
+    def rows_for(self, caller: Caller | None) -> models.QuerySet[models.Model]:
         """The records among which the related ones are."""
         return self.type.model._base_manager.all()
 
@@ -218,7 +218,7 @@ class SetNavigation(NavigationProperty):
     def link(self) -> tuple[str, str]:
         return (self.owner_path, "pk") if self.many else ("pk", self.path)
 
-    def rows_for(self, caller: Caller | None) -> models.QuerySet[Any]:
+    def rows_for(self, caller: Caller | None) -> models.QuerySet[models.Model]:
         """The records that the caller may see; ``Forbidden`` for one who may not read their entity set."""
         return self.entity_set.rows_for(caller)
 
@@ -309,7 +309,7 @@ class EntitySet:
             for each in self.type.navigations.values()
         )
 
-    def rows_for(self, caller: Caller | None) -> models.QuerySet[Any]:
+    def rows_for(self, caller: Caller | None) -> models.QuerySet[models.Model]:
         """The records that a caller may see; ``Forbidden`` for one who may not read this entity set."""
         if caller is None or not caller.may("read", self):
             raise Forbidden(caller.refusal("read", self.name) if caller else f"{self.name} is not readable.")
@@ -405,7 +405,7 @@ def bind_navigation(
 
 def fields_on_path(model: type[models.Model], path: str, owner: str) -> tuple[Any, ...]:
     """The fields along an ORM path; ``DeclarationError`` names the one that does not exist."""
-    steps: list[Any] = []
+    steps: list[object] = []
     for name in path.split("__"):
         try:
             step = model._meta.get_field(name)

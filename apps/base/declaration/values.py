@@ -132,7 +132,7 @@ def parse_choice(text: str, choices: Sequence[str], numbers: Mapping[int, str]) 
     raise WireValueError("NotAChoice", f"must be one of {', '.join(choices)}.")
 
 
-def parse_value(text: str, prop: StructuralProperty) -> Any:
+def parse_value(text: str, prop: StructuralProperty) -> object:
     """A value to compare a property with; numbers may have more digits than the property's column."""
     if prop.choices:
         return parse_choice(text, prop.choices, prop.numbers)
@@ -141,7 +141,7 @@ def parse_value(text: str, prop: StructuralProperty) -> Any:
     return _PARSERS[prop.edm.name](text)
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {
+_PARSERS: dict[str, Callable[[str], object]] = {
     "Edm.Guid": parse_guid,
     "Edm.Date": parse_date,
     "Edm.DateTimeOffset": parse_datetime,
@@ -183,7 +183,7 @@ def _too_far() -> WireValueError:
 
 # --- values in JSON -------------------------------------------------------------------------------------
 
-Reader = Callable[[Any], Any]
+Reader = Callable[[object], object]
 
 _DIGITS = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
@@ -338,7 +338,7 @@ def guid_reader(field: models.Field) -> Reader:
 def time_reader(parse: Callable[[str], Any]) -> Reader:
     """A date or a time in one of the forms that ``parse`` takes."""
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> object:
         if not isinstance(value, str):
             raise WireValueError("WrongType", "must be a date in a string.")
         try:

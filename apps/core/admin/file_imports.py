@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.text import capfirst
@@ -61,10 +61,10 @@ class ImportKindFilter(DropdownFilter):
     title = "kind"
     parameter_name = "kind_of_file"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
         return [(kind.name, kind.title) for kind in permitted_kinds(request.user)]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Model]) -> QuerySet[Model]:
         return queryset.filter(kind=self.value()) if self.value() else queryset
 
 
@@ -135,7 +135,9 @@ class FileImportAdmin(ReadOnlyAdmin):
 
     # --- uploading
 
-    def add_view(self, request: HttpRequest, form_url: str = "", extra_context: Any = None) -> HttpResponse:
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: object = None
+    ) -> HttpResponse:
         """The kind and the file; its columns are shown on the import's own page."""
         kinds = permitted_kinds(request.user)
         if not kinds:
@@ -313,7 +315,7 @@ def keep_columns(kind: ImportKind, name: str, record: FileImport) -> None:
     keep_mapping(kind.name, name, columns, {column["header"]: column["values"] for column in named})
 
 
-def kind_cells(issues: dict[str, Any], file_import: FileImport) -> dict[str, Any]:
+def kind_cells(issues: dict[str, Any], file_import: FileImport) -> dict[str, object]:
     """A kind of issues as the page lists it: how many, the column, the sentence, cells with their counts."""
     column, message = issues["column"], issues["message"]
     shown = file_import.columns[column] if column is not None and column < len(file_import.columns) else None
@@ -323,7 +325,7 @@ def kind_cells(issues: dict[str, Any], file_import: FileImport) -> dict[str, Any
     return {**issues, "message": message, "header": shown["header"] if shown else "", "values": values}
 
 
-def value_rows(file_import: FileImport, kind: ImportKind) -> Iterator[dict[str, Any]]:
+def value_rows(file_import: FileImport, kind: ImportKind) -> Iterator[dict[str, object]]:
     """The values that are not understood, for which others can be given, and those for which they are."""
     known = kind.columns()
     for number, column in enumerate(file_import.columns):

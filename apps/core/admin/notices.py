@@ -63,7 +63,7 @@ class NoticeAdmin(OwnRecordsAdmin):
         return None if notice.read_at else "New"
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> HttpResponse:
         by_mail = NoticePreference.objects.filter(staff_id=str(request.user.pk), by_mail=True).exists()
         return super().changelist_view(request, {"by_mail": by_mail, **(extra_context or {})})

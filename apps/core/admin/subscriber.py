@@ -1,7 +1,5 @@
 """The back office's page of the organisation's settings."""
 
-from typing import Any
-
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -43,9 +41,9 @@ class SubscriberAdmin(RecordAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+    def changelist_view(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
         return redirect("admin:core_subscriber_change", 1)
 
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Subscriber:
         """The settings; the defaults while nobody has saved any."""
         return super().get_object(request, "1", from_field) or Subscriber(pk=1)

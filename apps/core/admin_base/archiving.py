@@ -38,27 +38,27 @@ class ArchivingAdmin(PageAdmin):
         """A column that marks archived records in lists that show both."""
         return "Archived" if record.is_archived else None
 
-    def changeable(self, request: HttpRequest, records: QuerySet[Any]) -> QuerySet[Any]:
+    def changeable(self, request: HttpRequest, records: QuerySet[models.Model]) -> QuerySet[models.Model]:
         """The records among these that this person may change; all, unless a permission differs by record."""
         return records
 
-    def archive_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
+    def archive_records(self, request: HttpRequest, records: QuerySet[models.Model]) -> int:
         """Archive the records that may be, and return how many; messages say why others may not."""
         service = self.archive or service_of(self.model, "archive")
         count, refused = call_where_allowed(service, self.changeable(request, records))
         self.show_issues(request, refused.values())
         return count
 
-    def restore_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
+    def restore_records(self, request: HttpRequest, records: QuerySet[models.Model]) -> int:
         """Restore the records and return how many."""
         return archive.restore(self.changeable(request, records))
 
     @action(description="Archive", permissions=["change"], icon="archive")
-    def archive_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+    def archive_selected(self, request: HttpRequest, queryset: QuerySet[models.Model]) -> None:
         self.report_count(request, self.archive_records(request, queryset), "archived")
 
     @action(description="Restore", permissions=["change"], icon="unarchive")
-    def restore_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+    def restore_selected(self, request: HttpRequest, queryset: QuerySet[models.Model]) -> None:
         self.report_count(request, self.restore_records(request, queryset), "restored")
 
     def show_issues(self, request: HttpRequest, issues: Iterable[Issue]) -> None:
@@ -100,7 +100,7 @@ class ArchivingAdmin(PageAdmin):
         self.report_count(request, self.archive_records(request, records), "archived")
 
 
-def call_where_allowed(service: Service, records: QuerySet[Any]) -> tuple[int, Mapping[Any, Issue]]:
+def call_where_allowed(service: Service, records: QuerySet[models.Model]) -> tuple[int, Mapping[Any, Issue]]:
     """Call a service with the records it accepts: how many it changed, and the first issue of the others."""
     try:
         return service(records), {}
@@ -110,7 +110,7 @@ def call_where_allowed(service: Service, records: QuerySet[Any]) -> tuple[int, M
     return service(records.exclude(pk__in=refused)), refused
 
 
-def linked_records(record: models.Model) -> list[dict[str, Any]]:
+def linked_records(record: models.Model) -> list[dict[str, object]]:
     """How many current records of each model refer to this one, with the address of their list."""
     found = []
     for relation in record._meta.related_objects:

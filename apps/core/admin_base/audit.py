@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from django.apps import apps
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
@@ -57,7 +58,7 @@ class RecordKindFilter(DropdownFilter):
         ]
         return sorted(kinds, key=lambda kind: kind[1])
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Model]) -> QuerySet[Model]:
         return queryset.filter(record_type=self.value()) if self.value() else queryset
 
 
@@ -95,7 +96,7 @@ class AuditAdmin(ReadOnlyAdmin):
     export_columns: ClassVar[Sequence[str]]
     export_batch: ClassVar[int] = 500
 
-    def display_lines(self, entries: Sequence[Any]) -> Sequence[Any]:
+    def display_lines(self, entries: Sequence[object]) -> Sequence[object]:
         """The entries as they are shown."""
         raise NotImplementedError
 
@@ -107,17 +108,17 @@ class AuditAdmin(ReadOnlyAdmin):
         """The rows of an exported file, in its columns."""
         raise NotImplementedError
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         entries = super().get_queryset(request)
         if request.user.is_superuser:
             return entries  # of records as well that only another version of the service has
         return entries.filter(record_type__in=[model._meta.label_lower for model in recorded_models(request)])
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> Any:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[ChangeList]:
         return AuditChangeList
 
     @display(description="kind of record", ordering="record_type")
-    def record_kind(self, entry: Any) -> str:
+    def record_kind(self, entry: object) -> str:
         return kind_of_record(entry)
 
     @display(description="channel", ordering="channel")
@@ -140,7 +141,7 @@ class AuditAdmin(ReadOnlyAdmin):
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )
 
-    def all_export_rows(self, entries: QuerySet[Any]) -> Iterator[Sequence[object]]:
+    def all_export_rows(self, entries: QuerySet[Model]) -> Iterator[Sequence[object]]:
         """The rows of all entries, few of which are in memory at a time; the read log has each batch."""
         last, author = None, history.author()
         while batch := list((entries.filter(pk__lt=last) if last else entries)[: self.export_batch]):

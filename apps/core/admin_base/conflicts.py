@@ -84,9 +84,9 @@ def form_value_text(field: forms.Field, value: Any) -> str:
     return str(value)
 
 
-def flat_choices(choices: Any) -> Sequence[tuple[str, Any]]:
+def flat_choices(choices: Any) -> Sequence[tuple[str, object]]:
     """The values, as texts, and labels of choices with or without groups."""
-    flat: list[tuple[str, Any]] = []
+    flat: list[tuple[str, object]] = []
     for value, label in choices:
         flat += flat_choices(label) if isinstance(label, list | tuple) else [(str(value), label)]
     return flat

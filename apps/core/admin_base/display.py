@@ -79,7 +79,7 @@ def amount_cell(amount: Decimal | None) -> str | None:
     return format_html("<span data-amount>{}</span>", format_amount(amount))
 
 
-def two_lines(first: Any, second: Any) -> str:
+def two_lines(first: object, second: object) -> str:
     """A cell with a fainter second line."""
     if not second:
         return str(first)
@@ -105,13 +105,13 @@ def contact_href(column: Any, value: Any) -> str | None:
     return f"tel:{digits}" if digits else None
 
 
-def admin_url(model: Any, page: str, *arguments: Any, **query: Any) -> str:
+def admin_url(model: Any, page: str, *arguments: object, **query: Any) -> str:
     """The address of a model's page in the back office: ``add``, ``change``, ``changelist`` …"""
     address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=arguments)
     return f"{address}?{urlencode(query)}" if query else address
 
 
-def list_url(model: Any, **filters: Any) -> str:
+def list_url(model: object, **filters: object) -> str:
     return admin_url(model, "changelist", **filters)
 
 

@@ -1,10 +1,9 @@
 """Files of what a list shows with its filters: the same columns as exports by command, which imports read."""
 
 from tempfile import TemporaryFile
-from typing import Any
 
 from django.contrib import messages
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -35,7 +34,7 @@ class ExportAdmin(ListViewAdmin):
     base_pages = (*ListViewAdmin.base_pages, EXPORT)
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> HttpResponse:
         links = self.export_links(request.GET) if self.model in get_service().by_model else []
         context = {"export_links": links, "import_links": self.import_links(request), **(extra_context or {})}
@@ -58,7 +57,7 @@ class ExportAdmin(ListViewAdmin):
             for file_type, (title, _) in FILE_TYPES.items()
         ]
 
-    def exported_records(self, request: HttpRequest) -> QuerySet[Any]:
+    def exported_records(self, request: HttpRequest) -> QuerySet[Model]:
         """All records that the filters of the address leave."""
         found = self.filtered_records(request)
         records = self.model._default_manager.using(database_for_lists())

@@ -39,7 +39,7 @@ class ConditionFilter(RadioFilter):
         conditions: Conditions = {"": ("All", Q()), **self.conditions(model_admin.model)}
         return [(value, label) for value, (label, _) in conditions.items()]
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Model]) -> QuerySet[Model]:
         conditions = self.conditions(queryset.model)
         chosen = conditions.get(self.value() or "") or conditions.get("")
         return queryset.filter(chosen[1]) if chosen else queryset
@@ -66,7 +66,7 @@ class DateRangeFilter(RangeDateFilter):
         day = parse_date_str(text)
         return (day, day + dt.timedelta(days=1)) if day is not None and day < dt.date.max else None
 
-    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Model]) -> QuerySet[Model]:
         for operator, end in (("gte", "from"), ("lt", "to")):
             text = self.used_parameters.get(f"{self.parameter_name}_{end}")
             if not isinstance(text, str) or not text.strip():
@@ -101,7 +101,7 @@ class DateTimeRangeFilter(DateRangeFilter):
     form_class = DateTimeRangeForm
     examples = "31/12/2026 or 31/12/2026 14:30"
 
-    def limits(self, text: str) -> tuple[Any, Any] | None:
+    def limits(self, text: str) -> tuple[object, object] | None:
         days = super().limits(text)
         if days is not None:
             # Moments rather than days are compared, so that an index finds them.

@@ -31,7 +31,7 @@ from apps.core.importing.cells import Cleaner, cleaned
 from apps.core.importing.days import DayColumn
 from apps.core.models import composed
 
-EMPTY: tuple[Any, ...] = (None, "", [])
+EMPTY: tuple[object, ...] = (None, "", [])
 #: The fields with the warnings that were shown, and the button that confirms them.
 CONFIRMED, SAVE_ANYWAY = "confirmed", "_save_anyway"
 ISO_DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
@@ -43,13 +43,15 @@ SIGNED_IN_AGAIN = "signed-in-again"
 OPENED_BY = "_opened_by"
 
 
-def fieldset(title: str | None, *lines: Any, style: str = "", description: str | None = None) -> Any:
+def fieldset(
+    title: str | None, *lines: object, style: str = "", description: str | None = None
+) -> tuple[str | None, dict[str, object]]:
     """A part of a form, as Django's ``fieldsets`` have it; a tuple of fields is one line.
 
     ``style``: ``tab`` or ``collapse``.
     """
-    options = {"fields": lines, "classes": (style,) if style else (), "description": description}
-    return title, options
+    classes = (style,) if style else ()
+    return title, {"fields": lines, "classes": classes, "description": description}
 
 
 class AmountField(forms.DecimalField):
@@ -60,7 +62,7 @@ class AmountField(forms.DecimalField):
     def __init__(self, decimal_places: int = 4, **options: Any) -> None:
         super().__init__(max_digits=14, decimal_places=decimal_places, required=False, **options)
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: Any) -> object:
         text = re.sub(r"[\s,$]", "", value or "")
         if not NUMBER.fullmatch(text):
             raise forms.ValidationError(self.error_messages["invalid"], code="InvalidNumber")
@@ -142,7 +144,7 @@ class RecordForm(forms.ModelForm):
         field = self.fields[name]
         read = field.to_python
 
-        def read_text(value: Any) -> Any:
+        def read_text(value: object) -> object:
             text = read(value)
             if not isinstance(text, str) or not text:
                 return text
@@ -166,7 +168,7 @@ class RecordForm(forms.ModelForm):
         moment = getattr(self.instance, "modify_date", None)
         return moment.isoformat() if moment else ""
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         cleaned = with_composed_texts(super().clean() or self.cleaned_data)
         self.cleaned_data = cleaned
         if self.resolve_conflicts(cleaned.get("opened_version") or ""):
@@ -203,7 +205,7 @@ class RecordForm(forms.ModelForm):
         Of a new record everything is given but what was left blank, as a request leaves it out. What the form
         does not show is filled by the services.
         """
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         given, changed = set(), set(self.changed_data)
         model = self._meta.model._meta
         for column in (*model.concrete_fields, *model.many_to_many):
@@ -297,7 +299,7 @@ class RecordForm(forms.ModelForm):
         self.errors.pop(name, None)
 
 
-def with_composed_texts(cleaned: dict[str, Any]) -> dict[str, Any]:
+def with_composed_texts(cleaned: dict[str, object]) -> dict[str, Any]:
     """The values of a form with their texts as they are stored."""
     return {name: composed(value) if isinstance(value, str) else value for name, value in cleaned.items()}
 

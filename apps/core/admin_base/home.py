@@ -125,14 +125,14 @@ def home_panels(request: HttpRequest) -> list[tuple[HomePanel, HomeContent]]:
 # --- the menu -------------------------------------------------------------------------------------------
 
 
-def menu(request: HttpRequest) -> list[dict[str, Any]]:
+def menu(request: HttpRequest) -> list[dict[str, object]]:
     """The sidebar: what the person may see, under the headings that the pages name themselves.
 
     One entry at most is active: of a list and a page of its own beside it, the page that is shown.
     """
     entries = sorted(menu_entries(request), key=lambda entry: (entry["order"], entry["title"]))
     active = max((e["link"] for e in entries if request.path.startswith(e["link"])), key=len, default="")
-    groups: dict[str, list[dict[str, Any]]] = {}
+    groups: dict[str, list[dict[str, object]]] = {}
     for entry in entries:
         groups.setdefault(entry["group"], []).append({**entry, "active": entry["link"] == active})
     index = reverse("admin:index")
@@ -169,7 +169,7 @@ def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
                     }
 
 
-def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
+def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, object]:
     """The context of the first page: the work, its charts, and the person's own last changes."""
     recent = list(Change.objects.filter(staff_id=str(request.user.pk))[:RECENT_CHANGES])
     panels = home_panels(request)

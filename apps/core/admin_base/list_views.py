@@ -1,7 +1,7 @@
 """How a person sees a list: filters saved under a name, for themselves or their teams, and chosen columns."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from django.contrib import messages
@@ -53,7 +53,7 @@ class ListViewAdmin(PageAdmin):
     base_pages: ClassVar[Sequence[Page]] = (LIST_VIEW, CHOOSE_COLUMNS)
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> HttpResponse:
         default = self.default_filters(request)
         if default:
@@ -61,7 +61,7 @@ class ListViewAdmin(PageAdmin):
         address = f"{self.page_url(LIST_VIEW.name)}?{filters_of(request.GET)}"
         return super().changelist_view(request, {"list_view_url": address, **(extra_context or {})})
 
-    def owner(self, request: HttpRequest) -> dict[str, Any]:
+    def owner(self, request: HttpRequest) -> dict[str, object]:
         """The columns by which what somebody chose for this list is found."""
         return {"staff": request.user, "record_type": self.opts.label_lower}
 
@@ -156,11 +156,11 @@ class ListViewAdmin(PageAdmin):
         query = filters_of(QueryDict(request.POST.get("query", "")))
         return redirect(f"{self.page_url('changelist')}?{query}")
 
-    def get_sortable_by(self, request: HttpRequest) -> Sequence[Any]:
+    def get_sortable_by(self, request: HttpRequest) -> Sequence[object]:
         """Every column, so that those which the person chose are read once for a list."""
         return self.available_columns() or super().get_sortable_by(request)
 
-    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+    def get_list_display(self, request: HttpRequest) -> Sequence[object]:
         known = self.available_columns()
         if not known:
             return super().get_list_display(request)

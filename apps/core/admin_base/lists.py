@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.admin.options import IncorrectLookupParameters
+from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.formats import number_format
 from django.utils.functional import cached_property
@@ -25,14 +26,14 @@ JOINED_PAGES = 10
 class Cell:
     """The text of a row in a column; with a ``url``, as a link."""
 
-    text: Any
+    text: object
     url: str
     classes: str
 
 
 @dataclass(frozen=True, slots=True)
 class ListRow:
-    record: Any
+    record: Model
     cells: Sequence[Cell]
 
 
@@ -72,7 +73,7 @@ class RecordChangeList(ChangeList):
         return f"{text}+" if self.result_count >= COUNT_LIMIT else text
 
     @property
-    def headers(self) -> list[dict[str, Any]]:
+    def headers(self) -> list[dict[str, object]]:
         return [
             {"name": name, "kind": self.kinds.get(name), **header}
             for name, header in zip(self.list_display, result_headers(self), strict=True)
@@ -105,5 +106,5 @@ class RecordChangeList(ChangeList):
                 cells.append(Cell(text, url if name in linked else "", classes))
             yield ListRow(record, cells)
 
-    def url_for_result(self, result: Any) -> str:
+    def url_for_result(self, result: object) -> str:
         return str(self.model_admin.record_url(result))

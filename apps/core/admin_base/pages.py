@@ -11,7 +11,7 @@ from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.auth import get_permission_codename
 from django.core.checks import CheckMessage, Error
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.forms import Media
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
@@ -111,20 +111,20 @@ class PageAdmin(ModelAdmin):
         return Media(js=[*(f"admin/js/{name}.js" for name in names), "select_labels.js"])
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> HttpResponse:
         media = self.media + filter_media(self.get_list_filter(request))
         with self.named_permission(request, "view"):
             return super().changelist_view(request, {"media": media, **(extra_context or {})})
 
     def changeform_view(
-        self, request: HttpRequest, object_id: str | None = None, *args: Any, **options: Any
-    ) -> Any:
+        self, request: HttpRequest, object_id: str | None = None, *args: object, **options: object
+    ) -> HttpResponse:
         name = "change" if request.method == "POST" else "view"
         with self.named_permission(request, "add" if object_id is None else name):
             return super().changeform_view(request, object_id, *args, **options)
 
-    def history_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+    def history_view(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
         with self.named_permission(request, "view"):
             return super().history_view(request, *args, **options)
 
@@ -154,10 +154,10 @@ class PageAdmin(ModelAdmin):
         """True when the list is shown, which may need more of its records than other pages."""
         return is_page(request, self.url_name("changelist"))
 
-    def get_changelist(self, request: HttpRequest, **options: Any) -> type[RecordChangeList]:
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[RecordChangeList]:
         return RecordChangeList
 
-    def filtered_records(self, request: HttpRequest) -> QuerySet[Any]:
+    def filtered_records(self, request: HttpRequest) -> QuerySet[Model]:
         """The records that the filters in an address leave of the list; 404 for unknown filters."""
         try:
             return self.get_changelist_instance(request).queryset
@@ -168,11 +168,11 @@ class PageAdmin(ModelAdmin):
         """The name of one of this model's pages, without ``admin:``."""
         return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
 
-    def page_url(self, page: str, *arguments: Any) -> str:
+    def page_url(self, page: str, *arguments: object) -> str:
         """The address of a page beside the list, or of one of a record's pages."""
         return reverse(f"admin:{self.url_name(page)}", args=arguments)
 
-    def record_url(self, record: Any) -> str:
+    def record_url(self, record: Model) -> str:
         """The address of a record's main page."""
         return self.page_url(self.main_page, record.pk)
 
@@ -192,7 +192,7 @@ class PageAdmin(ModelAdmin):
         return [*pages, *super().get_urls()]
 
     def open_page(
-        self, page: Page, request: HttpRequest, object_id: str | None = None, **arguments: Any
+        self, page: Page, request: HttpRequest, object_id: str | None = None, **arguments: object
     ) -> HttpResponseBase:
         """Call the page's method, with the record of the address."""
         if page.method and request.method != page.method:
@@ -207,11 +207,11 @@ class PageAdmin(ModelAdmin):
         answer: HttpResponseBase = getattr(self, f"{page.name}_page")(request, **arguments)
         return answer
 
-    def has_page_permission(self, page: Page, request: HttpRequest, record: Any = None) -> bool:
+    def has_page_permission(self, page: Page, request: HttpRequest, record: Model | None = None) -> bool:
         has_permission = getattr(self, f"has_{page.permission}_permission")
         return bool(has_permission(request) if page.permission == "add" else has_permission(request, record))
 
-    def record_links(self, request: HttpRequest, record: Any) -> list[RecordLink]:
+    def record_links(self, request: HttpRequest, record: Model) -> list[RecordLink]:
         """The links above a record's form, beside its history."""
         return [
             RecordLink(page.title, self.page_url(page.name, record.pk), page.is_minor)
@@ -220,7 +220,7 @@ class PageAdmin(ModelAdmin):
         ]
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **options: object
     ) -> HttpResponse:
         record = context["original"]
         page = {
@@ -230,7 +230,7 @@ class PageAdmin(ModelAdmin):
         return super().render_change_form(request, {**page, **context}, *args, **options)
 
     def render_page(
-        self, request: HttpRequest, template: str, title: str, record: Any = None, **context: Any
+        self, request: HttpRequest, template: str, title: str, record: Any = None, **context: object
     ) -> TemplateResponse:
         """A page in the layout of the back office."""
         request.current_app = self.admin_site.name
@@ -252,7 +252,7 @@ class ReadOnlyAdmin(PageAdmin):
     """
 
     def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: Any = None
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: object = None
     ) -> HttpResponseBase:
         if not self.record_pages:
             return super().change_view(request, object_id, form_url, extra_context)
@@ -261,10 +261,10 @@ class ReadOnlyAdmin(PageAdmin):
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
 
 
@@ -274,8 +274,8 @@ class OwnRecordsAdmin(ReadOnlyAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_active)
 
-    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return bool(request.user.is_active)
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         return super().get_queryset(request).filter(staff_id=request.user.pk)

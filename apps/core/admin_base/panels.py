@@ -43,7 +43,7 @@ class Panel:
     order: int = 0
     template: str
     context: Callable[[HttpRequest, Any], dict[str, Any] | None]
-    histories: Callable[[Any], Sequence[QuerySet[Any]]] = lambda record: ()
+    histories: Callable[[Any], Sequence[QuerySet[Model]]] = lambda record: ()
 
     @property
     def heading(self) -> str:
@@ -71,11 +71,11 @@ def record_panel(
     ``filters`` are further parameters of that list, where it would leave some of them out.
     """
 
-    def records(record: Any) -> QuerySet[Any]:
+    def records(record: Model) -> QuerySet[Model]:
         found = condition(record) if condition else Q(**{column: record.pk})
         return model._default_manager.filter(found, archive_date=None)
 
-    def context(request: HttpRequest, record: Any) -> dict[str, Any]:
+    def context(request: HttpRequest, record: Any) -> dict[str, object]:
         page: Any = admin.site.get_model_admin(model)
         newest = records(record).select_related(*(page.list_select_related or ())).order_by("-creation_date")
         rows = list(newest[: ROW_LIMIT + 1])
@@ -84,7 +84,7 @@ def record_panel(
         kinds = [column_kind(page, name) for name in columns]
         labels = [capfirst(str(label_for_field(name, model, page))) for name in columns]
 
-        def cells(row: Any) -> list[tuple[Any, str]]:
+        def cells(row: object) -> list[tuple[object, str]]:
             texts = [cell_text(page, row, name) for name in columns]
             classes = [cell_classes(page, kind, text) for kind, text in zip(kinds, texts, strict=True)]
             return list(zip(texts, classes, strict=True))
@@ -130,13 +130,13 @@ def column_kind(page: Any, name: str) -> str:
     return "figure" if isinstance(column, DecimalField | IntegerField) and not column.choices else ""
 
 
-def cell_classes(page: Any, kind: str, text: Any) -> str:
+def cell_classes(page: Any, kind: str, text: object) -> str:
     """The class names of a cell: of the kind of its column, and ``rs-none`` where it has nothing to show."""
     is_empty = text in (None, "", page.get_empty_value_display())
     return " ".join([f"rs-{kind}"] * bool(kind) + ["rs-none"] * is_empty)
 
 
-def cell_text(page: Any, row: Any, name: str) -> Any:
+def cell_text(page: Any, row: Any, name: str) -> object:
     """A cell as the list of the model's page shows it."""
     column, attribute, value = lookup_field(name, row, page)
     empty = page.get_empty_value_display()
@@ -158,12 +158,12 @@ def cell_text(page: Any, row: Any, name: str) -> Any:
 # --- the overview ---------------------------------------------------------------------------------------
 
 
-def overview_context(request: HttpRequest, record: Any) -> dict[str, Any]:
+def overview_context(request: HttpRequest, record: Model) -> dict[str, object]:
     """The panels of the record's model that this person may view, and the timeline."""
     panels = [panel for panel in PANELS[type(record)] if panel.has_permission(request)]
     panels.sort(key=lambda panel: (panel.order, panel.heading))
     shown: list[tuple[Panel, dict[str, Any]]] = []
-    empty: list[tuple[Panel, dict[str, Any]]] = []
+    empty: list[tuple[Panel, dict[str, object]]] = []
     for panel in panels:
         context = panel.context(request, record)
         if context is not None:
@@ -182,7 +182,7 @@ def overview_context(request: HttpRequest, record: Any) -> dict[str, Any]:
     }
 
 
-def load_timeline(record: Any, panels: Sequence[Panel]) -> list[Change]:
+def load_timeline(record: Model, panels: Sequence[Panel]) -> list[Change]:
     """The newest changes of the record and of the records in its panels."""
     changes = Q(record_type=record._meta.label_lower, record_key=str(record.pk))
     for records in (each for panel in panels for each in panel.histories(record)):

@@ -55,7 +55,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     unique texts are all that is checked, as of a short list.
     """
 
-    form: Any = RecordForm
+    form: object = RecordForm
     formfield_overrides: ClassVar[Any] = {
         models.DateTimeField: {"form_class": LocalTimeField},
         models.DateField: {"form_class": DayField},
@@ -120,7 +120,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
 
     # --- the list and the form
 
-    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+    def get_list_display(self, request: HttpRequest) -> Sequence[object]:
         """Without the mark of archived records while there are none in the list."""
         columns = super().get_list_display(request)
         shows_archived = request.GET.get(ArchivedFilter.parameter_name)
@@ -150,8 +150,8 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         ]
 
     def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
-    ) -> tuple[QuerySet[Any], bool]:
+        self, request: HttpRequest, queryset: QuerySet[models.Model], search_term: str
+    ) -> tuple[QuerySet[models.Model], bool]:
         if is_autocomplete(request):
             queryset = queryset.filter(archive_date=None)  # archived records are not referred to anew
         searched = self.searched
@@ -162,7 +162,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         fixed = obj.unchangeable_columns() if obj is not None else []
         return (*super().get_readonly_fields(request, obj), *fixed, *self.system_fields())
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: models.Model | None = None) -> Any:
         left_out = {*self.system_fields(), "opened_version"}
         fieldsets = list(
             self.fieldsets
@@ -179,7 +179,9 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         known = {column.name for column in self.opts.concrete_fields}
         return [name for name in names if name in known]
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: models.Model | None = None, change: bool = False, **options: object
+    ) -> Any:
         form = super().get_form(request, obj, change=change, **options)
         form.record_admin = self
         form.describe_other = staticmethod(partial(self.describe_other, request))
@@ -223,7 +225,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         return []
 
     def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **options: Any
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **options: object
     ) -> HttpResponse:
         form = context["adminform"].form
         warnings = form.warning_rows() if form.is_bound and not form.errors else []
@@ -242,14 +244,14 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         type(record)._default_manager.select_for_update(of=("self",)).filter(pk=record.pk).first()
         return super().get_object(request, object_id, from_field)
 
-    def changeform_view(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+    def changeform_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         try:
             return super().changeform_view(request, *args, **options)
         except (IntegrityError, ValidationFailed):
             # Another writer came between the check and the insert: checked again, the form shows the issue.
             return super().changeform_view(request, *args, **options)
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: models.Model, form: Any, change: bool) -> None:
         # Only warnings of the service have this severity; those of ``warnings`` are not known to it.
         is_warned = any(issue.severity == "warning" for issue in form.warnings)
         self.store(obj, form.draft(), **({"ignore_warnings": True} if is_warned else {}))
@@ -277,12 +279,12 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
 
     # Django's own history would repeat ours with less detail.
 
-    def log_addition(self, *args: Any, **options: Any) -> Any:
+    def log_addition(self, *args: object, **options: object) -> None:
         return None
 
     log_change = log_addition
 
-    def log_deletions(self, request: HttpRequest, queryset: Any) -> Any:
+    def log_deletions(self, request: HttpRequest, queryset: object) -> None:
         return None
 
     # --- the overview
@@ -301,7 +303,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
             **context,
         )
 
-    def overview_details(self, request: HttpRequest, record: Any) -> list[tuple[str, Any]]:
+    def overview_details(self, request: HttpRequest, record: models.Model) -> list[tuple[str, object]]:
         """The labels and texts at the top; a reference is a link for those who may view its record."""
         return [
             (str(label_for_field(name, self.model, self)), self.overview_text(request, record, name))
@@ -309,7 +311,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
             if getattr(record, name, None) not in (None, "")
         ]
 
-    def overview_text(self, request: HttpRequest, record: Any, name: str) -> Any:
+    def overview_text(self, request: HttpRequest, record: models.Model, name: str) -> object:
         value = getattr(record, name)
         if isinstance(value, models.Model) and self.admin_site.is_registered(type(value)):
             page = self.admin_site.get_model_admin(type(value))
@@ -319,7 +321,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     # --- history
 
     def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, object] | None = None
     ) -> HttpResponseBase:
         return self.open_page(Page("history"), request, object_id)
 
@@ -338,7 +340,7 @@ class LookupAdmin(RecordAdmin):
     purpose = "Other records choose from this list."
     menu_group = "Lists"
     list_display: ClassVar[Any] = ("name", "archived")
-    search_fields: Any = ("name",)
+    search_fields: object = ("name",)
     ordering: ClassVar[Any] = ("name",)
 
 
@@ -350,13 +352,13 @@ def is_autocomplete(request: HttpRequest) -> bool:
 class RecordAutocompleteView(AutocompleteJsonView):
     """The suggestions while somebody types what to refer to, labelled by the record's own page."""
 
-    def get_context_data(self, **options: Any) -> dict[str, Any]:
+    def get_context_data(self, **options: Any) -> dict[str, object]:
         context = super().get_context_data(**options)
         keys = [record.pk for record in context["object_list"]]
         log_search({self.model_admin.model: keys}, "term=?" if self.term else "")
         return context
 
-    def serialize_result(self, obj: Any, to_field_name: str) -> dict[str, str]:
+    def serialize_result(self, obj: models.Model, to_field_name: str) -> dict[str, str]:
         result = super().serialize_result(obj, to_field_name)
         page = self.model_admin
         return {**result, "text": page.autocomplete_label(obj)} if isinstance(page, RecordAdmin) else result

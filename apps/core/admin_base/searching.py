@@ -11,7 +11,7 @@ from typing import Any
 
 from django.contrib.postgres.lookups import TrigramWordSimilar
 from django.db import connection, transaction
-from django.db.models import CharField, F, Q, QuerySet, TextField, Value
+from django.db.models import CharField, F, Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Lower, Replace
 
 from apps.base.declaration.schema import fields_on_path
@@ -28,12 +28,12 @@ ALIKE_LIMIT = 10
 
 
 def search_records(
-    records: QuerySet[Any],
+    records: QuerySet[Model],
     text: str,
     columns: Sequence[str],
     number_columns: Sequence[str] = (),
     names: Sequence[str] = (),
-) -> QuerySet[Any]:
+) -> QuerySet[Model]:
     """The records with the number in one of the number columns, or with all the words of the text."""
     digits = searched_digits(text)
     if digits is not None and number_columns:
@@ -43,8 +43,8 @@ def search_records(
 
 
 def search_words_in(
-    records: QuerySet[Any], words: Sequence[str], columns: Sequence[str], names: Sequence[str]
-) -> QuerySet[Any]:
+    records: QuerySet[Model], words: Sequence[str], columns: Sequence[str], names: Sequence[str]
+) -> QuerySet[Model]:
     """The records with each word in one of the columns; without any, those whose names are spelt alike."""
     records = with_small_letters(records, columns)
     found = records.filter(has_words(columns, words, "contains"))
@@ -56,7 +56,7 @@ def search_words_in(
     return sorted_after_search(records.filter(spelt_alike(records, names, words)))
 
 
-def sorted_after_search(found: QuerySet[Any]) -> QuerySet[Any]:
+def sorted_after_search(found: QuerySet[Model]) -> QuerySet[Model]:
     """The records in the same order, by an expression that no index has.
 
     For the first fifty of few records PostgreSQL would read an index in the order of the list, and look for
@@ -87,7 +87,7 @@ def searched_digits(text: str) -> str | None:
     return digits[1:] if len(digits) == 10 and digits.startswith("0") else digits
 
 
-def with_digits(records: QuerySet[Any], columns: Sequence[str], digits: str) -> QuerySet[Any]:
+def with_digits(records: QuerySet[Model], columns: Sequence[str], digits: str) -> QuerySet[Model]:
     """The records with these digits in one of the columns, whatever people put between them."""
     in_any_column = Q()
     for column in columns:
@@ -110,7 +110,7 @@ def search_words(text: str) -> list[str]:
     return [word for word in re.split(r"[\s,;\0]+", text) if word][:WORD_LIMIT]
 
 
-def with_small_letters(records: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any]:
+def with_small_letters(records: QuerySet[Model], columns: Sequence[str]) -> QuerySet[Model]:
     """The records with each column in small letters, as the search indexes have them: ``name_lower``."""
     small_letters = {}
     for column in columns:
@@ -135,7 +135,7 @@ def has_words(columns: Sequence[str], words: Sequence[str], lookup: str) -> Q:
 WORD_SIMILARITY = 0.27
 
 
-def spelt_alike(records: QuerySet[Any], columns: Sequence[str], words: Sequence[str]) -> Q:
+def spelt_alike(records: QuerySet[Model], columns: Sequence[str], words: Sequence[str]) -> Q:
     """The condition that each of the words is spelt much like one of the names."""
     conditions = (
         reduce(or_, [Q(**{f"{column}__in": similar_names(records, column, word)}) for column in columns])
@@ -144,7 +144,7 @@ def spelt_alike(records: QuerySet[Any], columns: Sequence[str], words: Sequence[
     return reduce(and_, conditions)
 
 
-def similar_names(records: QuerySet[Any], column: str, word: str) -> list[str]:
+def similar_names(records: QuerySet[Model], column: str, word: str) -> list[str]:
     """The texts of a column that have a word much like this one, the most similar first."""
     texts = records.order_by().values_list(column, flat=True).distinct()
     if has_trigrams():

@@ -36,5 +36,5 @@ def is_free_text(column: models.Field[object, object]) -> bool:
     return isinstance(column, models.CharField | models.TextField) and not (column.choices or column.unique)
 
 
-def composed_or_null(text: Any) -> Any:
+def composed_or_null(text: object) -> object:
     return composed(text) if isinstance(text, str) else text

@@ -7,7 +7,7 @@ import environ
 
 def read_database_url(
     url: str, statement_seconds: float, lock_seconds: float, idle_seconds: float
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The entry of ``DATABASES`` for a database on one of our backends; 0 seconds are no limit."""
     database: dict[str, Any] = environ.Env.db_url_config(url)
     database["ATOMIC_REQUESTS"] = False

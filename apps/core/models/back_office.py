@@ -1,6 +1,6 @@
 """Records of the back office for one person: chosen lists, imports and exports of files, notices."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
@@ -80,7 +80,7 @@ class BackgroundRun(models.Model):
         abstract = True
 
     #: Each has a ``status``; with these a worker has it to do.
-    status: Any
+    status: object
     running_statuses: ClassVar[frozenset[str]]
 
     @property

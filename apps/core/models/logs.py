@@ -1,7 +1,5 @@
 """The history of all records, and the log of reads of personal data."""
 
-from typing import Any
-
 from django.conf import settings
 from django.db import models
 
@@ -12,7 +10,7 @@ class CurrentTransaction(models.Func):
     template = "NULL"
     output_field = models.BigIntegerField(null=True)
 
-    def as_postgresql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_postgresql(self, compiler: object, connection: object, **_: object) -> tuple[str, list[object]]:
         return "pg_current_xact_id()::text::bigint", []
 
 
@@ -42,7 +40,7 @@ class LogEntry(models.Model):
     record_type = models.CharField(max_length=60, help_text="The model's label, for example people.client")
 
     #: Set by the list of entries in the back office (``AuditAdmin.display_lines``).
-    display_line: Any = None
+    display_line: object = None
 
     class Meta:
         abstract = True

@@ -71,12 +71,12 @@ class NormalisedField(models.CharField):
         kind = super().db_type(connection)
         return kind and kind.replace("varchar", "character varying")
 
-    def deconstruct(self) -> Any:
+    def deconstruct(self) -> tuple[str, str, Sequence[object], dict[str, object]]:
         name, path, args, options = super().deconstruct()
         options.pop("editable", None)
         return name, path, args, {**options, "of": self.text_field}
 
-    def pre_save(self, model_instance: models.Model, add: bool) -> Any:
+    def pre_save(self, model_instance: models.Model, add: bool) -> object:
         value = normalised(getattr(model_instance, self.text_field))
         setattr(model_instance, self.attname, value)
         return value
@@ -151,7 +151,7 @@ class TimestampedModel(models.Model):
     class Meta:
         abstract = True
 
-    def save(self, *args: Any, **options: Any) -> None:
+    def save(self, *args: object, **options: Any) -> None:
         """Store the record and, in the same transaction, what changed and who changed it."""
         adding = self._state.adding
         if not adding and history.differences(self):
@@ -166,7 +166,7 @@ class TimestampedModel(models.Model):
                 history.write_differences(type(self), [(self.pk, changed)])
         self._stored = history.loaded_values(self)
 
-    def delete(self, *args: Any, **options: Any) -> Any:
+    def delete(self, *args: Any, **options: Any) -> tuple[int, dict[str, int]]:
         with transaction.atomic():
             history.write_deletions(type(self), [self])
             return super().delete(*args, **options)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from apps.base.cell_texts import LIST_SEPARATOR
 from apps.base.cell_texts import text_of as text_of_json
@@ -14,7 +14,7 @@ from apps.core.table_files.tables import MAX_ROW, ImportFileError, Row, Table, c
 BLOCK = 1 << 16
 
 
-def unique_members(found: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique_members(found: list[tuple[str, object]]) -> dict[str, object]:
     record = dict(found)
     if len(record) != len(found):
         raise ValueError("a member is given twice in one object")
@@ -53,7 +53,7 @@ class JsonTable(Table):
         objects = {name for name in names if any(other.startswith(f"{name}/") for other in names)}
         self.header = [name for name in names if name not in objects]
 
-    def records(self) -> Iterator[tuple[int, Any]]:
+    def records(self) -> Iterator[tuple[int, object]]:
         """Number and value of each record."""
         with self.lines.opened() as text:
             try:
@@ -75,10 +75,10 @@ class JsonTable(Table):
                 texts = [cells.get(name, "") for name in self.header]
                 yield Row(number, texts, defect, None if self.list_name is None else at)
 
-    def item_rows(self, record: dict[str, Any]) -> tuple[list[dict[str, str]], str | None]:
+    def item_rows(self, record: dict[str, object]) -> tuple[list[dict[str, str]], str | None]:
         """The cells of the record with those of an item of its list, for each item; at least once."""
-        own: dict[str, Any] = {}
-        items: Any = []
+        own: dict[str, object] = {}
+        items: object = []
         for name, value in record.items():
             if self.list_name is not None and name.casefold() == self.list_name.casefold():
                 items = [] if value is None else value
@@ -97,7 +97,7 @@ class JsonLinesTable(JsonTable):
 
     row_word = "line"
 
-    def records(self) -> Iterator[tuple[int, Any]]:
+    def records(self) -> Iterator[tuple[int, object]]:
         for number, line in enumerate(self.lines, start=1):
             if not line.strip():
                 continue
@@ -115,7 +115,7 @@ def json_sentence(error: Exception) -> str:
     return f"{error}."
 
 
-def flatten(record: dict[str, Any], before: str = "") -> dict[str, str]:
+def flatten(record: dict[str, object], before: str = "") -> dict[str, str]:
     """``{"Address": {"Suburb": "X"}}`` as ``{"Address/Suburb": "X"}``; lists of records cell by cell."""
     found: dict[str, str] = {}
     for name, value in record.items():
@@ -130,7 +130,7 @@ def flatten(record: dict[str, Any], before: str = "") -> dict[str, str]:
     return found
 
 
-def flatten_list(items: list[Any], name: str) -> dict[str, str]:
+def flatten_list(items: list[object], name: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for item in items:
         inner = flatten(item, f"{name}/") if isinstance(item, dict) else {name: text_of_json(item)}
@@ -167,7 +167,7 @@ class JsonText:
             raise ValueError(f"{sign} expected, not {found or 'the end'}")
         self.buffer = self.buffer[1:]
 
-    def value(self) -> Any:
+    def value(self) -> object:
         """The next value, whole."""
         self.peek()
         while True:
@@ -185,7 +185,7 @@ class JsonText:
                 return value
 
 
-def array_items(text: TextIO) -> Iterator[Any]:
+def array_items(text: TextIO) -> Iterator[object]:
     """The items of a JSON array, or of the array that an object has as ``value``."""
     source = JsonText(text)
     if source.peek() == "{":

@@ -1,7 +1,5 @@
 """The number beside the bell in the header of the back office."""
 
-from typing import Any
-
 from django import template
 
 from apps.core.models import Notice
@@ -13,7 +11,7 @@ MOST = 99
 
 
 @register.simple_tag(takes_context=True)
-def unread_notices(context: dict[str, Any]) -> str:
+def unread_notices(context: dict[str, object]) -> str:
     """How many notices the person has not read; empty for none."""
     person = getattr(context.get("request"), "user", None)
     if person is None or not person.is_authenticated:

@@ -75,7 +75,7 @@ class BudgetRow(forms.Form):
             return bool(self.changed_data)
         return any(self.cleaned_data.get(name) for name in ("budget", "used_elsewhere")) or bool(self.errors)
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         """Refuse to overwrite what somebody else saved since: it is shown, and can then be overwritten."""
         saved = self.saved()
         for name in self.changed_data:
@@ -118,7 +118,7 @@ class BudgetGrid:
         categories = SupportCategory.objects.filter(archive_date=None).order_by("number")
         if not self.plan.is_pace:
             categories = categories.filter(number__lt=FIRST_PACE_CATEGORY)
-        of_category: dict[Any, list[Any]] = {each.pk: [] for each in categories}
+        of_category: dict[object, list[Any]] = {each.pk: [] for each in categories}
         others = [each for each in budgets if each.category_id not in of_category]
         for each in budgets:
             if each.category_id in of_category:

@@ -82,11 +82,13 @@ class BudgetAdmin(RecordAdmin):
     class Media:
         css: ClassVar[dict[str, tuple[str, ...]]] = {"all": ("engagements.css",)}
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Model | None = None, change: bool = False, **options: object
+    ) -> object:
         labels = {"used_elsewhere": "Spent elsewhere"}
         return super().get_form(request, obj, change=change, labels=labels, **options)
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> object:
         fieldsets = list(super().get_fieldsets(request, obj))
         if obj is not None:
             fieldsets.insert(1, fieldset("Claims", ("claimed", "paid", "waiting")))
@@ -104,7 +106,7 @@ class BudgetAdmin(RecordAdmin):
     def record_links(self, request: HttpRequest, record: Budget) -> list[RecordLink]:
         return [RecordLink("Plan", plan_url(record))]
 
-    def response_post_save_add(self, request: HttpRequest, obj: Any) -> HttpResponse:
+    def response_post_save_add(self, request: HttpRequest, obj: Model) -> HttpResponse:
         return redirect(plan_url(obj))
 
     response_post_save_change = response_post_save_add

@@ -5,7 +5,7 @@ from operator import or_
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, F, QuerySet
+from django.db.models import Count, F, Model, QuerySet
 from django.http import HttpRequest
 
 from apps.core.admin_base import HOME_PANELS, Conditions, HomeContent, HomePanel, Work
@@ -30,10 +30,12 @@ def plan_work(request: HttpRequest) -> HomeContent:
     return HomeContent(rows)
 
 
-def condition_rows(records: QuerySet[Any], conditions: Conditions, parameter: str, amount: Any) -> list[Work]:
+def condition_rows(
+    records: QuerySet[Model], conditions: Conditions, parameter: str, amount: Any
+) -> list[Work]:
     """A row for each condition that holds for any record; the parameter chooses it in the list. One query."""
     any_of = reduce(or_, (condition for _, condition in conditions.values()))
-    sums: dict[str, Any] = {}
+    sums: dict[str, object] = {}
     for name, (_, condition) in conditions.items():
         sums[f"count_{name}"] = Count("pk", filter=condition)
         sums[f"amount_{name}"] = MoneySum(amount, filter=condition)

@@ -154,11 +154,11 @@ class ClientEngagementAdmin(RecordAdmin):
     class Media:
         css: ClassVar[dict[str, tuple[str, ...]]] = {"all": ("engagements.css",)}
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         plans = super().get_queryset(request)
         return plans.prefetch_related("bookings", "category_budgets") if self.is_list(request) else plans
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
         """Most plans here are managed by us."""
         return {"is_plan_managed": True, **super().get_changeform_initial_data(request)}
 
@@ -254,7 +254,7 @@ def load_budgets(plan: ClientEngagement) -> list[Budget]:
     )
 
 
-def budget_section(budget: Budget) -> dict[str, Any]:
+def budget_section(budget: Budget) -> dict[str, object]:
     """A budget on the page of its plan."""
     spending = budget.spending(clock.today())
     return {
@@ -268,7 +268,7 @@ def budget_section(budget: Budget) -> dict[str, Any]:
 # --- panels ---------------------------------------------------------------------------------------------
 
 
-def budgets_context(request: HttpRequest, plan: ClientEngagement) -> dict[str, Any]:
+def budgets_context(request: HttpRequest, plan: ClientEngagement) -> dict[str, object]:
     """The budgets of a plan, and the lists that may be viewed up to the key of a budget."""
     model = plan.budgets.model
     may_add = admin.site.get_model_admin(model).has_add_permission(request)

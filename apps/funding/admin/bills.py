@@ -121,7 +121,7 @@ class BillAdmin(BillListAdmin):
 
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, *args: object, **options: object
-    ) -> object:
+    ) -> HttpResponse:
         """The form of a bill with its lines, or the page of one that cannot be edited.
 
         What somebody sends is always read by the form: typed before the bill was approved, it is shown again.

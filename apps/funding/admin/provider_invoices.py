@@ -383,7 +383,7 @@ def document_panel(request: HttpRequest, document: Document | None) -> dict[str,
     return {"document": document, "preview": preview}
 
 
-def usual_document_category() -> object:
+def usual_document_category() -> UUID | None:
     """The category of the document of the newest provider invoice, else one that is called after invoices."""
     newest = ProviderInvoice.objects.filter(document__isnull=False).order_by("-creation_date", "-guid")
     named = DocumentCategory.objects.filter(archive_date=None, name__icontains="invoice").order_by("name")

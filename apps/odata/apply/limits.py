@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import EmptyResultSet
-from django.db.models import F, QuerySet, TextField, Value
+from django.db.models import F, Model, QuerySet, TextField, Value
 from django.db.models.expressions import RawSQL
 
 from apps.odata.apply.results import (
@@ -83,7 +83,7 @@ class Limiter:
         terms = (limit.terms or rows.order) if isinstance(limit, OrderBy) else (limit.term,)
         key_names = [f"odata_key{at}" for at in range(len(rows.parts))]
         texts: list[str] = []
-        params: list[Any] = []
+        params: list[object] = []
         for part, own_key in zip(rows.parts, key_names, strict=True):
             keys = self.record_keys(part, terms)
             columns = {f"odata_order{at}": operand for at, (operand, _) in enumerate(keys)}
@@ -155,9 +155,9 @@ class Limiter:
         offset = f" OFFSET {skip}" if skip else ""
         return result.select(what, params, ending=f" {order}{limit}{offset}")
 
-    def order_sql(self, keys: Sequence[OrderKey]) -> tuple[str, tuple[Any, ...]]:
+    def order_sql(self, keys: Sequence[OrderKey]) -> tuple[str, tuple[object, ...]]:
         texts: list[str] = []
-        order_params: list[Any] = []
+        order_params: list[object] = []
         for operand, descending in keys:
             is_text = operand.kind in ast.TEXTS
             text, params = self.compiled(sql.BY_CODE_POINT(operand.sql) if is_text else operand.sql)
@@ -185,8 +185,8 @@ class Limiter:
             "t.*, MAX(odata_running) OVER (ORDER BY odata_row ROWS BETWEEN UNBOUNDED PRECEDING"
             " AND 1 PRECEDING) AS odata_reached"
         )
-        least: Any = Constant(ValueKind.DECIMAL, limit.limit)
-        sum_before: Any = sql.ZERO_IF_NULL(reached)
+        least: object = Constant(ValueKind.DECIMAL, limit.limit)
+        sum_before: object = sql.ZERO_IF_NULL(reached)
         if limit.is_percentage:  # without a quotient, which is rounded
             multiply = sql.ARITHMETIC["mul"][ValueKind.DECIMAL]
             least, sum_before = multiply(whole, least), multiply(sum_before, Constant(ValueKind.DECIMAL, 100))
@@ -203,7 +203,7 @@ KEY = Operand(ValueKind.GUID, F("pk"), False, "the key")
 NO_KEY = replace(KEY, sql=Value(None, output_field=TextField()), nullable=True)
 
 
-def all_records(rows: EntityRows) -> QuerySet[Any]:
+def all_records(rows: EntityRows) -> QuerySet[Model]:
     """The records as a queryset that needs no step before it."""
     if not rows.steps:
         return rows.rows

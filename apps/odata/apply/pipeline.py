@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from django.core.exceptions import EmptyResultSet
 from django.db.models import Exists, F, OuterRef
@@ -144,9 +144,9 @@ class Transformer:
 
     def selected_records(
         self, rows: EntityRows, values: Mapping[str, Operand], is_distinct: bool = False
-    ) -> tuple[str, tuple[Any, ...]]:
+    ) -> tuple[str, tuple[object, ...]]:
         """A SELECT of values of the records by their names; ``is_distinct``: of each item of a list once."""
-        columns: dict[str, Any] = {name: operand.sql for name, operand in values.items()}
+        columns: dict[str, object] = {name: operand.sql for name, operand in values.items()}
         joined = rows.joined
         if is_distinct and joined is not None and joined.is_shared:
             columns["odata_item"] = F(f"{joined.prefix}pk")
@@ -252,7 +252,7 @@ class Transformer:
         steps = rows.steps if isinstance(rows, EntityRows) else rows.result.as_steps()
         names = [f"odata_c{at}" for at in range(len(keys) + len(values))]
         texts: list[str] = []
-        params: list[Any] = []
+        params: list[object] = []
         for select in selects:
             operands = [*keys] if select is selects[0] else self.keys(select, grouping)
             for name, value, operand in zip(lists, grouping.values, values, strict=True):
@@ -318,7 +318,7 @@ class Transformer:
 
     def select(
         self, select: Select, values: Mapping[str, Operand], steps: Steps
-    ) -> tuple[str, tuple[Any, ...]]:
+    ) -> tuple[str, tuple[object, ...]]:
         """A SELECT of values of the rows by their names; those of a result are the last of the steps."""
         rows = select.rows
         if isinstance(rows, EntityRows):
@@ -345,7 +345,7 @@ class Transformer:
         self, value: AggregatedValue, operand: Operand, source: str, name: str
     ) -> tuple[ResultColumn, str]:
         """The column of an aggregated value and its SQL."""
-        reference: Any = ColumnReference(source, operand.kind)
+        reference: object = ColumnReference(source, operand.kind)
         if operand.kind is ValueKind.STRING and value.method in ("min", "max"):
             reference = sql.BY_CODE_POINT(reference)
         text, _ = self.compiled(sql.AGGREGATES[value.method](reference))
@@ -388,11 +388,13 @@ class Transformer:
     def known(self, binder: Binder, operand: Operand | KnownValue) -> Operand:
         return binder.constant(operand) if isinstance(operand, KnownValue) else operand
 
-    def compiled(self, expression: Any) -> tuple[str, tuple[Any, ...]]:
+    def compiled(self, expression: object) -> tuple[str, tuple[object, ...]]:
         text, params = self.compiler.compile(expression)
         return text, tuple(params)
 
-    def select_list(self, operands: Sequence[Operand], names: Sequence[str]) -> tuple[str, tuple[Any, ...]]:
+    def select_list(
+        self, operands: Sequence[Operand], names: Sequence[str]
+    ) -> tuple[str, tuple[object, ...]]:
         """``value AS name, …`` with its parameters."""
         compiled = [self.compiled(operand.sql) for operand in operands]
         texts = [f'{text} AS "{name}"' for (text, _), name in zip(compiled, names, strict=True)]

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 from django.db import connections
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from apps.base.clock import set_database_zone
 from apps.base.declaration.resource import Caller
@@ -39,7 +39,7 @@ class TransformedReader:
     def __init__(
         self,
         entity_set: EntitySet,
-        rows: QuerySet[Any],
+        rows: QuerySet[Model],
         options: QueryOptions,
         caller: Caller,
     ) -> None:

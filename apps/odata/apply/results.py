@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.db.models.expressions import Expression
 
 from apps.base.declaration.schema import StructuralProperty, StructuredType
@@ -47,7 +47,7 @@ class ResultColumn:
     def name(self) -> str:
         return "/".join(self.path)
 
-    def cell(self, row: Any) -> Any:
+    def cell(self, row: Any) -> object:
         """The value in the JSON of a row; ``None`` in one of other columns, as concat and rollup make."""
         for name in self.path:
             row = None if row is None else row.get(name)
@@ -68,7 +68,7 @@ class Step:
 
     name: str
     sql: str
-    params: tuple[Any, ...]
+    params: tuple[object, ...]
     is_materialized: bool = False
 
     @property
@@ -88,7 +88,7 @@ def add_step(steps: Steps, sql: str, params: tuple[object, ...], is_materialized
     return (*steps, Step(f"odata_{len(steps)}", sql, params, is_materialized))
 
 
-def with_steps(steps: Steps, sql: str, params: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+def with_steps(steps: Steps, sql: str, params: tuple[object, ...]) -> tuple[str, tuple[object, ...]]:
     """The whole statement."""
     if not steps:
         return sql, params
@@ -101,7 +101,7 @@ class Result:
     """A SELECT with its parameters and columns; ``steps`` are the ones that it selects from."""
 
     sql: str
-    params: tuple[Any, ...]
+    params: tuple[object, ...]
     columns: tuple[ResultColumn, ...]
     steps: Steps = ()
 
@@ -141,7 +141,7 @@ class EntityRows:
     The queryset selects from the last of the ``steps``. ``order`` is the order that was asked for.
     """
 
-    rows: QuerySet[Any]
+    rows: QuerySet[Model]
     values: Values = field(default_factory=dict)
     joined: JoinedItems | None = None
     unmatched: EntityRows | None = None
@@ -176,7 +176,7 @@ class ColumnReference(Expression):
     def resolve_expression(self, *args: object, **kwargs: object) -> ColumnReference:
         return self
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, compiler: object, connection: object) -> tuple[str, tuple[object, ...]]:
         return f'"{self.sql_name}"', ()
 
 
@@ -205,7 +205,7 @@ class ResultBinder(Binder):
 # --- values ---------------------------------------------------------------------------------------------
 
 
-def row_members(row: Iterable[tuple[ResultColumn, Any]]) -> dict[str, Any]:
+def row_members(row: Iterable[tuple[ResultColumn, object]]) -> dict[str, object]:
     """The members of a row of columns with their stored values, the same from both engines."""
     members: dict[str, Any] = {}
     for column, stored in row:

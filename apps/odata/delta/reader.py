@@ -19,9 +19,9 @@ class DeltaPage(ResultPage):
     ``delta_token`` begins the next delta.
     """
 
-    keys: tuple[Any, ...] = ()
-    new_keys: frozenset[Any] = frozenset()
-    removed: Mapping[Any, bool] = field(default_factory=dict)
+    keys: tuple[object, ...] = ()
+    new_keys: frozenset[object] = frozenset()
+    removed: Mapping[object, bool] = field(default_factory=dict)
     delta_token: str = ""
 
 
@@ -76,7 +76,7 @@ class DeltaReader:
     def rows_of(self, keys: Sequence[Any]) -> Any:
         return self.model._base_manager.filter(AnyOf("pk", keys)).order_by("pk")
 
-    def keys_of(self, entries: Sequence[LoggedChange], size: int) -> list[Any]:
+    def keys_of(self, entries: Sequence[LoggedChange], size: int) -> list[object]:
         """The keys that the entries concern, in their order behind the token's; one more than ``size``."""
         own = self.model._meta.label_lower
         keys = {self.parse_key(entry.key) for entry in entries if entry.record_type == own}
@@ -87,7 +87,7 @@ class DeltaReader:
         last = self.token.key and self.parse_key(self.token.key)
         return sorted(key for key in keys if last is None or key > last)[: size + 1]
 
-    def keys_by(self, dependency: Dependency, entries: Sequence[LoggedChange], size: int) -> Iterator[Any]:
+    def keys_by(self, dependency: Dependency, entries: Sequence[LoggedChange], size: int) -> Iterator[object]:
         """The keys of the records that show what the entries changed, or showed it before."""
         rows = self.model._base_manager.order_by("pk")
         if self.token.key is not None:

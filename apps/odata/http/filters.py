@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django_filters.rest_framework import DjangoFilterBackend
 from rest_framework.filters import BaseFilterBackend
 from rest_framework.request import Request
@@ -15,7 +15,7 @@ from apps.odata.read.reader import filter_rows
 class ODataFilterBackend(BaseFilterBackend):
     """The records that $filter and $search select."""
 
-    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+    def filter_queryset(self, request: Request, queryset: QuerySet[Model], view: Any) -> QuerySet[Model]:
         if view.query_options.apply is not None:
             return queryset  # which is transformed before it is filtered
         caller: Any = request.auth
@@ -25,7 +25,7 @@ class ODataFilterBackend(BaseFilterBackend):
 class PlainFilterBackend(DjangoFilterBackend):
     """The records that the plain filters of the query string select (``?Gender=Female``)."""
 
-    def get_filterset_class(self, view: Any, queryset: QuerySet[Any] | None = None) -> type[PlainFilterSet]:
+    def get_filterset_class(self, view: Any, queryset: QuerySet[Model] | None = None) -> type[PlainFilterSet]:
         """The FilterSet of the entity set; ``BadQuery`` for a parameter it does not have."""
         filterset_class = filterset_for(view.entity_set)
         for name, _ in view.query_options.plain:
@@ -33,10 +33,12 @@ class PlainFilterBackend(DjangoFilterBackend):
                 raise unknown_parameter(name, view.entity_set)
         return filterset_class
 
-    def get_filterset_kwargs(self, request: Request, queryset: QuerySet[Any], view: Any) -> dict[str, Any]:
+    def get_filterset_kwargs(
+        self, request: Request, queryset: QuerySet[Model], view: Any
+    ) -> dict[str, object]:
         return {"data": dict(view.query_options.plain), "queryset": queryset}
 
-    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+    def filter_queryset(self, request: Request, queryset: QuerySet[Model], view: Any) -> QuerySet[Model]:
         """As django-filter's, but the first error of a form is an OData error with a code."""
         if not view.query_options.plain:
             return queryset

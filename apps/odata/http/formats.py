@@ -39,7 +39,7 @@ class RawBodyParser(BaseParser):
     refusal: ClassVar[str]
 
     def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, object] | None = None
     ) -> bytes:
         limit: int = settings.API_MAX_BODY_BYTES
         message = f"A body holds at most {limit:,} bytes."
@@ -58,7 +58,10 @@ class JSONBodyParser(RawBodyParser):
     refusal = "A body is sent as application/json."
 
     def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: object,
+        media_type: str | None = None,
+        parser_context: Mapping[str, object] | None = None,
     ) -> bytes:
         for parameter in (media_type or "").split(";")[1:]:
             name, _, value = parameter.strip().lower().partition("=")

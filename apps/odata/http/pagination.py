@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from django.conf import settings
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpResponse
 from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
@@ -41,7 +41,7 @@ class KeysetPagination(BasePagination):
     A client that names a $top often reads one page only, so the usual ones (1,000) fit into it.
     """
 
-    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[str]:
+    def paginate_queryset(self, queryset: QuerySet[Model], request: Request, view: Any = None) -> list[str]:
         self.view, options, preferences = view, view.query_options, view.preferences
         self.reader: PageReader
         self.tracking: DeltaToken | None = None

@@ -55,15 +55,15 @@ class RecordWriter:
         return [_encode(self.members(_decode(record), type_, path)).decode() for record in records]
 
     def members(
-        self, record: dict[str, Any], type_: StructuredType, path: str, prefix: str = ""
-    ) -> dict[str, Any]:
+        self, record: dict[str, object], type_: StructuredType, path: str, prefix: str = ""
+    ) -> dict[str, object]:
         """A record or a nested object with its control information first; a reference has nothing else.
 
         ``prefix`` is the path from the record to a nested object (``LineItems/``).
         """
         if "@odata.id" in record:
             return record
-        written: dict[str, Any] = {}
+        written: dict[str, object] = {}
         has_address = False
         if self.is_full:
             written["@odata.type"] = f"#{name_of_type(type_, self.version)}"
@@ -89,7 +89,7 @@ class RecordWriter:
 
     def add_property(
         self,
-        written: dict[str, Any],
+        written: dict[str, object],
         prop: StructuralProperty | None,
         operand: Operand | None,
         name: str,
@@ -111,7 +111,7 @@ class RecordWriter:
 
     def add_navigation(
         self,
-        written: dict[str, Any],
+        written: dict[str, object],
         navigation: NavigationProperty,
         name: str,
         value: Any,
@@ -129,7 +129,7 @@ class RecordWriter:
         elif not self.omits_nulls:
             written[name] = None
 
-    def add_links(self, written: dict[str, Any], type_: StructuredType, path: str) -> None:
+    def add_links(self, written: dict[str, object], type_: StructuredType, path: str) -> None:
         for name, navigation in {**type_.navigations, **type_.set_navigations}.items():
             if not navigation.is_complex:
                 link = f"{self.base_url}{path}/{name}"

@@ -1,7 +1,6 @@
 """Requests whose construction never fails."""
 
 import codecs
-from typing import Any
 
 from django.core.exceptions import SuspiciousOperation
 from django.core.handlers.wsgi import WSGIRequest
@@ -22,7 +21,7 @@ class CheckedRequest(WSGIRequest):
 
     fault: ServiceError | None = None
 
-    def __init__(self, environ: dict[str, Any]) -> None:
+    def __init__(self, environ: dict[str, object]) -> None:
         try:
             super().__init__(environ)
             is_text = self.encoding is None or codecs.lookup(self.encoding).name in TEXT_ENCODINGS

@@ -38,7 +38,7 @@ class ServiceResolver(URLResolver):
         self.resources, self.others = resources, others
         super().__init__(CaselessPattern(f"^{re.escape(prefix)}"), [*chain(*resources.values()), *others])
 
-    def resolve(self, path: Any) -> ResolverMatch:
+    def resolve(self, path: object) -> ResolverMatch:
         """As Django's, which compares an address with the routes of all resources."""
         match = self.pattern.match(str(path))
         if match is None:
@@ -155,7 +155,7 @@ class ODataRouter(SimpleRouter):
     def get_default_basename(self, viewset: type[ODataViewSet]) -> str:
         return viewset.resource.path
 
-    def get_method_map(self, viewset: type[ODataViewSet], method_map: dict[str, Any]) -> dict[str, Any]:
+    def get_method_map(self, viewset: type[ODataViewSet], method_map: dict[str, object]) -> dict[str, object]:
         """The methods of an address in all versions; those that write only where the resource has them."""
         supported = (*viewset.resource.methods, *viewset.resource.methods_of_2_1)
         writing = ("create", "update", "partial_update", "destroy")

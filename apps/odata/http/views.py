@@ -56,13 +56,15 @@ class ODataView(APIView):
         self.check_throttles(request)
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
 
-    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+    def finalize_response(
+        self, request: Request, response: Any, *args: object, **kwargs: object
+    ) -> HttpResponse:
         """In place of DRF's, which is for responses that are rendered later, and patches Vary."""
         response["Allow"] = self.headers["Allow"]
         return add_protocol_headers(response, self.version)
 
     def respond(
-        self, data: Any = None, headers: Mapping[str, str | None] = {}, status: int = 200
+        self, data: object = None, headers: Mapping[str, str | None] = {}, status: int = 200
     ) -> HttpResponse:
         """A response in the format that was negotiated, with those of the headers that have a value.
 

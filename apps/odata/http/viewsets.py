@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.functional import cached_property
@@ -101,7 +101,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         """The address of the collection below the service, which the link to the next page has."""
         return str(self.entity_set.name)
 
-    def read_key(self, text: str, entity_set: EntitySet | None = None) -> Any:
+    def read_key(self, text: str, entity_set: EntitySet | None = None) -> object:
         """The key in an address (``{guid}``, ``ClaimGuid={guid}``, ``@alias``) as the model stores it.
 
         ``BadQuery`` when it is invalid.
@@ -128,14 +128,14 @@ class ODataViewSet(GenericViewSet, ODataView):
         """The records that the caller may see."""
         return self.entity_set.resource.visible_to(self.request.auth)
 
-    def reader(self, rows: QuerySet[Any], options: QueryOptions, item: bool = False) -> JsonReader:
+    def reader(self, rows: QuerySet[Model], options: QueryOptions, item: bool = False) -> JsonReader:
         """A reader of records, which have their ETags when the request names a level of metadata."""
         renderer: Any = self.request.accepted_renderer
         has_etags = renderer.format == "json" and renderer.requested.metadata in ("minimal", "full")
         caller: Any = self.request.auth
         return JsonReader(self.entity_set, rows, options, item, has_etags, caller, self.base_url)
 
-    def transformed_reader(self, rows: QuerySet[Any]) -> JsonReader | TransformedReader:
+    def transformed_reader(self, rows: QuerySet[Model]) -> JsonReader | TransformedReader:
         """A reader of the rows that $apply makes of the records, or of the records that it chooses."""
         options, caller = self.query_options, cast("Caller", self.request.auth)
         reader = TransformedReader(self.entity_set, rows, options, caller)
@@ -180,7 +180,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         database = DEFAULT_DB_ALIAS if is_tracked else database_for_lists()
         return self.respond_list(request, self.get_queryset().using(database))
 
-    def respond_list(self, request: Request, rows: QuerySet[Any]) -> HttpResponseBase:
+    def respond_list(self, request: Request, rows: QuerySet[Model]) -> HttpResponseBase:
         rows = self.filter_queryset(rows)
         renderer: Any = request.accepted_renderer
         if renderer.format == "json":
@@ -265,7 +265,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         if request.accepted_renderer.format not in ("json", "txt"):
             raise BadQuery("One record is served as application/json.", target="$format")
 
-    def respond_record(self, request: Request, rows: QuerySet[Any], key: Any) -> HttpResponse:
+    def respond_record(self, request: Request, rows: QuerySet[Model], key: object) -> HttpResponse:
         self.refuse_options_of_lists(request)
         reader = self.reader(rows, self.query_options, item=True)
         record, etag = reader.record(key)
@@ -448,7 +448,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         check = self.check_preconditions if is_conditional else None
         return dispatch.Target(self.entity_set, self.read_key(key), self.get_queryset(), check)
 
-    def respond_updated(self, request: Request, record_key: Any) -> HttpResponse:
+    def respond_updated(self, request: Request, record_key: object) -> HttpResponse:
         """The record after a write with its ETag, without a body when that is preferred."""
         reader = self.reader(self.get_queryset(), EXPAND_ALL, item=True)
         record, etag = reader.record(record_key)
@@ -462,7 +462,7 @@ class ODataViewSet(GenericViewSet, ODataView):
         self.log_records([record])
         return self.respond(self.rendered(reader, [record], bare=True), headers)
 
-    def check_preconditions(self, record: Any) -> None:
+    def check_preconditions(self, record: Model) -> None:
         """``PreconditionFailed`` unless If-Match names the record as it is, and If-None-Match does not."""
         etag_field, headers = self.entity_set.etag_field, self.request.META
         etag = "" if etag_field is None else make_etag(getattr(record, etag_field))

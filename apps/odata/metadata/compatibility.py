@@ -49,6 +49,6 @@ def compare_member(where: str, term: str, before: Any, now: Any) -> Iterator[str
         yield f"{where} was {before} and is {now}"
 
 
-def by_property(restrictions: list[dict[str, Any]]) -> dict[str, Any]:
+def by_property(restrictions: list[dict[str, Any]]) -> dict[str, object]:
     """The restrictions of navigation properties by the names of these."""
     return {restriction["NavigationProperty"]: restriction for restriction in restrictions}

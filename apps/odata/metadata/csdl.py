@@ -111,14 +111,14 @@ class TypeCollector:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.entity_types: dict[str, dict[str, Any]] = {}
-        self.nested_types: dict[str, dict[str, Any]] = {}
-        self.enum_types: dict[str, dict[str, Any]] = {}
+        self.entity_types: dict[str, dict[str, object]] = {}
+        self.nested_types: dict[str, dict[str, object]] = {}
+        self.enum_types: dict[str, dict[str, object]] = {}
         #: The qualified names of the types of the declarations.
         self.type_names: dict[StructuredType, str] = {}
         self.names = {entity_set.name for entity_set in service.entity_sets} | {CONTAINER}
 
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> dict[str, object]:
         for entity_set in self.service.entity_sets:
             self.type_names[entity_set.type] = self.qualified(entity_set.name)
             described = self.structured(entity_set.type, has_expand_notes=True)
@@ -133,7 +133,7 @@ class TypeCollector:
 
     # --- types ----------------------------------------------------------------------------------------
 
-    def structured(self, type_: StructuredType, has_expand_notes: bool = False) -> dict[str, Any]:
+    def structured(self, type_: StructuredType, has_expand_notes: bool = False) -> dict[str, object]:
         """An entity type or a complex type with its members, in their order in responses.
 
         ``has_expand_notes``: its navigation properties need $expand; those of nested objects do not.
@@ -150,7 +150,7 @@ class TypeCollector:
             return {"$Kind": "ComplexType", **members}
         return {"$Kind": "EntityType", "$Key": [type_.key.name], **members}
 
-    def property(self, prop: StructuralProperty) -> dict[str, Any]:
+    def property(self, prop: StructuralProperty) -> dict[str, object]:
         # A key is made by the service too, but clients that see it annotated leave it out of what they read.
         is_computed = not prop.writable and prop.behaviour is not Behaviour.KEY
         return {
@@ -173,7 +173,7 @@ class TypeCollector:
         model = prop.field.model._meta
         return self.add_type(name, f"{model.object_name}{prop.name}", described, self.enum_types)
 
-    def navigation(self, navigation: NavigationProperty, has_expand_note: bool) -> dict[str, Any]:
+    def navigation(self, navigation: NavigationProperty, has_expand_note: bool) -> dict[str, object]:
         """A member with a nested object: with a key a contained entity, without one a complex value."""
         type_ = navigation.type
         described = self.structured(type_)
@@ -195,7 +195,7 @@ class TypeCollector:
             **({} if navigation.writable or has_key else {f"@{_CORE}.Computed": True}),
         }
 
-    def set_navigation(self, navigation: SetNavigation) -> dict[str, Any]:
+    def set_navigation(self, navigation: SetNavigation) -> dict[str, object]:
         """A member that leads to one record of another entity set, or back to a list of them."""
         nullable = not navigation.many and any(step.null for step in navigation.steps)
         dependent, key = navigation.dependent, navigation.entity_set.key
@@ -210,7 +210,7 @@ class TypeCollector:
         }
 
     def add_type(
-        self, name: str, other_name: str, described: dict[str, Any], types: dict[str, dict[str, Any]]
+        self, name: str, other_name: str, described: dict[str, object], types: dict[str, dict[str, object]]
     ) -> str:
         """The qualified name of a type: ``name``, or ``other_name`` when another type has that name."""
         if name in self.names and types.get(name) != described:
@@ -221,7 +221,7 @@ class TypeCollector:
 
     # --- the container --------------------------------------------------------------------------------
 
-    def container(self) -> dict[str, Any]:
+    def container(self) -> dict[str, object]:
         return {
             "$Kind": "EntityContainer",
             f"@{_CAPABILITIES}.SupportedFormats": [
@@ -249,7 +249,7 @@ class TypeCollector:
             **{entity_set.name: self.entity_set(entity_set) for entity_set in self.service.entity_sets},
         }
 
-    def entity_set(self, entity_set: EntitySet) -> dict[str, Any]:
+    def entity_set(self, entity_set: EntitySet) -> dict[str, object]:
         bindings = dict(navigation_bindings(entity_set.type))
         return {
             "$Collection": True,
@@ -282,18 +282,18 @@ def type_of_values(prop: StructuralProperty, version: str) -> str:
     return collected_types(version).enumeration(prop) if is_enumeration(prop) else prop.edm.name
 
 
-def capabilities(entity_set: EntitySet) -> dict[str, Any]:
+def capabilities(entity_set: EntitySet) -> dict[str, object]:
     """The capabilities of an entity set by their terms."""
     required = [p.name for p in entity_set.type.properties.values() if p.behaviour is Behaviour.REQUIRED]
-    insert: dict[str, Any] = {"Insertable": entity_set.supports("POST")}
+    insert: dict[str, object] = {"Insertable": entity_set.supports("POST")}
     if entity_set.supports("POST"):
         insert["RequiredProperties"] = [PropertyPath(name) for name in required]
         insert["NonInsertableProperties"] = [PropertyPath(entity_set.key.name)]
     methods = [method for method in (PATCH, PUT) if entity_set.supports(method)]
-    update: dict[str, Any] = {"Updatable": bool(methods)}
+    update: dict[str, object] = {"Updatable": bool(methods)}
     if methods:
         update["UpdateMethod"] = VocabularyMember(f"{_CAPABILITIES}.HttpMethod", ",".join(methods))
-    expand: dict[str, Any] = {"Expandable": True}
+    expand: dict[str, object] = {"Expandable": True}
     of_one_record = [part.name for part in entity_set.type.navigations.values() if part.item_only]
     if of_one_record:
         expand["NonExpandableProperties"] = [NavigationPath(name) for name in of_one_record]
@@ -333,7 +333,7 @@ def is_enumeration(prop: StructuralProperty) -> bool:
     return bool(prop.member_values)
 
 
-def primitive_type(prop: StructuralProperty) -> dict[str, Any]:
+def primitive_type(prop: StructuralProperty) -> dict[str, object]:
     """The primitive type of a property with its facets."""
     edm = prop.edm
     precision = TIME_PRECISION if edm.name == "Edm.DateTimeOffset" else edm.precision
@@ -352,9 +352,9 @@ def expand_note(navigation: NavigationProperty) -> str:
     return f"Left out until it is asked for with $expand={navigation.name}{where}."
 
 
-def limits(prop: StructuralProperty) -> dict[str, Any]:
+def limits(prop: StructuralProperty) -> dict[str, object]:
     """The limits of a value beyond its type."""
-    annotations: dict[str, Any] = {}
+    annotations: dict[str, object] = {}
     # Private API of Django: ``validators`` adds the limits of the database, which the type has already.
     for validator in prop.field._validators if prop.writable else ():  # type: ignore[attr-defined]
         if isinstance(validator, validators.MinValueValidator):

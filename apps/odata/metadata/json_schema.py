@@ -24,7 +24,7 @@ URI: Json = {"type": "string", "format": "uri"}
 COUNT: Json = {"type": "integer", "minimum": 0}
 YES_OR_NO: Json = {"type": "boolean"}
 
-EXAMPLES: dict[str, Any] = {
+EXAMPLES: dict[str, object] = {
     "Edm.Guid": "0190163d-8694-739b-aea5-966c26f8ad91",
     "Edm.Date": "2026-07-01",
     "Edm.DateTimeOffset": "2026-07-01T09:30:00+10:00",
@@ -270,7 +270,7 @@ def navigation_schema(navigation: NavigationProperty, kind: BodyKind = BodyKind.
 # --- examples -----------------------------------------------------------------------------------------
 
 
-def example_value(prop: StructuralProperty) -> Any:
+def example_value(prop: StructuralProperty) -> object:
     """A possible value of the property."""
     if prop.choices:
         return prop.choices[0]

@@ -96,7 +96,9 @@ class ODataSchema(AutoSchema):
 
     view: Any
 
-    def get_operation(self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any) -> Any:
+    def get_operation(
+        self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
+    ) -> object:
         operation = OPERATIONS.get(getattr(self.view, "action", None) or "")
         if operation is None:
             return super().get_operation(path, path_regex, path_prefix, method, registry)
@@ -110,7 +112,7 @@ class VersionSchemaGenerator(SchemaGenerator):
 
     api_version: str
 
-    def create_view(self, callback: Any, method: str, request: Any = None) -> Any:
+    def create_view(self, callback: object, method: str, request: object = None) -> object:
         view = super().create_view(callback, method, request)
         view.version = self.api_version
         return view
@@ -376,7 +378,7 @@ def filter_schema(prop: StructuralProperty) -> Json:
 # --- the document -------------------------------------------------------------------------------------
 
 
-def complete_document(result: Json, generator: Any, request: Any, public: bool) -> Json:
+def complete_document(result: Json, generator: Any, request: object, public: bool) -> Json:
     """Postprocessing hook: the components, and the addresses that belong to no resource."""
     version = generator.api_version or V2_0
     service = get_service(version)

@@ -13,6 +13,7 @@ from operator import ge, gt, le, lt
 from typing import Any
 
 from django.db.models import Exists, Subquery
+from django.db.models.expressions import Combinable
 
 from apps.base import clock
 from apps.base.declaration.schema import StructuredType
@@ -34,7 +35,7 @@ def bind_filter(
     type_: StructuredType,
     request: RequestContext = NO_CONTEXT,
     target: str = "$filter",
-) -> Any:
+) -> Combinable:
     """A condition for ``.filter()`` of a queryset of the model of ``type_``.
 
     ``BadQuery`` for undeclared names and for operands of different types, ``Forbidden`` for paths into an
@@ -48,7 +49,7 @@ class Binder(DurationBinder):
 
     # --- conditions -----------------------------------------------------------------------------------
 
-    def condition(self, node: Expression, exact: bool) -> Any:
+    def condition(self, node: Expression, exact: bool) -> Combinable:
         """A boolean in SQL; with ``exact`` it is unknown only where OData says null."""
         self.at = node.at
         match node:
@@ -75,7 +76,7 @@ class Binder(DurationBinder):
             )
         return sql.CONDITION((self.constant(operand) if isinstance(operand, KnownValue) else operand).sql)
 
-    def has_flag(self, node: ast.Binary) -> Any:
+    def has_flag(self, node: ast.Binary) -> Combinable:
         """``has`` tests a flag; enumerations here have one member at a time, or null."""
         left, right = self.pair(node.left, node.right)
         if not isinstance(left, Operand) or left.enum is None or not isinstance(right, KnownValue):
@@ -84,7 +85,7 @@ class Binder(DurationBinder):
             return sql.CONDITION(Constant(ValueKind.BOOLEAN, None))
         return sql.EQUAL(left.sql, self.convert(right, left).sql)
 
-    def comparison(self, node: ast.Binary, exact: bool) -> Any:
+    def comparison(self, node: ast.Binary, exact: bool) -> Combinable:
         left, right = self.pair(node.left, node.right)
         operator = node.operator
         if isinstance(left, KnownValue) and (isinstance(right, Operand) or left.kind is ValueKind.NULL):
@@ -100,7 +101,7 @@ class Binder(DurationBinder):
         self.check_comparable(operator, left, right)
         return compare(operator, left, right, exact)
 
-    def enum_comparison(self, operator: str, left: Operand, right: KnownValue, exact: bool) -> Any:
+    def enum_comparison(self, operator: str, left: Operand, right: KnownValue, exact: bool) -> Combinable:
         """An order comparison of an enumeration: by the values that its members have in $metadata."""
         assert left.enum is not None
         values = left.enum.member_values
@@ -149,7 +150,7 @@ class Binder(DurationBinder):
                 " these cannot be compared."
             )
 
-    def membership(self, node: ast.In, exact: bool) -> Any:
+    def membership(self, node: ast.In, exact: bool) -> Combinable:
         operand = self.operand(node.operand)
         if isinstance(operand, KnownValue):
             operand = self.constant(operand)
@@ -163,7 +164,7 @@ class Binder(DurationBinder):
                 values.append(self.convert(option, operand).sql)
         if not values:
             return sql.IS_NULL(operand.sql)
-        condition: Any = sql.IsOneOf(operand.sql, values)
+        condition: Combinable = sql.IsOneOf(operand.sql, values)
         if len(values) < len(options):
             return sql.join_conditions("OR", 2)(condition, sql.IS_NULL(operand.sql))
         return sql.IS_TRUE(condition) if exact and operand.nullable else condition
@@ -178,7 +179,7 @@ class Binder(DurationBinder):
 
     # --- lists ----------------------------------------------------------------------------------------
 
-    def quantified(self, node: ast.Lambda) -> Any:
+    def quantified(self, node: ast.Lambda) -> Combinable:
         rows, scope = self.rows_of(node.path, node.variable or "")
         if node.body is None:
             return Exists(rows)
@@ -368,7 +369,7 @@ class Binder(DurationBinder):
         zone = [Constant(ValueKind.STRING, str(self.zone))] if value.kind is ValueKind.DATETIME else []
         return Operand(kind, templates[node.function](value.sql, *zone), value.nullable, node.function)
 
-    def part_of_known_date(self, function: str, value: Any) -> Any:
+    def part_of_known_date(self, function: str, value: Any) -> object:
         if isinstance(value, dt.datetime):
             value = self.to_local(self.to_utc(value))
         if function == "fractionalseconds":
@@ -379,14 +380,14 @@ class Binder(DurationBinder):
         return part() if callable(part) else part
 
 
-def compare_with_null(operator: str, operand: Operand) -> Any:
+def compare_with_null(operator: str, operand: Operand) -> Combinable:
     """A comparison with the literal null; only eq, ge and le can be true."""
     if operator in ("gt", "lt"):
         return sql.NEVER()
     return (sql.IS_NOT_NULL if operator == "ne" else sql.IS_NULL)(operand.sql)
 
 
-def compare(operator: str, left: Operand, right: Operand, exact: bool) -> Any:
+def compare(operator: str, left: Operand, right: Operand, exact: bool) -> Combinable:
     """A comparison of two values of comparable kinds."""
     both, either = left.nullable and right.nullable, left.nullable or right.nullable
     if operator == "ne":

@@ -63,7 +63,7 @@ class Template:
         }
         self.kind = kind
 
-    def __call__(self, *operands: Any) -> Sql:
+    def __call__(self, *operands: object) -> Sql:
         return Sql(self, operands)
 
 
@@ -82,7 +82,7 @@ class Sql(Func):
 
     def resolve_expression(
         self,
-        query: Any = None,
+        query: object = None,
         allow_joins: bool = True,
         reuse: set[str] | None = None,
         summarize: bool = False,
@@ -97,10 +97,10 @@ class Sql(Func):
         resolved.is_summary = summarize
         return resolved
 
-    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, tuple[object, ...]]:
         compiled = [compiler.compile(operand) for operand in self.get_source_expressions()]
         texts: list[str] = []
-        params: list[Any] = []
+        params: list[object] = []
         for piece in self.sql_template.pieces[connection.vendor]:
             if isinstance(piece, str):
                 texts.append(piece)
@@ -133,17 +133,17 @@ class Constant(Expression):
         self.kind = kind
         self.value = value
 
-    def resolve_expression(self, *args: Any, **kwargs: Any) -> Constant:
+    def resolve_expression(self, *args: object, **kwargs: object) -> Constant:
         return self
 
-    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, compiler: object, connection: Any) -> tuple[str, tuple[Any, ...]]:
         if connection.vendor == "sqlite":
             return "%s", (sqlite_value(self.value),)
         cast = _CASTS.get(self.kind, "" if self.value is not None else "::numeric")
         return f"%s{cast}", (self.value,)
 
 
-def sqlite_value(value: Any) -> Any:
+def sqlite_value(value: object) -> object:
     """The value as SQLite stores it; numbers of more than 64 bits as the nearest double."""
     match value:
         case bool() | str() | None:
@@ -211,11 +211,11 @@ class IsOneOf(Func):
         super().__init__(operand)
         self.constants = constants
 
-    def resolve_expression(self, *args: Any, **kwargs: Any) -> IsOneOf:
+    def resolve_expression(self, *args: object, **kwargs: object) -> IsOneOf:
         (operand,) = self.get_source_expressions()
         return IsOneOf(operand.resolve_expression(*args, **kwargs), self.constants)
 
-    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, tuple[object, ...]]:
         text, params = compiler.compile(self.get_source_expressions()[0])
         if connection.vendor == "postgresql":
             first = self.constants[0].value

@@ -220,7 +220,7 @@ def decode(raw: bytes) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-def add_once(options: dict[str, Any], name: str, value: Any, target: str) -> None:
+def add_once(options: dict[str, Any], name: str, value: object, target: str) -> None:
     """Add an option; ``BadQuery`` when it is there already, since nobody knows which of two is meant."""
     if name in options:
         raise BadQuery(f"{target} is given twice.", target=target)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from django.db.models import F, OuterRef, QuerySet, Value
+from django.db.models import F, Model, OuterRef, QuerySet, Value
 
 from apps.base.declaration.resource import Nesting
 from apps.base.declaration.schema import NavigationProperty, SetNavigation, StructuredType
@@ -122,7 +122,7 @@ class PathBinder(LiteralBinder):
     def fail_unknown(self, name: str, type_: StructuredType) -> NoReturn:
         self.fail(f"{type_.name} has no member {name[:60]}.{type_.hint(name[:60])}")
 
-    def rows_of(self, path: Path, variable: str) -> tuple[QuerySet[Any], Scope]:
+    def rows_of(self, path: Path, variable: str) -> tuple[QuerySet[Model], Scope]:
         """The rows of the list at the end of a path, and the scope of its items."""
         position, segments = self.start(path)
         for segment in segments[:-1]:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any
 
 from django import forms
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django_filters import Filter, FilterSet
 
 from apps.base.declaration.edm import INTEGER_RANGES
@@ -63,7 +63,7 @@ class WireField(forms.Field):
         super().__init__(**options)
         self.prop, self.operator = prop, operator
 
-    def clean(self, value: Any) -> Any:
+    def clean(self, value: Any) -> object:
         try:
             return parse_parameter(value, self.prop, self.operator)
         except WireValueError as error:
@@ -80,11 +80,11 @@ class WireFilter(Filter):
         self.prop = prop
         self.kind = KIND_OF_EDM[prop.edm.name]
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> WireFilter:
+    def __deepcopy__(self, memo: dict[int, object]) -> WireFilter:
         """FilterSets copy their filters for each request; a shallow copy shares the declaration."""
         return copy(self)
 
-    def filter(self, qs: QuerySet[Any], value: Any) -> QuerySet[Any]:
+    def filter(self, qs: QuerySet[Model], value: object) -> QuerySet[Model]:
         filterset: PlainFilterSet = self.parent
         target = f"{self.field_name}__{self.lookup_expr}"
         return qs.filter(bind_filter(self.expression(value), filterset.type, target=target))
@@ -109,7 +109,7 @@ class PlainFilterSet(FilterSet):
     type: StructuredType
     base_filters: dict[str, Any]
 
-    def __init__(self, data: Mapping[str, str], queryset: QuerySet[Any]) -> None:
+    def __init__(self, data: Mapping[str, str], queryset: QuerySet[Model]) -> None:
         self.base_filters = {name: self.base_filters[name] for name in data}
         super().__init__(dict(data), queryset)
 
@@ -117,7 +117,7 @@ class PlainFilterSet(FilterSet):
 @lru_cache(maxsize=256)
 def filterset_for(entity_set: EntitySet) -> type[PlainFilterSet]:
     """The FilterSet of an entity set: ``Name``, ``Name__eq``, ``Name__ne`` … for every property."""
-    members: dict[str, Any] = {"type": entity_set.type}
+    members: dict[str, object] = {"type": entity_set.type}
     for path, prop in filterable(entity_set.type):
         members[path] = WireFilter(path, prop, "eq")
         for operator in operators_of(prop):
@@ -144,7 +144,7 @@ _CODES = {
 }
 
 
-def parse_parameter(text: str, prop: StructuralProperty, operator: str) -> Any:
+def parse_parameter(text: str, prop: StructuralProperty, operator: str) -> object:
     """The value of a parameter; of the operator ``in`` several values, separated by commas."""
     code = "" if operator == "isnull" else _CODES.get(prop.edm.name, "")
     if not text:

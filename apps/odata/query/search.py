@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from django.db.models import F, Value
+from django.db.models.expressions import Combinable
 
 from apps.base.declaration.schema import EntitySet
 from apps.odata.errors import BadQuery
@@ -22,7 +23,7 @@ class SearchToken(NamedTuple):
     at: int
 
 
-def search_condition(entity_set: EntitySet, text: str) -> Any:
+def search_condition(entity_set: EntitySet, text: str) -> Combinable:
     """``$search=grace "st kilda" NOT (old OR former)``: each word or phrase anywhere in one of the fields."""
     fields = tuple(entity_set.resource.search)
     if not fields:
@@ -39,19 +40,19 @@ class SearchParser:
         self.token = SearchToken("", "", 0)
         self.advance()
 
-    def condition(self) -> Any:
+    def condition(self) -> Combinable:
         condition = self.alternatives()
         if self.token.kind != "end":
             self.fail("')' stands before its '('")
         return condition
 
-    def alternatives(self) -> Any:
+    def alternatives(self) -> Combinable:
         conditions = [self.sequence()]
         while self.accept("OR"):
             conditions.append(self.sequence())
         return sql.join_conditions("OR", len(conditions))(*conditions)
 
-    def sequence(self) -> Any:
+    def sequence(self) -> Combinable:
         conditions = [self.term()]
         while self.accept("AND") or self.begins_term():
             conditions.append(self.term())
@@ -64,13 +65,13 @@ class SearchParser:
             or (self.token.kind == "word" and self.token.text != "OR")
         )
 
-    def term(self) -> Any:
+    def term(self) -> Combinable:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.fail(f"it is nested deeper than {MAX_DEPTH} levels")
         if self.accept("NOT"):
             # A field without a value does not have the word.
-            condition = sql.IS_NOT_TRUE(self.term())
+            condition: Combinable = sql.IS_NOT_TRUE(self.term())
         elif self.is_mark("("):
             self.advance()
             condition = self.alternatives()

@@ -14,7 +14,7 @@ from apps.odata.query.stored_values import QUOTIENT_DIGITS, read_datetime, store
 MAX_TEXT_LENGTH = 2**30
 
 
-def register_functions(sender: Any, connection: Any, **_: Any) -> None:
+def register_functions(sender: object, connection: Any, **_: object) -> None:
     """Receiver of Django's ``connection_created``."""
     if connection.vendor != "sqlite":
         return
@@ -159,7 +159,7 @@ def map_case(text: str | None, convert: Callable[[str], str]) -> str | None:
 
 
 #: The functions by the number of their arguments.
-_FUNCTIONS: dict[int, dict[str, Callable[..., Any]]] = {
+_FUNCTIONS: dict[int, dict[str, Callable[..., object]]] = {
     1: {
         "odata_lower": lambda text: map_case(text, str.lower),
         "odata_upper": lambda text: map_case(text, str.upper),

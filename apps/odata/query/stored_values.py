@@ -26,7 +26,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
-def read_value(kind: ValueKind, scale: int | None, stored: Any) -> Any:
+def read_value(kind: ValueKind, scale: int | None, stored: Any) -> object:
     """The value of a column or an expression; ``scale`` are the decimal places of a number, if fixed."""
     if stored is None:
         return None

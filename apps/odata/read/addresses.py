@@ -10,9 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from apps.base.declaration.resource import Caller, Nesting, Resource
 from apps.base.declaration.schema import (
@@ -31,7 +30,7 @@ _SEGMENT = re.compile(r"([^()]+)(?:\(([^()]*)\))?")
 #: Segments behind a record; each navigation property is a query inside the next one's.
 MAX_SEGMENTS = 10
 #: Reads a key in an address as the model stores it.
-KeyReader = Callable[[str, EntitySet], Any]
+KeyReader = Callable[[str, EntitySet], object]
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,8 @@ class MemberAddress:
     """
 
     entity_set: EntitySet
-    rows: QuerySet[Any]
-    owner: QuerySet[Any]
+    rows: QuerySet[Model]
+    owner: QuerySet[Model]
     context: str
     path: str
     is_list: bool = False
@@ -133,7 +132,7 @@ def follow_member(address: MemberAddress, segment: str, read_key: KeyReader, cal
     return found if key is None else with_key(found, key, read_key)
 
 
-def related_rows(navigation: NavigationProperty, rows: QuerySet[Any], caller: Caller) -> QuerySet[Any]:
+def related_rows(navigation: NavigationProperty, rows: QuerySet[Model], caller: Caller) -> QuerySet[Model]:
     """The records that a navigation property leads to from ``rows``."""
     path, owner_path = navigation.link
     return navigation.rows_for(caller).filter(**{f"{path}__in": rows.order_by().values(owner_path)})

@@ -32,14 +32,14 @@ class Column:
         return any(navigation.many for navigation in self.navigations)
 
     @cached_property
-    def cell(self) -> Callable[[Any], Any]:
+    def cell(self) -> Callable[[Any], object]:
         """The function that takes the cell from a record, or from an item of the row list.
 
         Those are decoded from their JSON; an empty cell is ``None``.
         """
         return self.nested_cell if self.prop is None or self.navigations else itemgetter(self.prop.name)
 
-    def nested_cell(self, record: Any) -> Any:
+    def nested_cell(self, record: Any) -> object:
         value = record
         for navigation in self.navigations:
             if value is None:
@@ -90,7 +90,7 @@ def columns(
     return tuple(columns_of(type_, selection, "", (), None))
 
 
-def rows(record: Mapping[str, Any], selected: Sequence[Column]) -> Iterator[list[Any]]:
+def rows(record: Mapping[str, Any], selected: Sequence[Column]) -> Iterator[list[object]]:
     """The rows of a record: one for each item of the row list, with the record's own cells in each.
 
     One row when there is no such list, or no item in it.

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.signing import BadSignature, Signer
+from django.db.models.expressions import Combinable
 
 from apps.odata.errors import BadQuery
 from apps.odata.query import functions as sql
@@ -22,7 +23,7 @@ def make_token(entity_set: str, keys: Sequence[SortKey], values: Sequence[object
     return skiptoken_signer().sign_object([fingerprint(entity_set, keys), *encoded], compress=True)
 
 
-def rows_after_token(entity_set: str, keys: Sequence[SortKey], token: str) -> Any:
+def rows_after_token(entity_set: str, keys: Sequence[SortKey], token: str) -> Combinable:
     """The condition that a row comes after the token's; ``BadQuery`` for a token of another list."""
     try:
         token_fingerprint, *values = skiptoken_signer().unsign_object(token)
@@ -53,7 +54,7 @@ def fingerprint(entity_set: str, keys: Sequence[SortKey]) -> str:
 
 # --- values in a token --------------------------------------------------------------------------------
 
-_ENCODERS: Mapping[ValueKind, Callable[[Any], Any]] = {
+_ENCODERS: Mapping[ValueKind, Callable[[Any], object]] = {
     ValueKind.BOOLEAN: bool,
     ValueKind.INTEGER: int,
     **dict.fromkeys((ValueKind.DECIMAL, ValueKind.DURATION), str),
@@ -62,7 +63,7 @@ _ENCODERS: Mapping[ValueKind, Callable[[Any], Any]] = {
     ValueKind.DATETIME: lambda time: time.astimezone(dt.UTC).isoformat(),
     ValueKind.TIME: dt.time.isoformat,
 }
-_DECODERS: Mapping[ValueKind, Callable[[Any], Any]] = {
+_DECODERS: Mapping[ValueKind, Callable[[Any], object]] = {
     **dict.fromkeys((ValueKind.DECIMAL, ValueKind.DURATION), Decimal),
     ValueKind.GUID: UUID,
     ValueKind.DATE: dt.date.fromisoformat,
@@ -71,12 +72,12 @@ _DECODERS: Mapping[ValueKind, Callable[[Any], Any]] = {
 }
 
 
-def encode_value(kind: ValueKind, value: Any) -> Any:
+def encode_value(kind: ValueKind, value: object) -> object:
     """A sort value as JSON, without loss."""
     return value if value is None or kind not in _ENCODERS else _ENCODERS[kind](value)
 
 
-def decode_value(kind: ValueKind, value: Any) -> Any:
+def decode_value(kind: ValueKind, value: object) -> object:
     """A sort value from its JSON."""
     return value if value is None or kind not in _DECODERS else _DECODERS[kind](value)
 
@@ -84,7 +85,7 @@ def decode_value(kind: ValueKind, value: Any) -> Any:
 # --- the condition ------------------------------------------------------------------------------------
 
 
-def rows_after(keys: Sequence[SortKey], values: Sequence[Any]) -> Any:
+def rows_after(keys: Sequence[SortKey], values: Sequence[object]) -> Combinable:
     """The condition that a row comes after ``values`` in the order of ``keys``.
 
     Where possible the keys are compared as one row, ``(a, b) > (x, y)``, which an index on them answers at
@@ -113,7 +114,7 @@ def can_compare_as_row(keys: Sequence[SortKey], constants: Sequence[Constant]) -
     return not keys[0].descending or not any(key.nullable for key in keys)
 
 
-def comes_after(key: SortKey, constant: Constant) -> Any:
+def comes_after(key: SortKey, constant: Constant) -> Combinable:
     """The row's value comes after the constant; null comes before every value."""
     if constant.value is None:
         return sql.NEVER() if key.descending else sql.IS_NOT_NULL(key.value)
@@ -123,6 +124,6 @@ def comes_after(key: SortKey, constant: Constant) -> Any:
     return sql.join_conditions("OR", 2)(smaller, sql.IS_NULL(key.value)) if key.nullable else smaller
 
 
-def is_equal(key: SortKey, constant: Constant) -> Any:
+def is_equal(key: SortKey, constant: Constant) -> Combinable:
     """The row's value is the constant."""
     return sql.IS_NULL(key.value) if constant.value is None else sql.EQUAL(key.ordered, constant)

@@ -58,8 +58,8 @@ class ResultPage:
 
 
 def filter_rows(
-    entity_set: EntitySet, rows: QuerySet[Any], options: QueryOptions, caller: Caller | None = None
-) -> QuerySet[Any]:
+    entity_set: EntitySet, rows: QuerySet[models.Model], options: QueryOptions, caller: Caller | None = None
+) -> QuerySet[models.Model]:
     """The rows that $filter and $search select."""
     if options.filter is not None:
         request = RequestContext(options.aliases, caller)
@@ -83,7 +83,7 @@ class JsonReader:
     def __init__(
         self,
         entity_set: EntitySet,
-        rows: QuerySet[Any],
+        rows: QuerySet[models.Model],
         options: QueryOptions,
         item: bool = False,
         has_etags: bool = False,
@@ -113,7 +113,7 @@ class JsonReader:
             raise NotFound(f"There is no {self.entity_set.name} with this key.")
         return found[key]
 
-    def read(self, keys: list[Any]) -> dict[Any, tuple[str, str | None]]:
+    def read(self, keys: list[object]) -> dict[object, tuple[str, str | None]]:
         """The records with these keys, and their ETags, where they have any."""
         projection, rows = self.projection, self.rows
         has_own_text = projection.nested_queries or projection.computed or projection.references
@@ -158,7 +158,7 @@ class JsonReader:
         )
 
     def fetch(
-        self, rows: QuerySet[Any], keys: tuple[SortKey, ...], skip: int, limit: int
+        self, rows: QuerySet[models.Model], keys: tuple[SortKey, ...], skip: int, limit: int
     ) -> list[tuple[Any, ...]]:
         """(JSON, sort columns …) of the rows of a page.
 
@@ -174,7 +174,7 @@ class JsonReader:
         json = record_json(self.entity_set.type, self.projection, self.request)
         return list(rows.values_list(json, *columns))
 
-    def with_keys_of(self, rows: QuerySet[Any]) -> QuerySet[Any]:
+    def with_keys_of(self, rows: QuerySet[models.Model]) -> QuerySet[models.Model]:
         """The rows by their keys, so that the database selects keys first and renders records afterwards."""
         return self.entity_set.model._base_manager.using(rows.db).filter(pk__in=rows.values("pk"))
 
@@ -193,7 +193,7 @@ class JsonReader:
         return map(without_absent_links, records) if self.has_set_lists else records
 
 
-def slice_rows(rows: QuerySet[Any], skip: int | None, top: int | None) -> QuerySet[Any]:
+def slice_rows(rows: QuerySet[models.Model], skip: int | None, top: int | None) -> QuerySet[models.Model]:
     start = skip or 0
     return rows[start : None if top is None else start + top]
 
@@ -201,7 +201,7 @@ def slice_rows(rows: QuerySet[Any], skip: int | None, top: int | None) -> QueryS
 # --- records by their key -----------------------------------------------------------------------------
 
 
-def is_whole_table(rows: QuerySet[Any]) -> bool:
+def is_whole_table(rows: QuerySet[models.Model]) -> bool:
     """True when a queryset has no condition, as far as a glance tells."""
     query = rows.query
     return not (query.where or query.alias_map or query.is_sliced or query.combinator or query.extra_tables)
@@ -232,7 +232,7 @@ def sort_column(key: SortKey, vendor: str) -> Any:
     return key.value
 
 
-def read_sort_value(key: SortKey, value: Any) -> Any:
+def read_sort_value(key: SortKey, value: Any) -> object:
     """The sort value in a row that was fetched with ``sort_column``."""
     is_text = key.kind is ValueKind.DATETIME and isinstance(value, str)
     return dt.datetime.fromisoformat(value.strip('"')) if is_text else value
@@ -273,7 +273,7 @@ def record_json(
     return RecordJson(type_, projection.selection, lists, as_text)
 
 
-def nested_rows(nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
+def nested_rows(nested: NestedQuery, request: RequestContext) -> QuerySet[models.Model]:
     """The rows that belong to the record of the outer query, and that $filter selects."""
     navigation, type_ = nested.navigation, nested.navigation.type
     path, owner_path = navigation.link
@@ -286,21 +286,25 @@ def nested_rows(nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
     return rows.filter(bind_filter(nested.options.filter, type_, request, target))
 
 
-def ordered_nested_rows(rows: QuerySet[Any], nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
+def ordered_nested_rows(
+    rows: QuerySet[models.Model], nested: NestedQuery, request: RequestContext
+) -> QuerySet[models.Model]:
     """The rows of a list in the order of $orderby, as JSON in the column ``json``."""
     options, type_ = nested.options, nested.navigation.type
     keys = sort_keys(type_, options.orderby, request, f"$expand/{nested.navigation.name}/$orderby")
     return with_json(rows.order_by(*(key.order_by for key in keys)), nested, request)
 
 
-def with_json(rows: QuerySet[Any], nested: NestedQuery, request: RequestContext) -> QuerySet[Any]:
+def with_json(
+    rows: QuerySet[models.Model], nested: NestedQuery, request: RequestContext
+) -> QuerySet[models.Model]:
     """The JSON of each row in the column ``json``."""
-    json: Any = record_json(nested.navigation.type, nested.projection, request, as_text=False)
+    json: object = record_json(nested.navigation.type, nested.projection, request, as_text=False)
     return rows.annotate(json=json).values("json")
 
 
 def next_link(
-    type_: StructuredType, nested: NestedQuery, ordered: QuerySet[Any], request: RequestContext
+    type_: StructuredType, nested: NestedQuery, ordered: QuerySet[models.Model], request: RequestContext
 ) -> NextLink:
     """The address of the rest of a list of another entity set: that set, filtered by the record's key."""
     navigation, options = nested.navigation, nested.options

@@ -93,17 +93,17 @@ class RecordJson(Func):
         clone.alias = change_map.get(clone.alias, clone.alias) if clone.alias else None
         return clone
 
-    def get_group_by_cols(self) -> list[Any]:
+    def get_group_by_cols(self) -> list[object]:
         return []
 
-    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
         alias = compiler.quote_name_unless_alias(self.alias)
         text = with_today(
             record_sql(
                 connection.vendor, self.type, alias, self.selection, frozenset(self.list_names), self.as_text
             )
         )
-        params: list[Any] = []
+        params: list[object] = []
         lists = dict(zip(self.list_names, self.get_source_expressions(), strict=True))
         # The parameters of the lists follow the order of the lists in the text.
         for name in sorted(lists, key=lambda name: text.index(placeholder(name))):
@@ -128,7 +128,7 @@ class NestedJson(Subquery):
         super().__init__(queryset, output_field=models.TextField())
         self.shape = shape
 
-    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, Any]:
+    def as_sql(self, compiler: Any, connection: Any, **extra: object) -> tuple[str, object]:
         dialect = DIALECTS[connection.vendor]
         template = f"(SELECT {dialect.nested_columns[self.shape]} FROM (%(subquery)s) _l)"
         try:
@@ -144,7 +144,7 @@ class ComputedJson(Func):
         super().__init__(value, output_field=models.TextField())
         self.kind, self.scale = kind, scale
 
-    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
         sql, params = compiler.compile(self.get_source_expressions()[0])
         if connection.vendor == "sqlite":
             return f"odata_json(%s,%s,{sql})", [self.kind.name, self.scale, *params]
@@ -164,7 +164,7 @@ class ReferenceJson(Func):
         super().__init__(models.F(key.path), output_field=models.TextField())
         self.key, self.before, self.as_text = key, before, as_text
 
-    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
         dialect = DIALECTS[connection.vendor]
         column, params = compiler.compile(self.get_source_expressions()[0])
         text = dialect.reference(dialect.link(self.key, column))
@@ -178,7 +178,7 @@ class Etag(Func):
         modified = models.F(field) if field else models.Value(None)
         super().__init__(modified, output_field=models.TextField())
 
-    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
         modified = self.get_source_expressions()[0]
         if isinstance(modified, models.Value):
             return "NULL", []
@@ -196,7 +196,7 @@ class NextLink(Func):
         super().__init__(models.Exists(rest), models.F(key.path), output_field=models.TextField())
         self.key, self.before, self.after = key, before, after
 
-    def as_sql(self, compiler: Any, connection: Any, **_: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
         (exists, params), (column, _) = map(compiler.compile, self.get_source_expressions())
         link = DIALECTS[connection.vendor].link(self.key, column)
         return f"CASE WHEN {exists} THEN {link} END", [*params, self.before, self.after]

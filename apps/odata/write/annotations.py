@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import models
 
@@ -45,7 +44,7 @@ class Link:
     many: bool
     model: type[models.Model]
 
-    def value_of(self, key: Any) -> Any:
+    def value_of(self, key: object) -> object:
         return {self.key_name: key} if self.key_name else key
 
 
@@ -68,9 +67,9 @@ def links_of(type_: StructuredType) -> dict[str, Link]:
 
 def read_annotations(
     links: Mapping[str, Link], value: Mapping[str, object], prefix: str, refuse: Refuse
-) -> tuple[dict[str, Any], set[str]]:
+) -> tuple[dict[str, object], set[str]]:
     """The object with the members that annotations set, and the names of those that could not be set."""
-    members: dict[str, Any] = dict(value)
+    members: dict[str, object] = dict(value)
     invalid: set[str] = set()
     for name, content in value.items():
         navigation, mark, term = name.rpartition("@")
@@ -91,7 +90,9 @@ def read_annotations(
     return members, invalid
 
 
-def refuse_other_type(type_: StructuredType, value: Mapping[str, Any], prefix: str, refuse: Refuse) -> None:
+def refuse_other_type(
+    type_: StructuredType, value: Mapping[str, object], prefix: str, refuse: Refuse
+) -> None:
     """Refuse a record that says to be one of another entity set."""
     for name in ("@odata.type", "@type"):
         type_name = str(value.get(name, "")).rpartition(".")[2]
@@ -107,7 +108,7 @@ def explain(name: str, navigation: str, term: str) -> str:
     return f"{name[:60]} is not understood, and would have no effect."
 
 
-def set_link(members: dict[str, Any], link: Link, content: Any, target: str, refuse: Refuse) -> bool:
+def set_link(members: dict[str, object], link: Link, content: object, target: str, refuse: Refuse) -> bool:
     """Set the member to the record or records at the addresses; whether they are addresses of its kind."""
     if link.member in members:
         refuse(link.attribute, "Duplicate", target, f"{link.member} is given already.")
@@ -132,12 +133,12 @@ def must_be_address(model: type[models.Model], many: bool = False) -> str:
     return f"must be given by {addresses} such as {path}(…)."
 
 
-def address_in(value: Any) -> Any:
+def address_in(value: object) -> object:
     """The address in an object that stands for a record, such as ``{"@id": "client(…)"}``, else ``None``."""
     return next((value[name] for name in _IDS if name in value), None) if isinstance(value, dict) else None
 
 
-def key_in(address: Any, model: type[models.Model]) -> Any:
+def key_in(address: object, model: type[models.Model]) -> object:
     """The key in the address of a record of the model's entity set, else ``None``.
 
     A text that is no key is returned as it is, since the member itself reports it.

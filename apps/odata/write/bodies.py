@@ -116,11 +116,11 @@ class RecordContents:
     ``unknown``: (target, value) of objects and lists that no member is.
     """
 
-    values: dict[str, Any]
+    values: dict[str, object]
     given: set[str] = field(default_factory=set)
     invalid: set[str] = field(default_factory=set)
     faults: list[ErrorDetail] = field(default_factory=list)
-    unknown: list[tuple[str, Any]] = field(default_factory=list)
+    unknown: list[tuple[str, object]] = field(default_factory=list)
 
     def give(self, attribute: str, value: object) -> None:
         self.values[attribute] = value
@@ -162,7 +162,7 @@ class BodyMember:
     """
 
     #: Reads the JSON value of a single value; other members have ``read``.
-    convert: Callable[[Any], Any] | None = None
+    convert: Callable[[object], object] | None = None
     required: bool
     most_objects = 1
 
@@ -262,7 +262,7 @@ class ReferenceMember(NestedMember):
         if self.attribute not in contents.invalid and (key is not None or self.holds_null):
             contents.give(self.attribute, key)
 
-    def read_key(self, value: Any, target: str, contents: RecordContents) -> Any:
+    def read_key(self, value: object, target: str, contents: RecordContents) -> object:
         """The key, or ``None`` after a fault was reported."""
         if not isinstance(value, dict):
             contents.refuse(self.attribute, "WrongType", target, f"{self.name} must be an object.")
@@ -392,7 +392,7 @@ class RecordReader:
             draft.give_all(self.attributes)
         return draft, contents
 
-    def read_members(self, value: dict[str, Any], target: str, contents: RecordContents) -> None:
+    def read_members(self, value: dict[str, object], target: str, contents: RecordContents) -> None:
         """Read every member of an object."""
         if isinstance(value, RepeatedNames):
             refuse_repeated(value, target, contents)

@@ -38,7 +38,7 @@ Result = TypeVar("Result")
 class Created:
     """The new records' keys in the order of the body; ``bare`` when that was one record without ``value``."""
 
-    keys: list[Any]
+    keys: list[object]
     bare: bool
 
 
@@ -74,7 +74,7 @@ class Target:
     """
 
     entity_set: EntitySet
-    key: Any
+    key: object
     records: models.QuerySet
     check: Callable[[Any], None] | None = None
 

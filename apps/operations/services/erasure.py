@@ -143,7 +143,7 @@ def make_certificate(plan: ErasurePlan, by: Staff) -> Certificate:
     )
 
 
-def hash_rows(model: type[models.Model], keys: list[Any]) -> str:
+def hash_rows(model: type[models.Model], keys: list[object]) -> str:
     """SHA-256 of the rows in the order of their keys: each a JSON list of texts and a line feed."""
     total = hashlib.sha256()
     for batch in in_batches(keys):
@@ -174,12 +174,12 @@ def remove_records(plan: ErasurePlan) -> None:
         copies.erase()
 
 
-def update_all(model: type[models.Model], keys: Iterable[Any], values: dict[str, Any]) -> None:
+def update_all(model: type[models.Model], keys: Iterable[object], values: dict[str, object]) -> None:
     for batch in in_batches(keys):
         model._base_manager.filter(pk__in=batch).update(**values)
 
 
-def cleared_columns(model: type[models.Model]) -> dict[str, Any]:
+def cleared_columns(model: type[models.Model]) -> dict[str, object]:
     """The values of the columns that are not kept: null, their default, or ``ERASED``."""
     retained = RETAINED_COLUMNS[model] | RECORD_COLUMNS
     cleared = {

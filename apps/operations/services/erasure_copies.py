@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote_plus
 
 from django.conf import settings
@@ -201,9 +200,9 @@ def find_mappings(marks: Marks) -> Copies:
     return Copies("Values that imports are told the meaning of", "deleted", len(naming), mappings.delete)
 
 
-def emptied_columns(record: models.Model, marks: Marks) -> dict[str, Any]:
+def emptied_columns(record: models.Model, marks: Marks) -> dict[str, object]:
     """Files and lists without their content, and texts that name the person."""
-    emptied: dict[str, Any] = {}
+    emptied: dict[str, object] = {}
     for column in record._meta.concrete_fields:
         value = getattr(record, column.attname)
         if isinstance(column, models.BinaryField):

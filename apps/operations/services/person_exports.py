@@ -47,7 +47,7 @@ class ExportedColumn:
 
     name: str
     label: str
-    value: Any
+    value: object
     text: str
 
 
@@ -158,7 +158,7 @@ def collect_group(model: type[models.Model], keys: RecordKeys) -> RecordGroup:
     )
 
 
-def is_exported(model: Any, column: Any) -> bool:
+def is_exported(model: object, column: Any) -> bool:
     secret = getattr(model, "secret_columns", ())
     return not hasattr(column, "text_field") and column.name not in {*secret, *LEFT_OUT}
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin
+from django.db.models import Model
 from django.http import HttpRequest
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
@@ -68,19 +69,21 @@ class CustomFieldsAdmin(RecordAdmin):
     form = CustomFieldsForm
     applies_to: ClassVar[AppliesTo]
 
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **options: Any) -> Any:
+    def get_form(
+        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: object
+    ) -> object:
         custom_fields = self.custom_fields()
         answers = answers_of(obj) if obj is not None else {}
         fields = {name_of(each): form_field(each, answers.get(each.pk, [])) for each in custom_fields}
         form = type("FormOfRecord", (self.form,), {**fields, "custom_fields": custom_fields})
         return super().get_form(request, obj, change=change, **{"form": form, **options})
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> object:
         fieldsets = list(super().get_fieldsets(request, obj))
         custom_fields = self.custom_fields()
         if not custom_fields:
             return fieldsets
-        fields: list[Any] = [name_of(each) for each in custom_fields]
+        fields: list[object] = [name_of(each) for each in custom_fields]
         if obj is not None and not self.has_change_permission(request, obj):
             answers = answers_of(obj)
             fields = [answer_display(each, answers.get(each.pk, [])) for each in custom_fields]
@@ -97,11 +100,11 @@ def name_of(custom_field: CustomField) -> str:
     return f"custom_{custom_field.pk.hex}"
 
 
-def answer_display(custom_field: CustomField, answer: Sequence[str]) -> Any:
+def answer_display(custom_field: CustomField, answer: Sequence[str]) -> object:
     """A read-only field, for those who may see the form but not change it."""
 
     @display(description=custom_field.name)
-    def answer_text(record: Any) -> str:
+    def answer_text(record: Model) -> str:
         return ", ".join(answer)
 
     return answer_text

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.widgets import AutocompleteSelect
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html
@@ -23,7 +24,7 @@ MERGE = Page("merge", "Merge", permission="change", is_minor=True)
 class DuplicateForm(forms.Form):
     """The choice of the record that is the duplicate."""
 
-    def __init__(self, record: Any, site: Any, *args: Any, **options: Any) -> None:
+    def __init__(self, record: Model, site: Any, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         model: Any = type(record)
         others = model._default_manager.filter(merged_into=None).exclude(pk=record.pk)
@@ -91,7 +92,7 @@ class MergingAdmin(CustomFieldsAdmin):
         return redirect(self.page_url("change", record.pk))
 
 
-def differing_values(record: Any, duplicate: Any) -> list[tuple[str, Any, Any]]:
+def differing_values(record: Any, duplicate: Any) -> list[tuple[str, object, object]]:
     """Label and both values of each column that differs."""
     columns = [column for column in record._meta.concrete_fields if column.editable]
     rows = [
@@ -101,7 +102,7 @@ def differing_values(record: Any, duplicate: Any) -> list[tuple[str, Any, Any]]:
     return [row for row in rows if row[1] != row[2]]
 
 
-def display_value(record: Any, column: Any) -> Any:
+def display_value(record: Model, column: Any) -> object:
     if column.choices:
         return getattr(record, f"get_{column.name}_display")()
     value = getattr(record, column.name)

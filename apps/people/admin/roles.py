@@ -8,7 +8,7 @@ from django import forms
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth.models import Permission
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.forms.models import ModelChoiceIterator
 from django.http import HttpRequest
 from django.utils.text import capfirst
@@ -31,12 +31,12 @@ class PermissionMatrix(forms.CheckboxSelectMultiple):
 
     template_name = "people/permission_matrix.html"
 
-    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+    def get_context(self, name: str, value: Any, attrs: dict[str, object] | None) -> dict[str, object]:
         context = super().get_context(name, value, attrs)
         context["widget"]["rows"] = self._rows({str(key) for key in value or ()})
         return context
 
-    def _rows(self, granted: set[str]) -> list[dict[str, Any]]:
+    def _rows(self, granted: set[str]) -> list[dict[str, object]]:
         by_model: dict[Any, dict[str, Any]] = defaultdict(lambda: {"usual": {}, "others": []})
         for permission in cast("ModelChoiceIterator[Permission]", self.choices).queryset:
             row = by_model[permission.content_type]
@@ -82,10 +82,10 @@ class CoveredAdmin(RecordAdmin):
     To set somebody's email or password would otherwise be a way to all that they may do.
     """
 
-    def role_of(self, record: Any) -> Role:
+    def role_of(self, record: Model) -> Role:
         raise NotImplementedError
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         if not super().has_change_permission(request):
             return False
         return obj is None or (isinstance(request.user, Staff) and request.user.covers(self.role_of(obj)))

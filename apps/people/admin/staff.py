@@ -161,7 +161,7 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
     def role_of(self, record: Staff) -> Role:
         return record.role
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+    def save_model(self, request: HttpRequest, obj: Model, form: object, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if not change:
             messages.info(
@@ -222,7 +222,7 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
 
     # --- handover
 
-    def restore_records(self, request: HttpRequest, records: QuerySet[Any]) -> int:
+    def restore_records(self, request: HttpRequest, records: QuerySet[Model]) -> int:
         return restore_staff(self.changeable(request, records))
 
     def archiving_page(self, request: HttpRequest, record: Staff) -> HttpResponse:

@@ -16,7 +16,7 @@ MAX_IGNORED_WORD = 3  # characters
 class StaffBackend(ModelBackend):
     """Staff sign in with their primary email, in any case, while their login is open."""
 
-    def get_user(self, user_id: Any) -> Any:
+    def get_user(self, user_id: Any) -> Staff | None:
         """The staff member of a session; none once the login is disabled, so that the session ends."""
         staff = Staff.objects.select_related("role").filter(pk=user_id).first()
         return staff if staff is not None and self.user_can_authenticate(staff) else None

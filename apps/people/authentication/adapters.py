@@ -40,7 +40,7 @@ class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 
-    def pre_login(self, request: HttpRequest, user: Any, **details: Any) -> HttpResponse | None:
+    def pre_login(self, request: HttpRequest, user: Any, **details: object) -> HttpResponse | None:
         return None if user.is_active and user.is_staff else refuse(request, CLOSED)
 
     def login(self, request: HttpRequest, user: Any) -> None:
@@ -55,18 +55,20 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_client_ip(self, request: HttpRequest) -> str:
         return client_address(request) or "0.0.0.0"  # noqa: S104  a socket without an address
 
-    def add_message(self, request: HttpRequest, level: Any, *texts: Any, **options: Any) -> None:
+    def add_message(self, request: HttpRequest, level: object, *texts: object, **options: object) -> None:
         """Leaves out the greeting after each sign-in."""
         if "account/messages/logged_in.txt" not in texts:
             super().add_message(request, level, *texts, **options)
 
-    def validation_error(self, code: str, *args: Any) -> Any:
+    def validation_error(self, code: str, *args: object) -> object:
         """Over a limit the answer is 429, and not the form with a message."""
         if code in LIMITS_REACHED:
             raise ImmediateHttpResponse(too_many_response(self.request))
         return super().validation_error(code, *args)
 
-    def send_notification_mail(self, template_prefix: str, user: Any, *details: Any, **options: Any) -> None:
+    def send_notification_mail(
+        self, template_prefix: str, user: Any, *details: object, **options: object
+    ) -> None:
         """A mail about a change of somebody's second factors."""
         super().send_notification_mail(template_prefix, user, *details, email=user.primary_email)
 
@@ -107,12 +109,12 @@ class SingleSignOnAdapter(DefaultSocialAccountAdapter):
 
     # Until the second factor is proven, the session holds the sign-in: of a staff member their key alone.
 
-    def serialize_instance(self, instance: Any) -> Any:
+    def serialize_instance(self, instance: Model) -> object:
         if isinstance(instance, Staff):
             return {"pk": str(instance.pk)}
         return super().serialize_instance(instance)
 
-    def deserialize_instance(self, model: type[Model], data: Any) -> Any:
+    def deserialize_instance(self, model: type[Model], data: Any) -> object:
         if model is Staff:
             return Staff.objects.get(pk=data["pk"])
         return super().deserialize_instance(model, data)

@@ -39,7 +39,7 @@ def given_login(request: HttpRequest, credentials: dict[str, Any] | None) -> str
     return normalised(login) or ""
 
 
-def counted_login(request: HttpRequest, credentials: dict[str, Any] | None) -> str:
+def counted_login(request: HttpRequest, credentials: dict[str, object] | None) -> str:
     """The name that an attempt is counted under: the login, with the device where it has signed in before."""
     login = given_login(request, credentials)
     device = known_device(request, login)
@@ -73,7 +73,7 @@ def remember_device(request: HttpRequest, response: HttpResponse, login: str) ->
 class LoginAttempts(AxesDatabaseHandler):
     """django-axes' counts by login and address, with a limit of an address over all logins."""
 
-    def is_locked(self, request: HttpRequest, credentials: dict[str, Any] | None = None) -> bool:
+    def is_locked(self, request: HttpRequest, credentials: dict[str, object] | None = None) -> bool:
         login = given_login(request, credentials)
         if is_address_locked(request) and not (
             known_device(request, login) or is_known_address(request, login)
@@ -96,7 +96,7 @@ def is_known_address(request: HttpRequest, login: str) -> bool:
 
 
 def locked_out_response(
-    request: HttpRequest, original_response: HttpResponse, credentials: Any, **others: Any
+    request: HttpRequest, original_response: HttpResponse, credentials: object, **others: object
 ) -> HttpResponse:
     """The answer to attempts beyond the limit; the same whether the login exists or not."""
     return wait_response(request, "locked_out.html", int(settings.AXES_COOLOFF_TIME.total_seconds()))

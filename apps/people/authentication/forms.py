@@ -93,7 +93,7 @@ class CodeAgainForm(LimitedCodes, ReauthenticateForm):
 class CheckedCredential(forms.Form):
     """A credential of a passkey is read by fido2, which raises many exceptions at what is none."""
 
-    def clean_credential(self) -> Any:
+    def clean_credential(self) -> object:
         with refused_credentials():
             return super().clean_credential()  # type: ignore[misc]
 
@@ -121,7 +121,7 @@ class PasskeyLoginForm(CheckedCredential, LoginWebAuthnForm):
 class NewPasskeyForm(AddWebAuthnForm):
     """A new passkey or security key."""
 
-    def clean(self) -> Any:
+    def clean(self) -> object:
         with refused_credentials():
             return super().clean()
 

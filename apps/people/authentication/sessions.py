@@ -14,6 +14,8 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
+from apps.people.models import Staff
+
 #: Keys of a session: when it was first used and when it was last used, in seconds of the Unix epoch.
 BEGAN, LAST_USED = "began", "last_used"
 #: Seconds between two notes of the last use: not every request writes.
@@ -40,7 +42,7 @@ class StaffAuthenticationMiddleware(AuthenticationMiddleware):
         return redirect("mfa_index") if lacks_second_factor(request, request.user) else None
 
 
-def user_of_session(request: HttpRequest) -> Any:
+def user_of_session(request: HttpRequest) -> Staff | AnonymousUser:
     """The staff member of the session; nobody once it was idle or open for too long.
 
     Outside the back office, whose pages lead to it, also nobody while a second factor is lacking.

@@ -45,7 +45,7 @@ class LoginView(auth_views.LoginView):
             return redirect(self.get_success_url())
         return super().get(request, *arguments, **options)
 
-    def get_context_data(self, **context: Any) -> dict[str, Any]:
+    def get_context_data(self, **context: object) -> dict[str, object]:
         target = self.get_redirect_url()
         return super().get_context_data(
             **admin.site.each_context(self.request),
@@ -126,7 +126,7 @@ class FirstAdministratorView(FormView):
     template_name = "people/first_administrator.html"
     extra_context = {"title": "First administrator"}
 
-    def dispatch(self, request: Any, *arguments: Any, **options: Any) -> Any:
+    def dispatch(self, request: Any, *arguments: object, **options: Any) -> object:
         if administrators().exists() or not is_valid_token(options["token"]):
             raise Http404
         return super().dispatch(request, *arguments, **options)

@@ -1,10 +1,10 @@
 """The back office of opportunities, their templates and their short lists."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.contrib import admin
 from django.core.exceptions import ValidationError
+from django.db.models import Model
 from django.http import HttpRequest
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, RelatedDropdownFilter
 from unfold.decorators import display
@@ -110,7 +110,7 @@ class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
         ORIGIN,
     )
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> object:
         """Without the mailing list where the subscription lacks the email marketing module."""
         fieldsets = super().get_fieldsets(request, obj)
         if Subscriber.current().email_marketing_module:
@@ -128,9 +128,9 @@ class OpportunityAdmin(PipelineAdmin, ProspectAdmin):
     def outcome_label(self, opportunity: Opportunity) -> str | None:
         return Outcome(opportunity.outcome).label if opportunity.outcome else None
 
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
         """The values of the template in the address; without one the owner is the user."""
-        initial: dict[str, Any] = {"owner": request.user.pk}
+        initial: dict[str, object] = {"owner": request.user.pk}
         template = find_template(request.GET.get("template"))
         if template is not None:
             draft = OpportunityDraft({})

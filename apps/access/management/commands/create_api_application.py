@@ -28,7 +28,7 @@ class Command(BaseCommand):
             "--url", default="http://127.0.0.1:8000", help="the service's address, for the example"
         )
 
-    def handle(self, *args: Any, name: str, **options: Any) -> None:
+    def handle(self, *args: object, name: str, **options: Any) -> None:
         scope = " ".join(options["scope"] or EVERYTHING).replace(",", " ").split()
         try:
             application, secret = register_application(name, scope)

@@ -58,9 +58,9 @@ class Connection(psycopg.Connection[Any]):
     """A connection that gives up when its server is silent."""
 
     #: Until when (``time.monotonic``) nobody of this process tries a server, by its (host, port).
-    paused_until: ClassVar[dict[tuple[Any, Any], float]] = {}
+    paused_until: ClassVar[dict[tuple[object, object], float]] = {}
 
-    def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
+    def wait(self, gen: Any, *arguments: Any, **options: Any) -> object:
         # Not in psycopg's manual, but every statement passes it; tests/faults/ fails when one does not.
         return super().wait(self.watched(gen), *arguments, **options)
 
@@ -91,12 +91,12 @@ def address_of(host: str | None, port: Any) -> tuple[str | None, int]:
     return host, int(port or 5432)
 
 
-def pause(host: str | None, port: Any) -> None:
+def pause(host: str | None, port: object) -> None:
     Connection.paused_until[address_of(host, port)] = time.monotonic() + PAUSE_SECONDS
 
 
 @lru_cache
-def moment_loader(zone: tzinfo) -> Any:
+def moment_loader(zone: tzinfo) -> object:
     """psycopg's own reader of moments, in the session's zone: it takes a third of the time of Django's.
 
     Django's is a class of Python, which gives moments the zone of the connection; a session has the same one.
@@ -114,7 +114,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     # Django calls ``Database.connect`` and looks up psycopg's exceptions in it.
     Database = SimpleNamespace(**{**vars(psycopg), "connect": Connection.connect})  # type: ignore[assignment]
 
-    def get_new_connection(self, conn_params: Mapping[str, Any]) -> Any:
+    def get_new_connection(self, conn_params: Mapping[str, Any]) -> psycopg.Connection:
         host, port = conn_params.get("host"), conn_params.get("port")
         if time.monotonic() < Connection.paused_until.get(address_of(host, port), 0.0):
             raise psycopg.OperationalError(SILENT)
@@ -123,7 +123,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
             raise psycopg.OperationalError(SILENT)
         return super().get_new_connection(conn_params)
 
-    def get_connection_params(self) -> dict[str, Any]:
+    def get_connection_params(self) -> dict[str, object]:
         params: dict[str, Any] = super().get_connection_params()
         params["context"] = AdaptersMap(params["context"])
         params["context"].register_loader("timestamptz", moment_loader(self.timezone))

@@ -23,7 +23,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--columns", help="which columns: LastName,Address/Suburb")
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         names = [name.strip() for name in (options["columns"] or "").split(",") if name.strip()]
         try:
             entity_set = entity_set_of(options["resource"])

@@ -70,7 +70,7 @@ class Command(BaseCommand):
         parser.add_argument("--no-update", dest="updates", action="store_false", help=NO_UPDATES)
         add_day_order(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         with display_of(self) as display:
             entity_set = entity_set_of(options["resource"], " to import")
             import_options = options_of(options, entity_set.path)

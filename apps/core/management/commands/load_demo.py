@@ -80,7 +80,7 @@ class Command(BaseCommand):
             )
         self.load(sets, options, in_use)
 
-    def load(self, sets: tuple[DemoSet, ...], options: dict[str, Any], in_use: bool) -> None:
+    def load(self, sets: tuple[DemoSet, ...], options: dict[str, object], in_use: bool) -> None:
         """Load the sets; a bar for each model on standard error where somebody watches."""
         began = time.perf_counter()
         counted: Counter[type[models.Model]] = Counter()

@@ -41,7 +41,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--lock", default="requirements.txt", help="default: %(default)s")
 
-    def handle(self, *arguments: Any, **options: Any) -> None:
+    def handle(self, *arguments: object, **options: Any) -> None:
         try:
             text = (settings.BASE_DIR / options["lock"]).read_text()
             self.stdout.write(json.dumps(bill_of_materials(text), indent=2))
@@ -49,7 +49,7 @@ class Command(BaseCommand):
             raise CommandError(f"{error}") from None
 
 
-def bill_of_materials(lock: str) -> dict[str, Any]:
+def bill_of_materials(lock: str) -> dict[str, object]:
     """The document; the same for the same lock."""
     packages = list(locked_packages(lock))
     return {
@@ -79,7 +79,7 @@ def locked_packages(lock: str) -> Iterator[LockedPackage]:
             package.parents.append(found["name"])
 
 
-def component(package: LockedPackage) -> dict[str, Any]:
+def component(package: LockedPackage) -> dict[str, object]:
     return {
         "type": "library",
         "bom-ref": package.reference,
@@ -91,7 +91,7 @@ def component(package: LockedPackage) -> dict[str, Any]:
     }
 
 
-def licences(name: str) -> list[dict[str, Any]]:
+def licences(name: str) -> list[dict[str, object]]:
     """The licences of an installed package in its own words: an SPDX expression, or names."""
     described = metadata.metadata(name)
     for expression in described.get_all("License-Expression", []):
@@ -102,7 +102,7 @@ def licences(name: str) -> list[dict[str, Any]]:
     return [{"license": {"name": text}} for text in names]
 
 
-def dependencies(packages: list[LockedPackage]) -> list[dict[str, Any]]:
+def dependencies(packages: list[LockedPackage]) -> list[dict[str, object]]:
     """The packages that each package needs; the service needs those that ``requirements.in`` names."""
     references = {package.name: package.reference for package in packages}
     needed: dict[str, set[str]] = {SERVICE: set(), **{reference: set() for reference in references.values()}}

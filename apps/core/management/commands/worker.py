@@ -37,7 +37,7 @@ class Command(db_worker.Command):
             "--with-parent", action="store_true", help="end when the parent process has ended"
         )
 
-    def handle(self, *args: Any, name: str, with_parent: bool, **options: Any) -> None:
+    def handle(self, *args: object, name: str, with_parent: bool, **options: Any) -> None:
         if not name.isidentifier():
             raise CommandError(f"--name {name}: letters, digits and underscores.")
         if with_parent:

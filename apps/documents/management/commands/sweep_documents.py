@@ -29,7 +29,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--dry-run", action="store_true", help="only say what would be removed")
 
-    def handle(self, *args: Any, older_than: dt.timedelta, dry_run: bool, **options: Any) -> None:
+    def handle(self, *args: object, older_than: dt.timedelta, dry_run: bool, **options: Any) -> None:
         result = sweep(older_than, dry_run)
         if options["verbosity"] > 1 or dry_run:
             for key in result.keys:

@@ -31,7 +31,7 @@ class Command(BaseCommand):
         )
         add_day_order(parser)
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         import_options = ImportOptions(
             errors=options["errors"], dry_run=options["dry_run"], day_first=options["day_first"]
         )

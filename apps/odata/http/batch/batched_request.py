@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from io import BytesIO
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from rest_framework.request import Request
@@ -36,16 +35,18 @@ class BatchedRequest(CheckedRequest):
     one.
     """
 
-    def __init__(self, environ: dict[str, Any], batch: Request, caller: Any) -> None:
+    def __init__(self, environ: dict[str, object], batch: Request, caller: object) -> None:
         super().__init__(environ)
         self.user, self.caller = batch.user, caller
         self.base_url: str = batch.parser_context["view"].base_url
         self.request_id: str = getattr(batch._request, "request_id", "unknown")
 
 
-def batched_environ(batch: Request, request: IndividualRequest, path: bytes, query: bytes) -> dict[str, Any]:
+def batched_environ(
+    batch: Request, request: IndividualRequest, path: bytes, query: bytes
+) -> dict[str, object]:
     """The WSGI environment of a request for ``path`` below the service, percent-encoded."""
-    environ: dict[str, Any] = {
+    environ: dict[str, object] = {
         name: value
         for name, value in batch.META.items()
         if name in _INHERITED or name.startswith(_INHERITED_PREFIX)

@@ -6,7 +6,6 @@ import codecs
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any
 
 import msgspec
 from rest_framework.renderers import BaseRenderer
@@ -36,7 +35,7 @@ class JSONRequest(msgspec.Struct):
     body: msgspec.Raw = msgspec.Raw(b"null")
     group: str | None = msgspec.field(name="atomicityGroup", default=None)
     depends_on: list[str] = msgspec.field(name="dependsOn", default_factory=list)
-    condition: Any = msgspec.field(name="if", default=None)
+    condition: object = msgspec.field(name="if", default=None)
 
 
 class JSONBatch(msgspec.Struct):
@@ -54,7 +53,10 @@ class JSONBatchParser(JSONBodyParser):
     refusal = "A batch is sent as multipart/mixed or application/json."
 
     def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: object,
+        media_type: str | None = None,
+        parser_context: Mapping[str, object] | None = None,
     ) -> Sequence[BatchItem]:
         raw = super().parse(stream, media_type, parser_context)
         try:
@@ -163,7 +165,7 @@ def response_objects(batch: BatchResponse) -> Iterator[bytes]:
 
 def response_object(response: IndividualResponse, group: str | None = None) -> bytes:
     """The JSON of one response; a JSON body stays as it was rendered."""
-    members: dict[str, Any] = {"id": response.id} if response.id else {}
+    members: dict[str, object] = {"id": response.id} if response.id else {}
     if group is not None:
         members["atomicityGroup"] = group
     members["status"] = response.status

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from django.utils.http import parse_header_parameters
 from rest_framework.renderers import BaseRenderer
@@ -37,7 +36,10 @@ class MultipartBatchParser(RawBodyParser):
     refusal = "A batch is sent as multipart/mixed or application/json."
 
     def parse(
-        self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+        self,
+        stream: object,
+        media_type: str | None = None,
+        parser_context: Mapping[str, object] | None = None,
     ) -> Sequence[BatchItem]:
         raw = super().parse(stream, media_type, parser_context)
         requests = 0

@@ -52,7 +52,7 @@ class BatchProcessor:
         self.batch, self.base_url, self.continue_on_error = batch, base_url, continue_on_error
         self.root = urlsplit(base_url).path.encode()
         self.start = self.checked = time.monotonic()
-        self.caller: Any = batch.auth
+        self.caller: object = batch.auth
         self.requests = self.response_bytes = 0
         #: The responses so far by the identifiers of their requests; of a group by its name, one of its own.
         self.responses: dict[str, IndividualResponse] = {}
@@ -125,7 +125,7 @@ class BatchProcessor:
         own_address = self.base_url + path.decode("latin-1")
         return read_response(request, response, "" if request.method == "POST" else own_address)
 
-    def current_caller(self) -> Any:
+    def current_caller(self) -> object:
         """The caller with current rights; ``Unauthenticated`` when the token is no longer valid."""
         if time.monotonic() - self.checked >= CALLER_SECONDS:
             view: Any = self.batch.parser_context["view"]
@@ -168,7 +168,7 @@ def split_url(url: bytes, sender: Request, root: bytes) -> tuple[bytes, bytes]:
 
 
 def respond_for(
-    sender: Request, caller: Any, request: IndividualRequest, path: bytes, query: bytes
+    sender: Request, caller: object, request: IndividualRequest, path: bytes, query: bytes
 ) -> HttpResponseBase:
     """The response at a path below the service, for the caller of the request that names it."""
     batched = BatchedRequest(batched_environ(sender, request, path, query), sender, caller)

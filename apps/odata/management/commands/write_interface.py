@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
@@ -35,7 +34,7 @@ class Command(BaseCommand):
             raise CommandError("These changes break clients of a released version:\n" + "\n".join(changes))
 
 
-def released_documents() -> dict[str, Any]:
+def released_documents() -> dict[str, object]:
     """$metadata as clients of each released version were built on it."""
     files = sorted(FOLDER.glob("*/metadata.json"))
     return {file.parent.name: json.loads(file.read_text()) for file in files}
@@ -56,5 +55,5 @@ def interface_documents() -> dict[str, str]:
     return {**documents, "../api.md": introduction + GENERATED + calls_markdown(openapi)}
 
 
-def indented(document: Any) -> str:
+def indented(document: object) -> str:
     return json.dumps(document, ensure_ascii=False, indent=1) + "\n"

@@ -1,7 +1,6 @@
 """The command ``export_person``: everything of one participant, for an access request."""
 
 from pathlib import Path
-from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
@@ -22,7 +21,9 @@ class Command(OperatorCommand):
         add_person_arguments(parser)
         parser.add_argument("file", metavar="FILE.zip", type=Path)
 
-    def handle(self, *args: Any, person: str, file: Path, by: str, own_client: bool, **options: Any) -> None:
+    def handle(
+        self, *args: object, person: str, file: Path, by: str, own_client: bool, **options: object
+    ) -> None:
         with as_author(Author(staff_id=staff_member(by).pk)):
             contact = find_person(person)
             export = export_person(contact, find_own_client(contact) if own_client else None, file)

@@ -33,7 +33,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--json", action="store_true", help='print {"email": …, "password": …}')
 
-    def handle(self, *args: Any, email: str, **options: Any) -> None:
+    def handle(self, *args: object, email: str, **options: Any) -> None:
         email, is_given = email.strip(), options["password_stdin"]
         password = sys.stdin.readline().rstrip("\r\n") if is_given else new_password()
         if find_staff(email) is not None and not options["reset"]:
