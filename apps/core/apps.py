@@ -11,10 +11,13 @@ class CoreConfig(AppConfig):
     verbose_name = "Settings and history"
 
     def ready(self) -> None:
-        from apps.core import declaration_checks  # it imports models, which are there from now on
+        # They import models, which are there from now on.
+        from apps.core import declaration_checks
+        from apps.core.importing import checks
 
         register(domains.check_domains, "domains")
         register(declaration_checks.check_declarations, "domains")
+        register(checks.check_imports, "domains")
         # Indexes are in migrations, which commands that only read would load for it: asked by lint, and by
         # check --deploy.
         register(search_indexes.check_search_indexes, Tags.models, deploy=True)

@@ -1,8 +1,10 @@
 """The apps of the domain (``settings.DOMAIN_APPS``), and the parts that the site finds in each of them."""
 
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import Any
 
 from django.conf import settings
@@ -32,4 +34,19 @@ def check_domains(**options: object) -> list[CheckMessage]:
             f"{part[1]} in {folder}/{part[0]}.py" for part in (ROUTER, DEMO) if not find_parts(part, [app])
         ]
     hint = "docs/architecture.md says under “A new app” what each file has."
-    return [Error(f"There is no {each}.", hint=hint, id="core.E002") for each in missing]
+    return [
+        *(Error(f"There is no {each}.", hint=hint, id="core.E002") for each in missing),
+        *(error for app in settings.DOMAIN_APPS for error in find_unimported_pages(app)),
+    ]
+
+
+def find_unimported_pages(app: str) -> Iterator[CheckMessage]:
+    """The modules of an app's ``admin`` that nothing imports: what they register is nowhere."""
+    package = f"{app}.admin"
+    if find_spec(package) is None:
+        return
+    for module in iter_modules(getattr(import_module(package), "__path__", ())):
+        if f"{package}.{module.name}" not in sys.modules:
+            file = f"{package.replace('.', '/')}/{module.name}.py"
+            hint = f"Name it in {package.replace('.', '/')}/__init__.py."
+            yield Error(f"Nothing imports {file}.", hint=hint, id="core.E005")

@@ -1,5 +1,7 @@
 """The check that names what a domain app lacks."""
 
+import sys
+
 import pytest
 
 from apps.core.domains import DEMO, MODULES, ROUTER, check_domains, find_parts
@@ -31,3 +33,11 @@ def test_a_part_that_is_left_out_is_named(settings, monkeypatch, module, name):
     monkeypatch.delattr(f"apps.sales.{module}.{name}")
     (error,) = check_domains()
     assert error.msg == f"There is no {name} in apps/sales/{module}.py."
+
+
+def test_a_page_that_nothing_imports_is_named(settings, monkeypatch):
+    settings.DOMAIN_APPS = ["apps.funding"]
+    monkeypatch.delitem(sys.modules, "apps.funding.admin.price_guide")
+    (error,) = check_domains()
+    assert (error.id, error.msg) == ("core.E005", "Nothing imports apps/funding/admin/price_guide.py.")
+    assert "apps/funding/admin/__init__.py" in error.hint

@@ -4,12 +4,15 @@ import pytest
 
 from apps.base.declaration import service
 from apps.core.importing.cells import letters_of
-from apps.core.importing.columns import IMPORT_REFERENCE
+from apps.core.importing.checks import check_imports
+from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.file_declaration import file_entity_set
+from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.headers import recognise_columns
 from apps.core.importing.runs import definition_for
 from apps.core.table_files.tables import ImportFileError
+from apps.people.imports import ContactImport
+from apps.sales.resources import OpportunityResource
 
 
 class Header:
@@ -131,17 +134,57 @@ def test_a_file_that_gives_nothing_is_refused():
         columns("contact", "CreationDate", "")
 
 
+def test_our_imports_name_what_there_is():
+    assert check_imports() == []
+
+
 @pytest.mark.parametrize(
-    "found", [f for f in service.get_service().entity_sets if f.resource.importing], ids=lambda f: f.path
+    ("place", "value", "name"),
+    [
+        ("columns", (RecordColumn("Birtday", ("DOB",)),), "Birtday"),
+        ("columns", (RecordColumn("CreationDate"),), "CreationDate"),
+        ("match_fields", ("Unique",), "Unique"),
+        ("number_fields", ("Scheme",), "Scheme"),
+        ("group_fields", (("UniqueCode", "Batch"),), "Batch"),
+    ],
 )
-def test_every_header_leads_to_its_column(found):
-    declared = found.resource.importing.columns
-    for name, text in ((column.name, text) for column in declared for text in column.headers):
-        # A reference alone gives nothing.
-        header = (text, "StartDate") if name == IMPORT_REFERENCE else (text,)
-        column = columns(found.path, *header)[0][0]
-        assert column.name == name
-        assert not column.is_read_only
+def test_a_name_of_no_column_is_named(monkeypatch, place, value, name):
+    monkeypatch.setattr(ContactImport, place, value)
+    (error,) = check_imports()
+    assert (error.id, error.msg) == ("core.E031", f"Contact has no column {name} that files can give.")
+    assert "apps/people/imports.py" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("column", "message"),
+    [
+        (RecordColumn("Phone2", ("Phone",)), "The header “Phone” of Phone2 is that of Phone1."),
+        (
+            RecordColumn("LastName", ("First name",)),
+            "The header “First name” of LastName is that of FirstName.",
+        ),
+    ],
+)
+def test_a_header_of_two_columns_is_named(monkeypatch, column, message):
+    monkeypatch.setattr(ContactImport, "columns", (RecordColumn("Phone1", ("Phone",)), column))
+    (error,) = check_imports()
+    assert (error.id, error.msg) == ("core.E032", message)
+    assert "apps/people/imports.py" in error.hint
+
+
+def test_a_misspelt_column_is_named_with_the_one_that_is_meant(monkeypatch):
+    monkeypatch.setattr(ContactImport, "columns", (RecordColumn("Birtday"),))
+    (error,) = check_imports()
+    assert error.hint.endswith("(is Birthday meant?)")
+
+
+def test_an_import_that_no_resource_names_is_named(monkeypatch):
+    monkeypatch.setattr(OpportunityResource, "importing", None)
+    definition_of.cache_clear()
+    (error,) = check_imports()
+    definition_of.cache_clear()
+    assert (error.id, error.msg) == ("core.E030", "No resource is imported by OpportunityImport.")
+    assert "apps/sales/resources.py: importing = OpportunityImport" in error.hint
 
 
 def test_headers_are_compared_without_case_blanks_and_punctuation():

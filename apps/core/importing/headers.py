@@ -116,7 +116,8 @@ def spellings_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[st
         last_steps[letters_of(own)].append(column)
     for declared in definition.columns:
         for header in declared.headers:
-            found.setdefault(letters_of(header), known[declared.name])
+            if declared.name in known:  # else a check names it
+                found.setdefault(letters_of(header), known[declared.name])
     for text, ending in last_steps.items():
         if len(ending) == 1 and not ending[0].is_read_only:
             found.setdefault(text, ending[0])
