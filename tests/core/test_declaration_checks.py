@@ -3,10 +3,12 @@
 import pytest
 from django.contrib import admin
 
+from apps.base.declaration.resource import ReadOnly
 from apps.base.declaration.service import Service, get_service
 from apps.core import declaration_checks
 from apps.core.declaration_checks import check_declarations
 from apps.documents.resources import DocumentResource
+from apps.odata.checks import check_service
 from apps.people.admin.people import ClientAdmin
 from apps.people.models import Client, Position
 from apps.people.resources import PositionResource, RoleResource
@@ -68,3 +70,13 @@ def test_a_page_without_a_method_is_named(monkeypatch):
     errors = [error for page in admin.site._registry.values() for error in page.check()]
     assert [error.id for error in errors] == ["core.E022"]
     assert errors[0].msg.endswith("has no method board_move_page for the page board/move.")
+
+
+def test_a_member_without_a_column_is_left_to_the_check_of_the_protocol(monkeypatch):
+    class Misspelt(PositionResource):
+        fields = (*PositionResource.fields, ReadOnly("Nome"))
+
+    service = Service(Misspelt)
+    monkeypatch.setattr(declaration_checks, "get_service", lambda version: service)
+    assert check_declarations() == []
+    assert [error.id for error in check_service(service)] == ["odata.E004"]
