@@ -1,4 +1,4 @@
-"""What was written and is used nowhere: a rule in no list, an action without a button, a module.
+"""What was written and is used nowhere: a rule in no list, an action without a button, a setting.
 
 Such a step is easily forgotten, and nothing else notices: whoever adds a rule tests its function.
 """
@@ -8,6 +8,7 @@ import functools
 import re
 from collections.abc import Iterator
 
+from django.conf import global_settings
 from django.contrib import admin
 
 from apps.core.admin_base.pages import PageAdmin
@@ -109,3 +110,25 @@ def test_every_module_is_imported():
         and not any(text.startswith(module) for text in named if text.startswith("apps."))
     ]
     assert unused == []
+
+
+#: Settings that libraries read.
+OF_LIBRARIES = re.compile(
+    "(ACCOUNT|AXES|MFA|SOCIALACCOUNT|USERSESSIONS|WHITENOISE)_"
+    "|(CONTENT_SECURITY_POLICY|SPECTACULAR_SETTINGS|TASKS|UNFOLD)$"
+)
+
+
+def test_every_setting_is_read():
+    settings = MODULES["records_site.settings"]
+    named = [node for node in ast.walk(tree(settings)) if isinstance(node, ast.Name) and node.id.isupper()]
+    stored = [node.id for node in named if isinstance(node.ctx, ast.Store)]
+    loaded = {node.id for node in named if isinstance(node.ctx, ast.Load)}
+    others = " ".join(path.read_text() for path in MODULES.values() if path != settings)
+    unread = {
+        name
+        for name in {*stored} - loaded
+        if not hasattr(global_settings, name) and not OF_LIBRARIES.match(name) and name not in others
+    }
+    assert len(stored) > 100
+    assert unread == set()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from apps.funding import statuses
-from apps.funding.choices import ClaimStatus, InvoiceStatus
+from apps.funding.choices import BillPermission, ClaimStatus, InvoiceStatus
 from apps.funding.models import Claim, Invoice, StatusMove
 from apps.funding.statuses import STATUSES
 from apps.funding.validation.transitions import (
@@ -35,6 +35,10 @@ def test_every_status_can_be_reached_and_left_or_ends_the_life():
     left = set().union(*(row.sources for row in TRANSITIONS))
     assert reached >= set(InvoiceStatus)
     assert set(InvoiceStatus) - left == {InvoiceStatus.AGENCY_FULLY_PAID, InvoiceStatus.PAID}
+
+
+def test_every_permission_about_bills_is_asked_by_a_transition():
+    assert {row.permission for row in TRANSITIONS} - {None} == set(BillPermission)
 
 
 @pytest.mark.parametrize("model", [Claim, Invoice])
