@@ -17,6 +17,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
+from inspect import signature
 from itertools import count
 from operator import itemgetter
 from typing import Any
@@ -79,7 +80,7 @@ class PreparedQuery:
 
     def prepare(self) -> Statement:
         """The statement with placeholders as its parameters; other values are part of PostgreSQL's text."""
-        count = self.make.__code__.co_argcount
+        count = len(signature(self.make).parameters)
         compiler = self.make(*map(Placeholder, range(count))).query.get_compiler(DEFAULT_DB_ALIAS)
         sql, params = compiler.as_sql()
         converters = compiler.get_converters([column[0] for column in compiler.select])

@@ -72,6 +72,8 @@ HINTS = {
     "odata.W001": "Set null=False on the field, or declare the member Optional.",
     # the plain filter of a property has the name of a query option
     "odata.W002": "$filter reaches it; another name avoids the confusion.",
+    # a resource has no docstring, or Python runs with -OO, which removes them all
+    "odata.W003": "Write one: it describes the entity set in $metadata. Python must not run with -OO.",
 }
 
 #: The service of a resource that a method calls.
@@ -108,6 +110,8 @@ def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
             yield "odata.E009", f"{resource.__name__} has the method {method} and no {function}"
     if resource.visible_to is Resource.visible_to:
         yield "odata.E010", f"{resource.__name__} does not override visible_to"
+    if not resource.__doc__:
+        yield "odata.W003", f"{resource.__name__} has no docstring"
     if not hasattr(resource, "path"):
         return  # find_invalid_addresses reports it
     try:

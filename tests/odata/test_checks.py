@@ -100,7 +100,7 @@ class MisspeltDraft(Draft):
 
 
 def resource(**differences):
-    return type("ParcelResource", (Good,), differences)
+    return type("ParcelResource", (Good,), {"__doc__": Good.__doc__, **differences})
 
 
 def fields(*members):
@@ -172,6 +172,7 @@ def test_this_service_has_no_messages():
         (fields(RefersTo("Job", JobBrief, required=True)), "odata.W001", "Job is required"),
         (fields(Optional("Count", source="note")), "odata.W002", "?Count= is a query option"),
         (fields(ReadOnly("Version", source="note")), "odata.W002", "?Version="),
+        (resource(__doc__=None), "odata.W003", "no docstring"),
         (resource(draft_class=MisspeltDraft), "odata.E023", "MisspeltDraft.nmae is no member"),
     ],
 )
@@ -189,6 +190,8 @@ def test_an_invalid_nested_type_has_a_message():
         fields = (Key("LineId", source="id"), Optional("Line-Note", source="note"))
 
     class BadJob(Good):
+        """Parcels of another kind."""
+
         model = sample.Job
         path = "job"
         order = ("code",)
@@ -212,9 +215,13 @@ def test_two_resources_cannot_share_a_path():
 
 def test_a_navigation_between_sets_needs_a_free_name():
     class Clash(Good):
+        """Parcels of another kind."""
+
         fields = (Key("ParcelGuid"), Optional("JobGuid", source="job"), Optional("Job", source="note"))
 
     class Jobs(Good):
+        """Parcels of another kind."""
+
         model, path, order = sample.Job, "job", ("code",)
         fields = (Key("JobGuid"),)
 
@@ -230,6 +237,8 @@ def test_one_resources_mistake_hides_no_others():
 
 def test_a_resource_without_a_path_is_reported_once():
     class Pathless(UnrestrictedResource):
+        """Parcels of another kind."""
+
         model = Parcel
         fields = (Key("ParcelGuid"),)
 
