@@ -42,12 +42,12 @@ class SecretAdmin(RecordAdmin):
         """Labels and texts that the page shows beside the secret."""
         raise NotImplementedError
 
-    def store(self, record: Any, draft: Any, **options: object) -> None:
+    def store(self, record: ApiApplication | Webhook, draft: Any, **options: object) -> None:
         super().store(record, draft, **options)
         record.one_time_secret = draft.new_secret or None
 
     @action(description="Save and make a new secret", permissions=["change"])
-    def new_secret(self, request: HttpRequest, obj: Any) -> None:
+    def new_secret(self, request: HttpRequest, obj: ApiApplication | Webhook) -> None:
         obj.one_time_secret = self.renew_secret(obj)
 
     def response_add(
@@ -55,7 +55,7 @@ class SecretAdmin(RecordAdmin):
     ) -> HttpResponse:
         return self.secret_page(request, obj)
 
-    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+    def response_change(self, request: HttpRequest, obj: ApiApplication | Webhook) -> HttpResponse:
         if obj.one_time_secret:
             return self.secret_page(request, obj)
         return super().response_change(request, obj)

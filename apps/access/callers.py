@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.db.models import Model
 
 from apps.base.declaration.resource import POST, PUT
 from apps.base.declaration.schema import EntitySet
@@ -174,7 +175,7 @@ class StaffCaller:
         return Limits(settings.API_REQUESTS_PER_MINUTE, settings.API_REQUESTS_PER_DAY)
 
     def may(self, right: str, entity_set: EntitySet) -> bool:
-        model: Any = entity_set.model
+        model: type[Model] = entity_set.model
         app, name = model._meta.label_lower.split(".")
         return right == READ and bool(self.staff.has_perm(f"{app}.view_{name}"))
 

@@ -25,7 +25,9 @@ from uuid import UUID
 from weakref import WeakKeyDictionary
 
 from django.db import DEFAULT_DB_ALIAS, connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import F, Func
+from django.db.models.sql.compiler import SQLCompiler
 from psycopg.adapt import Transformer
 
 from apps.base.declaration.schema import final_field
@@ -46,7 +48,7 @@ class Statement:
     converters: Mapping[int, tuple[Sequence[Callable[..., object]], object]] = field(default_factory=dict)
     label: str = ""
 
-    def convert(self, rows: Rows, connection: Any) -> Rows:
+    def convert(self, rows: Rows, connection: BaseDatabaseWrapper) -> Rows:
         converted = [list(row) for row in rows]
         for position, (functions, expression) in self.converters.items():
             for row in converted:
@@ -63,7 +65,7 @@ class PreparedQuery:
     change from call to call. PostgreSQL plans it once, for any values, unless it is ``planned_each_time``.
     """
 
-    make: Callable[..., models.QuerySet[Any, Any]]
+    make: Callable[..., models.QuerySet[models.Model, tuple[object, ...]]]
     planned_each_time: bool = False
     prepared: Statement | None = None
 
@@ -108,7 +110,7 @@ def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
     statements = [query for query in queries if query is not None]
     if not statements:
         return [[] for _ in queries]
-    connection: Any = connections[DEFAULT_DB_ALIAS]
+    connection: BaseDatabaseWrapper = connections[DEFAULT_DB_ALIAS]
     found: list[Rows] = []
     if connection.vendor == "postgresql":
         cursor = reused_cursor(connection)
@@ -128,7 +130,7 @@ def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
     return [[] if query is None else next(by_query) for query in queries]
 
 
-def reused_cursor(connection: Any) -> Any:
+def reused_cursor(connection: BaseDatabaseWrapper) -> Any:
     """As ``cursor()`` of a connection to PostgreSQL, on one of psycopg that stays: for rows fetched at once.
 
     A new one takes Python as long as sending a short statement and reading its row.
@@ -146,10 +148,10 @@ def reused_cursor(connection: Any) -> Any:
 
 
 #: psycopg's cursor that each of Django's connections keeps, and the zone in which it reads times.
-_cursors: WeakKeyDictionary[Any, tuple[Any, object]] = WeakKeyDictionary()
+_cursors: WeakKeyDictionary[object, tuple[Any, object]] = WeakKeyDictionary()
 
 
-def text_of_trip(connection: Any, statements: Iterable[Statement]) -> str:
+def text_of_trip(connection: BaseDatabaseWrapper, statements: Iterable[Statement]) -> str:
     """The text of several statements with their values in it: PostgreSQL takes several without parameters.
 
     The driver would read all of it for places of parameters, and only keeps what it read of short ones.
@@ -177,10 +179,10 @@ MAX_NAME = 63
 
 _numbers = count(1)
 #: The names of the statements that each connection of the driver has prepared.
-_names: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+_names: WeakKeyDictionary[object, set[str]] = WeakKeyDictionary()
 
 
-def by_name(connection: Any, label: str, sql: str) -> str:
+def by_name(connection: BaseDatabaseWrapper, label: str, sql: str) -> str:
     """``EXECUTE`` of a statement with the same parameters, for which ``sql`` has placeholders and no values.
 
     ``label`` is the name in logs. The statement itself where it has none, or cannot be prepared: on SQLite,
@@ -249,7 +251,9 @@ class AnyOf(Func):
     def compared(self) -> models.Field:
         return final_field(self.source_expressions[0].output_field)
 
-    def as_postgresql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
+    ) -> tuple[str, list[object]]:
         column, params = compiler.compile(self.source_expressions[0])
         if isinstance(self.compared, models.CharField):
             return f"{column} = ANY(%s::text[])", [*params, adapted(self.values, array_of_texts)]
@@ -257,7 +261,9 @@ class AnyOf(Func):
             return f"{column} = ANY(%s)", [*params, self.values]
         return f"{column} = ANY(%s::uuid[])", [*params, adapted(self.values, array_of_guids)]
 
-    def as_sqlite(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
+    def as_sqlite(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
+    ) -> tuple[str, list[object]]:
         column, params = compiler.compile(self.source_expressions[0])
         values = adapted(self.values, partial(json_array, self.compared, connection.alias))
         return f"{column} IN (SELECT value FROM json_each(%s))", [*params, values]
@@ -280,7 +286,9 @@ class AnyRowOf(Func):
     def compared(self) -> list[models.Field]:
         return [final_field(each.output_field) for each in self.source_expressions]
 
-    def as_postgresql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
+    ) -> tuple[str, list[object]]:
         columns = ", ".join(compiler.compile(each)[0] for each in self.source_expressions)
         types = ", ".join(f"%s::{array_type(each, connection)}" for each in self.compared)
         arrays = [
@@ -289,7 +297,9 @@ class AnyRowOf(Func):
         ]
         return f"({columns}) IN (SELECT * FROM unnest({types}))", arrays
 
-    def as_sqlite(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
+    def as_sqlite(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
+    ) -> tuple[str, list[object]]:
         columns = ", ".join(compiler.compile(each)[0] for each in self.source_expressions)
         rows = adapted(self.rows, partial(json_rows, self.compared, connection.alias))
         members = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(len(self.compared)))
@@ -318,12 +328,12 @@ def json_rows(compared: Sequence[models.Field], alias: str, rows: Iterable[tuple
     )
 
 
-def array_type(compared: models.Field, connection: Any) -> str:
+def array_type(compared: models.Field, connection: BaseDatabaseWrapper) -> str:
     """PostgreSQL's type of an array of a column's values; texts have no length there."""
     return "text[]" if isinstance(compared, models.CharField) else f"{compared.cast_db_type(connection)}[]"
 
 
-def array_of_column(number: int, compared: models.Field) -> Callable[[Iterable[tuple[Any, ...]]], object]:
+def array_of_column(number: int, compared: models.Field) -> Callable[[Iterable[tuple[object, ...]]], object]:
     """Make the parameter for PostgreSQL of one column of many rows."""
     array: Callable[[Iterable[Any]], object] = list
     if isinstance(compared, models.CharField):

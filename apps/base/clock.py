@@ -5,8 +5,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any
 
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils import timezone
 
 _NOW: ContextVar[dt.datetime | None] = ContextVar("odata_now", default=None)
@@ -70,7 +70,7 @@ def start_of_day(day: dt.date) -> dt.datetime:
     return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
 
 
-def set_database_zone(connection: Any) -> None:
+def set_database_zone(connection: BaseDatabaseWrapper) -> None:
     """Set the time zone of PostgreSQL's session to the current zone, at no cost when it has it already.
 
     Django reads times in the zone that the connection's settings name, so those change first and Django sets

@@ -28,7 +28,7 @@ def restore(records: QuerySet[Model]) -> int:
     return set_archive_date(records.exclude(archive_date=None), None, "Restored", None)
 
 
-def set_archive_dates(model: Any, dates: Sequence[tuple[object, object, object]]) -> None:
+def set_archive_dates(model: type[Model], dates: Sequence[tuple[object, object, object]]) -> None:
     """Set the archive dates of records, given as (key, date before, date after): ``None`` restores.
 
     In the caller's transaction; for records that bring their date from elsewhere.

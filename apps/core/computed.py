@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Sum
 from django.db.models.expressions import Col
+from django.db.models.sql.compiler import SQLCompiler
 
 from apps.base.placeholders import TODAY, with_today
 
@@ -27,7 +29,9 @@ class MoneySum(Sum):
     Without the cast, SQLite would compare the sum with a number as with a text.
     """
 
-    def as_sqlite(self, compiler: Any, connection: Any, **context: object) -> tuple[str, object]:
+    def as_sqlite(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **context: object
+    ) -> tuple[str, object]:
         sql, params = self.as_sql(compiler, connection, **context)
         return f"CAST({to_the_cent(sql)} AS NUMERIC)", params
 
@@ -37,7 +41,7 @@ class ComputedColumn(Col):
 
     target: ComputedDecimal
 
-    def as_sql(self, compiler: Any, connection: object) -> tuple[str, list[object]]:
+    def as_sql(self, compiler: SQLCompiler, connection: object) -> tuple[str, list[object]]:
         return with_today(self.target.sql_in(compiler.quote_name_unless_alias(self.alias))), []
 
 

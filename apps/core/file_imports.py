@@ -207,7 +207,7 @@ def read(file_import: FileImport) -> None:
         found = kind.read_columns(write_file(file_import, Path(folder)), file_import.options)
     file_import.columns = [asdict(column) for column in found]
     if kind.columns() and not any(column.member for column in found):
-        of_check: dict[str, Any] = {"counts": {}, "notices": [], "issues": [], "issue_kinds": []}
+        of_check: dict[str, object] = {"counts": {}, "notices": [], "issues": [], "issue_kinds": []}
         of_check |= {"rejected_rows": None, "all_issues": None}
         finish(file_import, Status.UPLOADED, columns=file_import.columns, **of_check)
         return
@@ -304,5 +304,5 @@ def delete_import_files() -> int:
     old = timezone.now() - dt.timedelta(days=settings.IMPORT_FILE_DAYS)
     imports = FileImport.objects.filter(created_at__lt=old, content__isnull=False)
     FileImportPage.objects.filter(file_import__in=imports).delete()
-    nothing: dict[str, Any] = {"content": None, "rejected_rows": None, "all_issues": None}
+    nothing: dict[str, object] = {"content": None, "rejected_rows": None, "all_issues": None}
     return imports.update(**nothing, issues=[], issue_kinds=[], columns=[])

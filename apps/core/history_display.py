@@ -203,7 +203,7 @@ def names_of(model: type[models.Model], texts: Iterable[str]) -> dict[str, str]:
     return {str(each.pk): str(each) for each in records}
 
 
-def key_from_text(model: type[models.Model], text: str) -> Any:
+def key_from_text(model: type[models.Model], text: str) -> object:
     """A key of the model's type; none for what is a name already."""
     try:
         return model._meta.pk.to_python(text)

@@ -95,7 +95,7 @@ def mail_notice(key: int) -> None:
 # --- what was assigned ----------------------------------------------------------------------------------
 
 
-def notify_assigned(model: Any, column: str, assigned: Mapping[object, Any]) -> None:
+def notify_assigned(model: type[Model], column: str, assigned: Mapping[object, Any]) -> None:
     """Let staff know which records are theirs to look after now, by ``{key: key of the staff member}``.
 
     A notice for each record, one for many, one for all of an import. Nobody is told what they did themselves,

@@ -262,7 +262,7 @@ def log_page(request: HttpRequest, response: HttpResponse) -> None:
     log_shown("List", context.get("shown_records", {}), query)
 
 
-def named_records(model: Any) -> Callable[[Sequence[object]], ShownRecords] | None:
+def named_records(model: type[models.Model]) -> Callable[[Sequence[object]], ShownRecords] | None:
     """The names of records that entries of a log, notices or messages are about."""
     if not admin.site.is_registered(model):
         return None

@@ -73,7 +73,7 @@ def make_target(address: str) -> logging.Handler:
 @cache
 def outbox() -> Outbox:
     """The outbox of this process, with its thread."""
-    lines: Queue[Any] = Queue(MAX_WAITING)
+    lines: Queue[object] = Queue(MAX_WAITING)
     # A daemon's thread: a receiver that hangs does not keep the process from ending.
     QueueListener(lines, Receiver(settings.READ_LOG_TO)).start()
     atexit.register(flush)

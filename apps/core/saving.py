@@ -193,7 +193,7 @@ def owner_query(model: type[models.Model], unique: Unique) -> PreparedQuery:
     names = [column.attname for column in unique.columns]
 
     @prepared_query
-    def rows(values: Any) -> models.QuerySet[Any, Any]:
+    def rows(values: Any) -> models.QuerySet[models.Model, tuple[object, ...]]:
         owners = model._base_manager.filter(AnyRowOf(names, values))
         return owners.order_by().values_list(*names, "pk")
 
@@ -244,7 +244,7 @@ def insert_rows(
     drafts: Sequence[Draft],
     extra_columns: ExtraColumns | None = None,
     batch: WriteBatch | None = None,
-) -> list[Any]:
+) -> list[object]:
     """Insert the drafts as new rows, without lists and history; their keys in the same order.
 
     So the rows of contained lists are inserted, whose history is their record's.
@@ -315,7 +315,7 @@ def apply_model_defaults(model: type[models.Model], drafts: Sequence[Draft]) -> 
                 draft.fill(name, plain(fields[name].get_default()))
 
 
-def new_keys(model: type[models.Model], number: int) -> list[Any]:
+def new_keys(model: type[models.Model], number: int) -> list[object]:
     """Keys for new records: fresh guids, or the next numbers, which nobody else will get."""
     key = model._meta.pk
     assert key is not None

@@ -43,7 +43,7 @@ def create_digits_index(model: str, *columns: str) -> SearchIndexes:
 def create_trigram_index(model: str, columns: Sequence[str], expression: str, suffix: str) -> SearchIndexes:
     """It needs the extension pg_trgm, which the owner of a database may create; the searches work without."""
 
-    def create(apps: Any, editor: BaseDatabaseSchemaEditor) -> None:
+    def create(apps: object, editor: BaseDatabaseSchemaEditor) -> None:
         if editor.connection.vendor != "postgresql" or not create_extension(editor):
             return
         for table, column, name in named(apps):

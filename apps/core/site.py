@@ -1,6 +1,5 @@
 """The back office as a site of Django's admin."""
 
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.contrib.admin.apps import AdminConfig
@@ -18,7 +17,7 @@ class BackOfficeSite(UnfoldAdminSite):
 
     def __init__(self, name: str = "admin") -> None:
         super().__init__(name)
-        self.app_lists: WeakKeyDictionary[HttpRequest, Any] = WeakKeyDictionary()
+        self.app_lists: WeakKeyDictionary[HttpRequest, object] = WeakKeyDictionary()
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> object:
         if app_label is not None:

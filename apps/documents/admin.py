@@ -51,7 +51,7 @@ STAFF, CATEGORIES, CLIENTS, NAMES = (each.name for each in PARALLEL_LISTS)
 class RequiredCategoryField(forms.ModelChoiceField):
     """Shown as required; each file may have its own category, and the service says which has none."""
 
-    def validate(self, value: Any) -> None:
+    def validate(self, value: object) -> None:
         pass
 
 
@@ -102,7 +102,7 @@ class DocumentAdmin(RecordAdmin):
     record_pages = (Page("download", "Download"), Page("preview"), *RecordAdmin.record_pages)
 
     class Media:
-        css: ClassVar[Any] = {"all": ["documents.css"]}
+        css: ClassVar[dict[str, Sequence[str]]] = {"all": ["documents.css"]}
 
     list_display = (
         *("name", "client", "contact", "category", "created_by", "kilobytes", "creation_date", "archived"),

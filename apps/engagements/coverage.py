@@ -13,10 +13,10 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from apps.base.batched_queries import AnyOf, Rows, fetch_all, prepared_query
 from apps.engagements.choices import ParticipantType
@@ -98,7 +98,7 @@ class Coverage(NamedTuple):
 
 
 @prepared_query
-def plan_query(contacts: Any) -> QuerySet[Any, Any]:
+def plan_query(contacts: Iterable[object]) -> QuerySet[Model, tuple[object, ...]]:
     """The unarchived plans of participants, the newest first; rows for ``load_coverages``."""
     rows = ClientEngagement.objects.filter(AnyOf("participant", contacts), archive_date=None)
     days = ("plan_start_date", "plan_end_date", "no_active_plan_from_date")
@@ -145,13 +145,13 @@ BOOKING_COLUMNS = (
 
 
 @prepared_query
-def booking_query(plans: Any) -> QuerySet[Any, Any]:
+def booking_query(plans: Iterable[object]) -> QuerySet[Model, tuple[object, ...]]:
     rows = ServiceBooking.objects.filter(AnyOf("engagement", plans))
     return rows.order_by("pk").values_list(*BUDGET_COLUMNS, *BOOKING_COLUMNS)
 
 
 @prepared_query
-def category_budget_query(plans: Any) -> QuerySet[Any, Any]:
+def category_budget_query(plans: Iterable[object]) -> QuerySet[Model, tuple[object, ...]]:
     rows = CategoryBudget.objects.filter(AnyOf("engagement", plans))
     return rows.order_by("pk").values_list(*BUDGET_COLUMNS)
 

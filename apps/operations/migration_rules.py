@@ -131,7 +131,7 @@ def alter_column(change: SchemaChange) -> Iterator[Finding]:
         yield change.finding(Impact.LOCKS, f"{name} gets an index while writers wait.", ADD_CONCURRENTLY)
 
 
-def column_type(column: Any) -> tuple[object, ...]:
+def column_type(column: models.Field) -> tuple[object, ...]:
     """The type for which PostgreSQL writes rows again; a longer text or decimal is the same type."""
     target = column.remote_field.model if column.remote_field else None
     return (

@@ -52,11 +52,11 @@ class Ownership:
     """How records of a model belong to somebody: by one of these relations."""
 
     model: Model
-    owners: tuple[models.ForeignKey[Any, Any], ...]
-    attachments: tuple[models.ForeignKey[Any, Any], ...]
+    owners: tuple[models.ForeignKey[object, object], ...]
+    attachments: tuple[models.ForeignKey[object, object], ...]
 
 
-def relation(label: str) -> models.ForeignKey[Any, Any]:
+def relation(label: str) -> models.ForeignKey[object, object]:
     """The relation of that label: ``funding.Claim.provider_invoice``."""
     model, _, name = label.rpartition(".")
     found = apps.get_model(model)._meta.get_field(name)
@@ -102,12 +102,14 @@ def ownerships() -> tuple[Ownership, ...]:
     return tuple(rows[model] for model in order.static_order())
 
 
-def label_of(model: Any) -> str:
+def label_of(model: type[models.Model]) -> str:
     label: str = model._meta.label
     return label
 
 
-def owner_relations(relations: list[models.ForeignKey[Any, Any]]) -> tuple[models.ForeignKey[Any, Any], ...]:
+def owner_relations(
+    relations: list[models.ForeignKey[object, object]],
+) -> tuple[models.ForeignKey[object, object], ...]:
     """The relations that decide whose a record is: to the person, else to what it is a part of, else all."""
     direct = [each for each in relations if each.related_model in ROOTS]
     parts = [each for each in relations if each.remote_field.on_delete is models.CASCADE]
@@ -177,7 +179,9 @@ def with_duplicates(model: Model, record: models.Model) -> models.QuerySet[model
     return model._base_manager.filter(pk__in=keys)
 
 
-def attachment_condition(row: Ownership, attachment: models.ForeignKey[Any, Any], records: RecordSets) -> Q:
+def attachment_condition(
+    row: Ownership, attachment: models.ForeignKey[object, object], records: RecordSets
+) -> Q:
     """The condition of records of nobody that these records refer to, and no others."""
     source = attachment.model._base_manager.exclude((attachment.name, None))
     own = Q(pk__in=records[attachment.model].values("pk"))
@@ -246,7 +250,7 @@ def find_history(keys: RecordKeys) -> list[Change]:
     return sorted(found, key=lambda change: change.pk)
 
 
-def find_mentions(keys: RecordKeys) -> dict[models.ForeignKey[Any, Any], int]:
+def find_mentions(keys: RecordKeys) -> dict[models.ForeignKey[object, object], int]:
     """How many records of others mention the person, by the relation that does."""
     counts = {}
     for each in map(relation, REFERENCES):

@@ -82,7 +82,7 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
         if draft.key is None or not draft.given.isdisjoint(COMPARED)
     ]
     # By mark, since a name alone may be that of thousands.
-    candidates: dict[Mark, list[dict[str, Any] | None]] = {
+    candidates: dict[Mark, list[dict[str, object] | None]] = {
         mark: [] for _, _, marks in compared for mark in marks
     }
     for row in load_candidates(candidates):

@@ -125,7 +125,7 @@ def find_handover_issues(leaver: Staff, successors: Mapping[str, Staff]) -> Iter
 
 def reassign(assignment: Assignment, leaver: Staff, successor: Staff) -> int:
     records: QuerySet[TimestampedModel] = assignment.records
-    column: models.Field[Any, Any] = assignment.column
+    column: models.Field[object, object] = assignment.column
     # Nobody looks after themselves: the successor's own record loses its account manager instead.
     for record in records.filter(pk=successor.pk) if records.model is Staff else ():
         setattr(record, column.attname, None)

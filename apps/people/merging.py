@@ -34,7 +34,7 @@ def referring_columns(model: type[models.Model]) -> list[Any]:
     return [each.field for each in many if issubclass(each.field.model, TimestampedModel)]
 
 
-def referring_records(record: AnyRecord, column: Any) -> QuerySet[models.Model]:
+def referring_records(record: AnyRecord, column: models.Field) -> QuerySet[models.Model]:
     return column.model._default_manager.filter(**{column.name: record.pk})
 
 
@@ -107,7 +107,9 @@ def lock_both(target: AnyRecord, duplicate: AnyRecord) -> tuple[Any, Any]:
     return records[target.pk], records[duplicate.pk]
 
 
-def move_references(records: QuerySet[models.Model], column: Any, before: object, after: object) -> int:
+def move_references(
+    records: QuerySet[models.Model], column: models.Field, before: object, after: object
+) -> int:
     """Let the records refer to another one by the column, with their history; how many there are."""
     model = column.model
     keys = list(records.order_by("pk").select_for_update(of=("self",)).values_list("pk", flat=True))
@@ -140,7 +142,9 @@ def find_merge_issues(target: AnyRecord, duplicate: AnyRecord) -> Iterator[Issue
         yield from find_conflicting_references(target, duplicate, column)
 
 
-def find_conflicting_references(target: AnyRecord, duplicate: AnyRecord, column: Any) -> Iterator[Issue]:
+def find_conflicting_references(
+    target: AnyRecord, duplicate: AnyRecord, column: models.Field
+) -> Iterator[Issue]:
     """Records of both that could not both refer to one: their other unique values are equal."""
     model = column.model
     for constraint in model._meta.constraints:

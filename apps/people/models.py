@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -347,7 +347,7 @@ class Contact(Person, Record):
 class CustomField(Lookup, Record):
     """A question the subscriber asks of staff, clients or contacts beyond the fields built in."""
 
-    columns_fixed_by: ClassVar[Any] = {"answers": ("applies_to", "kind")}
+    columns_fixed_by: ClassVar[dict[str, Sequence[str]]] = {"answers": ("applies_to", "kind")}
 
     name_key = NormalisedField(of="name")
     applies_to = models.CharField(max_length=7, choices=AppliesTo)

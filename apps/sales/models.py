@@ -1,6 +1,7 @@
 """Opportunities, their templates, and the lists they choose from (interface.md 2.7, 2.8)."""
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
@@ -46,7 +47,9 @@ class OpportunityType(Lookup, TimestampedModel):
 class OpportunityStage(Lookup, TimestampedModel):
     """A step on the way to a result; one stage is the result itself."""
 
-    columns_fixed_by: ClassVar[Any] = {"opportunities": ("is_result",)}  # their outcomes depend on it
+    columns_fixed_by: ClassVar[dict[str, Sequence[str]]] = {
+        "opportunities": ("is_result",)
+    }  # their outcomes depend on it
 
     id = models.AutoField("number", primary_key=True)
     position = models.PositiveSmallIntegerField(
@@ -71,7 +74,7 @@ class OpportunityStage(Lookup, TimestampedModel):
 class OpportunityOutcomeReason(Lookup, TimestampedModel):
     """A reason of one outcome."""
 
-    columns_fixed_by: ClassVar[Any] = {"opportunities": ("outcome",)}
+    columns_fixed_by: ClassVar[dict[str, Sequence[str]]] = {"opportunities": ("outcome",)}
 
     id = models.AutoField("number", primary_key=True)
     name_key = NormalisedField(of="name")
@@ -110,7 +113,7 @@ class Prospect(models.Model):
 
     class Meta:
         abstract = True
-        constraints: ClassVar[Any] = (
+        constraints = (
             models.CheckConstraint(
                 name="%(app_label)s_%(class)s_chance_is_a_percentage",
                 condition=Q(chance_of_sales__isnull=True)

@@ -64,7 +64,7 @@ def first_cards(
     return cards
 
 
-def in_cents(amount: Any) -> Decimal:
+def in_cents(amount: Decimal | float) -> Decimal:
     return Decimal(amount).quantize(CENT)
 
 

@@ -335,7 +335,7 @@ def guid_reader(field: models.Field) -> Reader:
     return read
 
 
-def time_reader(parse: Callable[[str], Any]) -> Reader:
+def time_reader(parse: Callable[[str], object]) -> Reader:
     """A date or a time in one of the forms that ``parse`` takes."""
 
     def read(value: object) -> object:

@@ -1,6 +1,7 @@
 """The back office's pages of one's own exports that a worker writes."""
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.conf import settings
@@ -34,7 +35,7 @@ class FileExportAdmin(OwnRecordsAdmin):
     record_pages = (Page("file", method="GET"), Page("progress", method="GET"), Page("content", method="GET"))
 
     class Media:
-        css: ClassVar[Any] = {"all": ["imports.css"]}
+        css: ClassVar[dict[str, Sequence[str]]] = {"all": ["imports.css"]}
         js = ("file_import.js",)
 
     @display(description="kind of record", ordering="record_type")

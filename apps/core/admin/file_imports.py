@@ -1,7 +1,7 @@
 """The back office's pages of imports: a file is read, checked and imported, and what became of it."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from io import BytesIO
 from typing import Any, ClassVar
 
@@ -99,7 +99,7 @@ class FileImportAdmin(ReadOnlyAdmin):
     )
 
     class Media:
-        css: ClassVar[Any] = {"all": ["imports.css"]}
+        css: ClassVar[dict[str, Sequence[str]]] = {"all": ["imports.css"]}
         js = ("file_import.js",)
 
     def has_module_permission(self, request: HttpRequest) -> bool:

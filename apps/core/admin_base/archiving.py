@@ -82,7 +82,7 @@ class ArchivingAdmin(PageAdmin):
         address = self.page_url(ARCHIVING.name, record.pk)
         return [*links, RecordLink(title, address, is_minor=not record.is_archived)]
 
-    def archiving_page(self, request: HttpRequest, record: Any) -> HttpResponse:
+    def archiving_page(self, request: HttpRequest, record: TimestampedModel) -> HttpResponse:
         """Ask before one record is archived or restored, showing what is linked to it; then do it."""
         if request.method == "POST":
             self.change_archive_status(request, record)
@@ -91,7 +91,7 @@ class ArchivingAdmin(PageAdmin):
         linked = linked_records(record)
         return self.render_page(request, "admin/archiving.html", title, record, linked_records=linked)
 
-    def change_archive_status(self, request: HttpRequest, record: Any) -> None:
+    def change_archive_status(self, request: HttpRequest, record: TimestampedModel) -> None:
         """Archive the record, or restore it when it is archived."""
         records = self.model._default_manager.filter(pk=record.pk)
         if record.is_archived:

@@ -88,7 +88,7 @@ class AuditAdmin(ReadOnlyAdmin):
         ("kind", ChoicesDropdownFilter),
         ("channel", ChoicesDropdownFilter),
     )
-    list_pages: ClassVar[Any] = (Page("export", method="GET"),)
+    list_pages = (Page("export", method="GET"),)
     list_before_template = "admin/audit_export.html"
     list_display_links: ClassVar[Any] = None
     #: The first part of the name of an exported file, its columns, and the entries read at a time.

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from django.contrib import admin
-from django.db.models import EmailField
+from django.db.models import EmailField, Field
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
@@ -97,7 +97,7 @@ def link(url: str, text: object) -> str:
     return format_html('<a class="rs-link" href="{}">{}</a>', url, text)
 
 
-def contact_href(column: Any, value: Any) -> str | None:
+def contact_href(column: Field, value: Any) -> str | None:
     """``mailto:`` or ``tel:`` for the value of a column with an email address or a telephone number."""
     if isinstance(column, EmailField):
         return f"mailto:{quote(value, safe='@')}" if value else None
@@ -115,7 +115,7 @@ def list_url(model: object, **filters: object) -> str:
     return admin_url(model, "changelist", **filters)
 
 
-def record_link(record: Any) -> str:
+def record_link(record: object) -> str:
     """A link to the main page of a record."""
     page: Any = admin.site.get_model_admin(type(record))
     return link(page.record_url(record), record)

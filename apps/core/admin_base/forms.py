@@ -282,7 +282,7 @@ class RecordForm(forms.ModelForm):
         """The column of the history that has the changes of a field."""
         return name
 
-    def saved_value(self, name: str) -> Any:
+    def saved_value(self, name: str) -> object:
         """The value of the record in a field."""
         model = self._meta.model._meta
         if name not in {column.name for column in (*model.concrete_fields, *model.many_to_many)}:

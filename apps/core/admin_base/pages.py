@@ -230,7 +230,7 @@ class PageAdmin(ModelAdmin):
         return super().render_change_form(request, {**page, **context}, *args, **options)
 
     def render_page(
-        self, request: HttpRequest, template: str, title: str, record: Any = None, **context: object
+        self, request: HttpRequest, template: str, title: str, record: object = None, **context: object
     ) -> TemplateResponse:
         """A page in the layout of the back office."""
         request.current_app = self.admin_site.name

@@ -22,7 +22,7 @@ from unfold.utils import display_for_field, display_for_header, display_for_labe
 
 from apps.core import history_display
 from apps.core.admin_base.display import admin_url, contact_href, format_amount, link, list_url
-from apps.core.models import Change
+from apps.core.models import Change, TimestampedModel
 
 #: Records shown in a panel, and entries of the history; the full lists are a click away.
 ROW_LIMIT, TIMELINE_LIMIT = 5, 20
@@ -75,7 +75,7 @@ def record_panel(
         found = condition(record) if condition else Q(**{column: record.pk})
         return model._default_manager.filter(found, archive_date=None)
 
-    def context(request: HttpRequest, record: Any) -> dict[str, object]:
+    def context(request: HttpRequest, record: TimestampedModel) -> dict[str, object]:
         page: Any = admin.site.get_model_admin(model)
         newest = records(record).select_related(*(page.list_select_related or ())).order_by("-creation_date")
         rows = list(newest[: ROW_LIMIT + 1])

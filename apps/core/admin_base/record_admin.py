@@ -36,7 +36,7 @@ from apps.core.admin_base.pages import Page, is_page
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
 from apps.core.declaration_checks import editable_columns
-from apps.core.models import Searched
+from apps.core.models import Searched, TimestampedModel
 from apps.core.read_log import log_search
 from apps.core.services import Service, draft_class_of, service_of
 
@@ -75,9 +75,9 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     menu_order: ClassVar[int] = 500
     icon: ClassVar[str] = "description"
 
-    list_filter: ClassVar[Any] = (ArchivedFilter,)
+    list_filter: ClassVar[Sequence[object]] = (ArchivedFilter,)
     search_fields: Any = ()
-    actions: ClassVar[Any] = ("archive_selected", "restore_selected")
+    actions: ClassVar[Sequence[str]] = ("archive_selected", "restore_selected")
     warn_unsaved_form = True
     #: Columns that people could enter, and this form does not show.
     left_out_of_form: ClassVar[Sequence[str]] = ()
@@ -196,7 +196,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
             return None
         return format_html("{}, {}", record_link(record), page.describe(request, record))
 
-    def describe(self, request: HttpRequest, record: Any) -> str:
+    def describe(self, request: HttpRequest, record: TimestampedModel) -> str:
         """When a record was entered, and whether it is archived."""
         archived = ", archived" if record.is_archived else ""
         return f"entered {short_day(record.creation_date)}{archived}"
@@ -339,9 +339,9 @@ class LookupAdmin(RecordAdmin):
 
     purpose = "Other records choose from this list."
     menu_group = "Lists"
-    list_display: ClassVar[Any] = ("name", "archived")
+    list_display: ClassVar[Sequence[str]] = ("name", "archived")
     search_fields: object = ("name",)
-    ordering: ClassVar[Any] = ("name",)
+    ordering: ClassVar[Sequence[str]] = ("name",)
 
 
 def is_autocomplete(request: HttpRequest) -> bool:

@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from django.db import models, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from apps.base import clock
 from apps.core import history
@@ -65,7 +66,7 @@ class NormalisedField(models.CharField):
         options = {"editable": False, "null": True, "max_length": 270, **options}
         super().__init__(**options)
 
-    def db_type(self, connection: Any) -> str | None:
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
         # By its long name PostgreSQL's type is the same, but Django makes no second index for LIKE beside
         # the unique one: normalised texts are only ever compared for equality.
         kind = super().db_type(connection)
@@ -172,7 +173,7 @@ class TimestampedModel(models.Model):
             return super().delete(*args, **options)
 
     @classmethod
-    def from_db(cls, db: str | None, field_names: Any, values: Any) -> Any:
+    def from_db(cls, db: str | None, field_names: Any, values: Sequence[object]) -> Any:
         record = super().from_db(db, field_names, values)
         record._stored = dict(zip(field_names, values, strict=True))
         return record

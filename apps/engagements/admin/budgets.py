@@ -1,5 +1,6 @@
 """The back office of service bookings, category budgets and support categories."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, ClassVar
 
@@ -71,7 +72,7 @@ class BudgetAdmin(RecordAdmin):
     record_pages = ()
     actions = ()
     readonly_fields = ("claimed", "paid", "waiting")  # the sums of claims
-    list_filter: ClassVar[Any] = (SpentFilter, ("management_type", ChoicesDropdownFilter))
+    list_filter: ClassVar[Sequence[object]] = (SpentFilter, ("management_type", ChoicesDropdownFilter))
     list_select_related = ("engagement__participant", "category")
     search_fields: Any = (
         "engagement__participant__first_name",

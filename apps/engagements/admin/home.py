@@ -31,7 +31,7 @@ def plan_work(request: HttpRequest) -> HomeContent:
 
 
 def condition_rows(
-    records: QuerySet[Model], conditions: Conditions, parameter: str, amount: Any
+    records: QuerySet[Model], conditions: Conditions, parameter: str, amount: object
 ) -> list[Work]:
     """A row for each condition that holds for any record; the parameter chooses it in the list. One query."""
     any_of = reduce(or_, (condition for _, condition in conditions.values()))

@@ -292,7 +292,7 @@ def shown_plans(contact: Contact) -> list[ClientEngagement]:
     return [*current, *[plan for plan in plans if not plan.is_current][:1]]
 
 
-def current_plans_context(request: HttpRequest, contact: Contact) -> dict[str, Any] | None:
+def current_plans_context(request: HttpRequest, contact: Contact) -> dict[str, object] | None:
     """The current plans and the last that ended, each with its budgets and how long they last."""
     page: Any = admin.site.get_model_admin(ClientEngagement)
     sections = []

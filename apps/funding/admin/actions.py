@@ -30,9 +30,9 @@ from apps.core.models import Subscriber
 from apps.funding.admin.queues import STATUS
 from apps.funding.admin.reviews import CONFIRM, ActionReview, ConfirmedReview, ReviewedRecord
 from apps.funding.choices import ADMINISTER_PERMISSION
-from apps.funding.models import ZERO
+from apps.funding.models import ZERO, ProviderInvoice
 from apps.funding.services.transitions import RefusedTransition
-from apps.funding.validation.guards import lower_first
+from apps.funding.validation.guards import AnyBill, lower_first
 
 MENU = "Funding"
 
@@ -125,8 +125,8 @@ class ActionAdmin(RecordAdmin):
     """A list with a tab for each status, and a record's page, with buttons for actions."""
 
     menu_group = MENU
-    actions: ClassVar[Any] = ()
-    record_pages: ClassVar[Any] = (ACTION_PAGE, *RecordAdmin.record_pages)
+    actions = ()
+    record_pages = (ACTION_PAGE, *RecordAdmin.record_pages)
     status_field: ClassVar[str] = "funding_status"
     status_labels: ClassVar[Mapping[str, str]]
     #: The amounts that are summed below the tabs.
@@ -136,14 +136,14 @@ class ActionAdmin(RecordAdmin):
     queue_ordering: ClassVar[Sequence[str]]
     show_facets = ShowFacets.NEVER  # the tabs count; facets would count every choice of every filter
     list_before_template = "funding/tabs.html"
-    ordering: ClassVar[Any] = ("-creation_date", "-guid")
+    ordering = ("-creation_date", "-guid")
 
     class Media:
-        css: ClassVar[Any] = {"all": ("documents.css", "funding.css")}
+        css: ClassVar[dict[str, Sequence[str]]] = {"all": ("documents.css", "funding.css")}
 
     # --- hooks of a subclass
 
-    def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
+    def tabs_context(self, request: HttpRequest) -> dict[str, object]:
         """The tabs of the statuses with their counts."""
         raise NotImplementedError
 
@@ -210,7 +210,7 @@ class ActionAdmin(RecordAdmin):
         return super().changelist_view(request, {**tabs, **(extra_context or {})})
 
     @display(description="participant", ordering="contact__last_name")
-    def participant(self, record: Any) -> str | None:
+    def participant(self, record: AnyBill | ProviderInvoice) -> str | None:
         return two_lines(record.contact, record.contact.scheme_number) if record.contact else None
 
     # --- actions on many records
@@ -452,7 +452,7 @@ class ActionAdmin(RecordAdmin):
             return status
         return f"{status} since {format_moment(move.at)} ({move.staff or move.application or 'System'})"
 
-    def status_context(self, request: HttpRequest, record: Any) -> dict[str, object]:
+    def status_context(self, request: HttpRequest, record: AnyBill | ProviderInvoice) -> dict[str, object]:
         """The buttons on a record's page, and its status history."""
         buttons = self.record_buttons(request, record) if self.has_change_permission(request, record) else []
         return {

@@ -123,7 +123,7 @@ def records_by_text(records: Any, column: str, texts: Iterable[str | None]) -> d
     return {getattr(each, column): each for each in records.filter(**{f"{column}__in": keys})} if keys else {}
 
 
-def product_data(product: Product, price: EffectivePrice | None) -> dict[str, Any]:
+def product_data(product: Product, price: EffectivePrice | None) -> dict[str, object]:
     """``current``: a price range covers the day; ``price`` as digits, null when it is quoted."""
     amount = price.amount if price is not None else None
     return {

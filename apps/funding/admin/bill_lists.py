@@ -6,6 +6,7 @@ from functools import reduce
 from operator import or_
 from typing import Any, ClassVar
 
+from django.contrib.admin import ModelAdmin
 from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -54,6 +55,7 @@ from apps.funding.models import (
 from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
 from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, STATUSES, Phase
+from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.warnings import WarningCode, warning_label
 from apps.people.models import Client, Contact
 
@@ -99,11 +101,11 @@ class ResubmissionFilter(ConditionFilter):
     title = "resubmission"
     parameter_name = "resubmitted"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
         can_be_resubmitted = request.GET.get(STATUS) in RESUBMITTABLE
         return super().lookups(request, model_admin) if can_be_resubmitted else []
 
-    def conditions(self, model: type[Any]) -> Conditions:
+    def conditions(self, model: type[Claim] | type[Invoice]) -> Conditions:
         resubmitted = Q(resubmission_exists(model))
         return {
             "": ("Not resubmitted", ~resubmitted),
@@ -118,7 +120,7 @@ class HoldReasonFilter(RadioFilter):
     title = "reason of the hold"
     parameter_name = "reason"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
         if request.GET.get(STATUS) != ClaimStatus.ON_HOLD:
             return []
         reasons = load_hold_reasons(model_admin.model)
@@ -272,7 +274,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
     """The lists of claims and invoices, as far as they are the same."""
 
     queue_ordering = ("status_date", "guid")
-    list_filter: ClassVar[Any] = (
+    list_filter: ClassVar[Sequence[object]] = (
         ArchivedFilter,
         StatusFilter,
         ResubmissionFilter,
@@ -321,7 +323,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
             return queryset.filter(of_people), False
         return find_texts(queryset, self.search_fields, search_term, of_people), False
 
-    def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
+    def tabs_context(self, request: HttpRequest) -> dict[str, object]:
         """The tabs of the statuses and hold reasons with their counts, and the budget of the filter."""
         chosen = request.GET.get(STATUS, "")
         budget = find_budget(request.GET.get(BUDGET))
@@ -358,7 +360,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
     # --- columns
 
     @display(description="number")
-    def number(self, bill: Any) -> str:
+    def number(self, bill: AnyBill) -> str:
         return str(bill)
 
     @display(description="provider", ordering="provider__business_name")
@@ -374,14 +376,14 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         return amount_cell(bill.total)
 
     @display(description="warnings")
-    def warning_kinds(self, bill: Any) -> str | None:
+    def warning_kinds(self, bill: AnyBill) -> str | None:
         """How many warnings the bill was saved with, and their kinds."""
         warnings = list(bill.acknowledged_warnings.all())
         kinds = ", ".join(dict.fromkeys(warning_label(each.code) for each in warnings))
         return two_lines(format_html("<b data-warnings>{}</b>", len(warnings)), kinds) if warnings else None
 
     @display(description="status", ordering="funding_status", label=STATUS_COLOURS)
-    def status(self, bill: Any) -> tuple[str, str]:
+    def status(self, bill: AnyBill) -> tuple[str, str]:
         return bill.funding_status, bill.get_funding_status_display()
 
     @display(description="on hold for", ordering="status_reason")

@@ -84,13 +84,13 @@ class BillAdmin(BillListAdmin):
     prices_page = staticmethod(autocomplete.prices_page)
     #: Without the page of archiving, which is a transition: a claim returns its provider invoice.
     record_pages: ClassVar[Any] = (ACTION_PAGE,)
-    status_labels: ClassVar[Any] = {name: row.label for name, row in STATUSES.items()}
+    status_labels: ClassVar[Mapping[str, str]] = {name: row.label for name, row in STATUSES.items()}
     #: Rows of one name have one label in a history: the first.
-    action_labels: ClassVar[Any] = {row.name.value: row.label for row in reversed(TRANSITIONS)}
+    action_labels: ClassVar[Mapping[str, str]] = {row.name.value: row.label for row in reversed(TRANSITIONS)}
 
     # --- hooks of claims and invoices
 
-    def describe(self, request: HttpRequest, record: Any) -> str:
+    def describe(self, request: HttpRequest, record: AnyBill) -> str:
         return f"{super().describe(request, record)}, {lower_first(record.get_funding_status_display())}"
 
     def summary(self, record: Any) -> list[tuple[str, object]]:
@@ -141,7 +141,7 @@ class BillAdmin(BillListAdmin):
         form.explain_closed = staticmethod(partial(self.explain_closed, request))
         return form
 
-    def explain_closed(self, request: HttpRequest, record: Any) -> SafeString:
+    def explain_closed(self, request: HttpRequest, record: AnyBill) -> SafeString:
         """Since when a bill cannot be changed, by whom, and what makes it possible again."""
         page = format_html(
             '<a class="rs-link" href="{}" target="_blank">its page</a>', self.page_url("change", record.pk)
@@ -261,7 +261,7 @@ class BillAdmin(BillListAdmin):
         ]
         return [transition_button(row) for row in in_order(rows)]
 
-    def record_buttons(self, request: HttpRequest, record: Any) -> Sequence[ActionButton]:
+    def record_buttons(self, request: HttpRequest, record: AnyBill) -> Sequence[ActionButton]:
         rows = list_transitions(record, staff_of(request))
         is_warned = record.acknowledged_warnings.exists()
         return [
@@ -280,14 +280,14 @@ class BillAdmin(BillListAdmin):
             warnings[getattr(each, f"{bill}_id")].append(f"{warning_label(each.code)}: {each.message}")
         return warnings
 
-    def explain_obstacle(self, request: HttpRequest, record: Any, name: str) -> str | None:
+    def explain_obstacle(self, request: HttpRequest, record: AnyBill, name: str) -> str | None:
         return explain_obstacle(record, TransitionName(name), staff_of(request))
 
-    def action_amount(self, record: Any, name: str) -> Decimal:
+    def action_amount(self, record: AnyBill, name: str) -> Decimal:
         """The money that an action is about: of a payment, what is outstanding."""
         return record.outstanding if transition_named(name).pays else record.total
 
-    def record_summary(self, record: Any) -> str:
+    def record_summary(self, record: AnyBill) -> str:
         return f"{super().record_summary(record)}: {record.contact}, {format_amount(record.total)}"
 
     def question_form(self, name: str) -> type[forms.Form]:
@@ -350,7 +350,7 @@ def acknowledged_rows(record: Any) -> list[dict[str, object]]:
     ]
 
 
-def resubmission_links(record: Any) -> list[tuple[str, str]]:
+def resubmission_links(record: AnyBill) -> list[tuple[str, str]]:
     """The bill that a bill resubmits, and the one it was resubmitted as."""
     found = [("Resubmits", record.resubmission_of)] if record.resubmission_of_id else []
     found += [("Resubmitted as", each) for each in record.resubmissions.filter(archive_date=None)]

@@ -158,7 +158,7 @@ class ClaimAdmin(BillAdmin):
             if not each.is_claimed and each.pk != draft.key_of("provider_invoice")
         ][:1]
 
-    def provider_invoice_context(self, request: HttpRequest, record: Any, form: Any) -> dict[str, object]:
+    def provider_invoice_context(self, request: HttpRequest, record: Claim, form: Any) -> dict[str, object]:
         key = record.provider_invoice_id if record is not None else form["provider_invoice"].value()
         panel = provider_invoice_panel(request, find_provider_invoice(str(key or "")))
         document = find_document(request)
@@ -171,7 +171,7 @@ class ClaimAdmin(BillAdmin):
             panel["form_file"] = form_file_context(form["file"].value())
         return panel
 
-    def summary(self, record: Any) -> list[tuple[str, object]]:
+    def summary(self, record: Claim) -> list[tuple[str, object]]:
         return [
             ("Participant", record_link(record.contact)),
             ("Provider", record_link(record.provider)),
@@ -183,7 +183,7 @@ class ClaimAdmin(BillAdmin):
             *super().summary(record),
         ]
 
-    def response_next(self, request: HttpRequest, record: Any) -> HttpResponse:
+    def response_next(self, request: HttpRequest, record: Claim) -> HttpResponse:
         """The form for the next document or file, or of the next provider invoice without a claim."""
         document, entry = find_document(request), load_entry(staff_of(request))
         if document is not None and entry is not None and document.pk in entry.numbers:

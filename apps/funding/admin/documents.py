@@ -48,7 +48,7 @@ def entry_url(entered: EnteredDocument) -> str:
     return admin_url(Claim, "add", **query, document=entered.document.pk)
 
 
-def entry_place(entry: DocumentEntry | None, document: Any) -> dict[str, Any] | None:
+def entry_place(entry: DocumentEntry | None, document: Any) -> dict[str, object] | None:
     """The position of a document in a person's list, for the bar above the form of its claim."""
     if entry is None or document not in entry.numbers:
         return None
@@ -88,14 +88,14 @@ class ClaimDocumentAdmin(DocumentAdmin):
 
     list_filter: ClassVar[Any] = (*DocumentAdmin.list_filter, EnteredFilter)
     list_before_template = "funding/documents.html"
-    actions: ClassVar[Any] = ("enter_claims", *DocumentAdmin.actions)
+    actions = ("enter_claims", *DocumentAdmin.actions)
 
     class Media:
-        css: ClassVar[Any] = {"all": ["funding.css"]}
+        css: ClassVar[dict[str, Sequence[str]]] = {"all": ["funding.css"]}
 
     # --- the list
 
-    def get_list_display(self, request: HttpRequest) -> Sequence[Any]:
+    def get_list_display(self, request: HttpRequest) -> Sequence[object]:
         columns = list(super().get_list_display(request))
         if self.admin_site.get_model_admin(Claim).has_view_permission(request):
             name = "claims_or_form" if may_enter_claims(request) else "claims"
@@ -112,7 +112,7 @@ class ClaimDocumentAdmin(DocumentAdmin):
         return format_html_join(", ", "{}", ((record_link(claim),) for claim in claims)) or None
 
     @display(description="claim")
-    def claims_or_form(self, document: Any) -> str | None:
+    def claims_or_form(self, document: Document) -> str | None:
         """For those who may enter claims."""
         if (claims := self.claims(document)) or document.is_archived:
             return claims

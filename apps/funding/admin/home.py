@@ -67,7 +67,7 @@ def queue_rows(
     return rows
 
 
-def own_bills(model: Any, staff: Any) -> dict[str, Figure]:
+def own_bills(model: type[Claim] | type[Invoice], staff: Any) -> dict[str, Figure]:
     """How many of the open bills of each status are assigned to a person; one query."""
     resubmitted = Q(resubmission_exists(model), funding_status__in=RESUBMITTABLE)
     bills = model._default_manager.filter(staff=staff.pk, archive_date=None).order_by()

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from unfold.decorators import display
 
@@ -66,7 +66,7 @@ class InvoiceAdmin(BillAdmin):
     def cost_centre_names(self) -> Sequence[str]:
         return list(CostCentre.objects.filter(archive_date=None).values_list("name", flat=True)[:500])
 
-    def summary(self, record: Any) -> list[tuple[str, object]]:
+    def summary(self, record: Invoice) -> list[tuple[str, object]]:
         return [
             ("Participant", record_link(record.contact)),
             ("Bill to", record.get_invoice_claim_type_display()),
@@ -76,7 +76,7 @@ class InvoiceAdmin(BillAdmin):
             *super().summary(record),
         ]
 
-    def status_context(self, request: HttpRequest, record: Any) -> dict[str, object]:
+    def status_context(self, request: HttpRequest, record: Invoice) -> dict[str, object]:
         day = next_invoice_day(record)
         recurrence = {"next_invoice_day": day, "is_invoice_due": day is not None and day <= clock.today()}
         return {**super().status_context(request, record), **recurrence}
@@ -87,7 +87,7 @@ class InvoiceAdmin(BillAdmin):
         return pdf_response(Invoice.objects.filter(pk=record.pk), f"{record}.pdf")
 
     @admin.action(description="PDF", permissions=["view"])
-    def selected_as_pdf(self, request: HttpRequest, selected: QuerySet[Any]) -> HttpResponse:
+    def selected_as_pdf(self, request: HttpRequest, selected: QuerySet[Model]) -> HttpResponse:
         """One file with all selected invoices, each on a page of its own."""
         return pdf_response(selected, "invoices.pdf")
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Case, Count, IntegerField, Q, QuerySet, Value, When
+from django.db.models import Case, Count, IntegerField, Model, Q, QuerySet, Value, When
 
 from apps.base import clock
 from apps.core.admin_base.display import list_url
@@ -73,7 +73,7 @@ def last_months(count: int = MONTHS) -> list[dt.date]:
     return [dt.date(each // 12, each % 12 + 1, 1) for each in range(number, number - count, -1)]
 
 
-def group_by_month(months: Sequence[dt.date]) -> QuerySet[Claim, Any]:
+def group_by_month(months: Sequence[dt.date]) -> QuerySet[Model, tuple[object, ...]]:
     """Current claims entered in the months, the newest first: (status, number of the month, count)."""
     starts = [clock.start_of_day(month) for month in months]
     # Compared with the start of each month: to truncate each moment in the zone takes three times as long.

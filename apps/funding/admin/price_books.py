@@ -164,13 +164,13 @@ def column(title: str, ordering: str | None, value: Callable[[Any], str | None])
     """A column of the list of prices."""
 
     @display(description=title, ordering=ordering)
-    def cell(entry: Any) -> str | None:
+    def cell(entry: PriceBookEntry) -> str | None:
         return value(entry)
 
     return cell
 
 
-def price_column(zone: Zone) -> Any:
+def price_column(zone: Zone) -> object:
     """The column with the price of a zone on the day of the filter."""
     name = f"price_{zone.name.lower()}"
     return column(zone.label.capitalize(), name, lambda entry: format_amount(getattr(entry, name)))

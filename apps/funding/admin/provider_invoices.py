@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django import forms
 from django.contrib import admin
+from django.contrib.admin import ModelAdmin
 from django.db.models import Model, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -113,7 +114,7 @@ class DecidedFilter(ConditionFilter):
     title = "claim"
     parameter_name = "claim"
 
-    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
         is_queue = request.GET.get(STATUS) in UNDECIDED
         return super().lookups(request, model_admin) if is_queue else []
 
@@ -185,8 +186,8 @@ class ProviderInvoiceAdmin(ActionAdmin):
     #: Set by the service when somebody acts on a provider invoice.
     readonly_fields = ("approval_status", "rejection_reason", "actioned_by", "actioned_date", "created_by")
     status_field = "approval_status"
-    status_labels: ClassVar[Any] = dict(ApprovalStatus.choices)
-    action_labels: ClassVar[Any] = dict(ApprovalAction.choices)
+    status_labels: ClassVar[Mapping[str, str]] = dict(ApprovalStatus.choices)
+    action_labels: ClassVar[Mapping[str, str]] = dict(ApprovalAction.choices)
 
     # --- the list
 
@@ -198,7 +199,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         return found.prefetch_related(Prefetch("claims", claims.order_by("creation_date"), "current_claims"))
 
     def get_paginator(
-        self, request: HttpRequest, queryset: Any, per_page: int, *args: Any, **more: Any
+        self, request: HttpRequest, queryset: QuerySet[Model], per_page: int, *args: Any, **more: Any
     ) -> object:
         paginator = AutocompletePaginator if is_autocomplete(request) else self.paginator
         return paginator(queryset, per_page, *args, **more)
@@ -216,7 +217,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         others = Q(contact__in=find_contacts(search_term)) | Q(provider__in=find_providers(search_term))
         return find_texts(queryset, self.search_fields, search_term, others), False
 
-    def tabs_context(self, request: HttpRequest) -> dict[str, Any]:
+    def tabs_context(self, request: HttpRequest) -> dict[str, object]:
         return {"tabs": queue_tabs(load_provider_invoice_queues(), request.GET.get(STATUS, ""))}
 
     @display(description="reference", ordering="reference")
@@ -298,11 +299,13 @@ class ProviderInvoiceAdmin(ActionAdmin):
             for _, mark, other in find_duplicate_invoices([draft])
         ]
 
-    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: object = None) -> HttpResponse:
+    def response_add(
+        self, request: HttpRequest, obj: ProviderInvoice, post_url_continue: object = None
+    ) -> HttpResponse:
         answer = super().response_add(request, obj, post_url_continue)
         return redirect(new_claim_url(obj)) if "_claim" in request.POST else answer
 
-    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+    def response_change(self, request: HttpRequest, obj: ProviderInvoice) -> HttpResponse:
         answer = super().response_change(request, obj)
         return redirect(new_claim_url(obj)) if "_claim" in request.POST else answer
 

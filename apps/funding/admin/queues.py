@@ -86,7 +86,9 @@ def load_queues(
     return queues
 
 
-def capped_count(status: str, waits: QuerySet[Any, Any], late: dt.datetime) -> tuple[str, tuple[Any, ...]]:
+def capped_count(
+    status: str, waits: QuerySet[models.Model, object], late: dt.datetime
+) -> tuple[str, tuple[Any, ...]]:
     """SQL and parameters of a row: the status, the number up to the limit, the first moment, sum, late ones.
 
     The oldest are counted, so that the limit leaves out none of the late ones.
@@ -98,12 +100,12 @@ def capped_count(status: str, waits: QuerySet[Any, Any], late: dt.datetime) -> t
     return f"SELECT {columns} FROM ({sql}) AS capped", (status, limit, *params)  # noqa: S608
 
 
-def in_cents(amount: Any) -> Decimal:
+def in_cents(amount: Decimal | float | None) -> Decimal:
     """A sum as the engine gives it: SQLite gives a float; ``None`` of no records."""
     return Decimal(amount or 0).quantize(CENT)
 
 
-def bill_waits(model: type[Any], status: str) -> QuerySet[Any, Any]:
+def bill_waits(model: type[Any], status: str) -> QuerySet[models.Model, tuple[object, ...]]:
     """Since when the current bills of a status have had it, and their totals."""
     bills = model._default_manager.filter(funding_status=status, archive_date=None).order_by()
     if status in RESUBMITTABLE:
@@ -130,7 +132,7 @@ def queue_tabs(queues: Sequence[Queue], chosen: str, is_all: bool | None = None)
     return tabs
 
 
-def load_hold_reasons(model: Any) -> list[dict[str, Any]]:
+def load_hold_reasons(model: type[models.Model]) -> list[dict[str, Any]]:
     """Why bills are on hold: each reason with how many there are and since when, the most common first."""
     on_hold = model._default_manager.filter(funding_status=ClaimStatus.ON_HOLD, archive_date=None).order_by()
     reasons = on_hold.values("status_reason").annotate(count=Count("pk"), oldest=Min("status_date"))
@@ -176,7 +178,7 @@ def load_provider_invoice_queues(
     return [waiting, *load_queues(ProviderInvoice, "approval_status", left_out)]
 
 
-def provider_invoice_waits(status: str) -> QuerySet[Any, Any]:
+def provider_invoice_waits(status: str) -> QuerySet[models.Model, object]:
     """When the current provider invoices of an approval status were received, and their totals.
 
     Of undecided ones, those that are work.

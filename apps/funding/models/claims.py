@@ -68,7 +68,7 @@ class Bill(Record):
         verbose_name="assigned to",
         db_index=False,  # funding_…_of_staff begins with it
     )
-    funding_status: models.CharField[Any, Any]  # claims and invoices have choices of their own
+    funding_status: models.CharField[str, str]  # claims and invoices have choices of their own
     # --- calculated, or changed by transitions; never entered
     total = money()
     amount_paid = money("paid")

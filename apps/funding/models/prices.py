@@ -217,7 +217,7 @@ class PriceTable:
 
 
 @prepared_query
-def prices_of_products(products: Any) -> QuerySet[Any, Any]:
+def prices_of_products(products: Iterable[object]) -> QuerySet[models.Model, tuple[object, ...]]:
     """The prices of products in all price books and zones; rows for a ``PriceTable``."""
     entries = PriceBookEntry.objects.filter(AnyOf("product", products))
     entry = ("entry__price_book_id", "entry__product_id")

@@ -115,7 +115,7 @@ TAKERS = Claim.objects.filter(takes_provider_invoice=True).order_by()
 
 
 @prepared_query
-def takers_of(provider_invoices: Any) -> QuerySet[Any, Any]:
+def takers_of(provider_invoices: Iterable[object]) -> QuerySet[models.Model, tuple[object, ...]]:
     takers = TAKERS.filter(AnyOf("provider_invoice", provider_invoices))
     return takers.values_list("provider_invoice", "pk", "claim_number")
 
@@ -138,7 +138,7 @@ PROVIDER_START = CONTACT_START + len(CONTACT_COLUMNS)
 
 
 @prepared_query
-def locked_provider_invoices(keys: Any) -> QuerySet[Any, Any]:
+def locked_provider_invoices(keys: Iterable[object]) -> QuerySet[models.Model, tuple[object, ...]]:
     """The columns of invoices, of their contacts and providers, and whether one was taken before its lock."""
     invoices = ProviderInvoice.objects.filter(AnyOf("pk", keys)).order_by("pk")
     return invoices.select_for_update(of=("self",)).values_list(
@@ -164,7 +164,7 @@ PERMISSIONS = (ADMINISTER_PERMISSION, CREDIT_PERMISSION)
 
 
 @prepared_query
-def permissions_of(staff: Any) -> QuerySet[Any, Any]:
+def permissions_of(staff: Any) -> QuerySet[models.Model, tuple[object, ...]]:
     """(key, when the login is disabled, whether each of ``PERMISSIONS`` is granted)."""
     rows = Staff.objects.filter(AnyOf("guid", staff), archive_date=None).order_by()
     return rows.values_list("pk", "disable_login_date", *map(grants, PERMISSIONS))
@@ -309,7 +309,7 @@ def released_amounts_query(line_model: type[Any]) -> PreparedQuery:
     bill = "claim" if line_model is ClaimLine else "invoice"
 
     @prepared_query
-    def rows(keys: Any) -> QuerySet[Any, Any]:
+    def rows(keys: Iterable[object]) -> QuerySet[models.Model, tuple[object, ...]]:
         lines = line_model.objects.filter(AnyOf(bill, keys), **{f"{bill}__archive_date": None})
         counted = lines.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
         return counted.order_by().values_list("booking", "category_budget", "total")
@@ -344,7 +344,7 @@ def add_lines(bills: Sequence[DraftBill], coverages: Iterable[Coverage], prices:
 
 def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
     """Find the claims that have taken a provider invoice, those before it in the same body included."""
-    first: dict[Any, DraftBill] = {}
+    first: dict[object, DraftBill] = {}
     for bill in bills:
         claim, context, invoice = bill.draft, bill.context, bill.provider_invoice
         if invoice is None or invoice.is_reusable:
@@ -358,7 +358,7 @@ def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
 
 
 @prepared_query
-def provider_invoices_with(references: Any) -> QuerySet[Any, Any]:
+def provider_invoices_with(references: Any) -> QuerySet[models.Model, tuple[object, ...]]:
     """The provider invoices with these pairs of a provider and a normalised reference."""
     invoices = ProviderInvoice.objects.filter(AnyRowOf(("provider", "reference_key"), references))
     return invoices.order_by("pk").values_list("provider", "reference_key", "pk")

@@ -4,14 +4,14 @@ Services raise ``ValidationFailed`` with every issue, and ``WarningsPresent`` un
 then the warnings are stored as acknowledged. Keys come in the order of the drafts.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from functools import partial
-from typing import Any, cast
+from typing import cast
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Model, QuerySet
 
 from apps.base.batched_queries import AnyOf, PreparedQuery, Statement, fetch_all, prepared_query
 from apps.base.declaration import service
@@ -44,7 +44,7 @@ from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.funding.validation.warnings import business_number_of
 
 #: (key of the bill, code, wire name of the member, message) of an acknowledged warning.
-Acknowledged = tuple[Any, str, str | None, str]
+Acknowledged = tuple[object, str, str | None, str]
 
 
 @saving.in_transaction()
@@ -218,7 +218,7 @@ def used_numbers_query(bill_type: BillType) -> PreparedQuery:
     """The query of normalised numbers that bills have. Prepared, since others wait while it is sent."""
 
     @prepared_query
-    def rows(keys: Any) -> QuerySet[Any, Any]:
+    def rows(keys: Iterable[object]) -> QuerySet[Model, tuple[object, ...]]:
         name = f"{bill_type.name}_number_key"
         bills = bill_type.model._base_manager.filter(AnyOf(name, keys))
         return bills.order_by().values_list(name)

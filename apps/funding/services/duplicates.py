@@ -1,11 +1,11 @@
 """Duplicates: lines for the same support, claims and provider invoices with the same reference or total."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Min, QuerySet, Value
+from django.db.models import Min, Model, QuerySet, Value
 from django.db.models.functions import Coalesce
 
 from apps.base.batched_queries import (
@@ -44,7 +44,12 @@ def lines_of_day_query(line_model: type[Any]) -> PreparedQuery:
 
     # By the participant or by the product and the day: of either there may be thousands of lines.
     @query_by_values
-    def rows(contacts: Any, products: Any, days: Any, excluded: Any) -> QuerySet[Any, Any]:
+    def rows(
+        contacts: Iterable[object],
+        products: Iterable[object],
+        days: Iterable[object],
+        excluded: Iterable[object],
+    ) -> QuerySet[Model, tuple[object, ...]]:
         lines = line_model.objects.filter(
             AnyOf(f"{bill}__contact", contacts),
             AnyOf("product", products),
@@ -106,7 +111,7 @@ PERIOD = ("contact", "provider", "start_date", "end_date")
 
 
 @prepared_query
-def claims_with(references: Any, periods: Any) -> QuerySet[Any, Any]:
+def claims_with(references: Any, periods: Any) -> QuerySet[Model, tuple[object, ...]]:
     """The unarchived claims of pairs of a provider and a normalised reference, or of rows of ``PERIOD``.
 
     Each condition has an index of its own, which OR would not use.

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from django.db import transaction
@@ -49,7 +48,7 @@ def find_money_faults() -> Iterator[str]:
 
 
 @transaction.atomic
-def load_money(model: type[Any], keys: Sequence[UUID]) -> list[BillMoney]:
+def load_money(model: type[Claim] | type[Invoice], keys: Sequence[UUID]) -> list[BillMoney]:
     """Bills, locked while what belongs to them is read; the number of statements is constant."""
     names = ("funding_status", "archive_date", "total", "amount_paid", "paid_earlier", "resubmission_of")
     rows = model._default_manager.filter(AnyOf("guid", keys)).order_by("pk").select_for_update(of=("self",))

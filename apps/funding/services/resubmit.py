@@ -15,6 +15,7 @@ from apps.funding.models import ZERO, Claim, Invoice, LineItem, to_cents
 from apps.funding.services.create import next_numbers
 from apps.funding.services.effects import BudgetPosting, record_posting
 from apps.funding.services.payments import LINE_MODELS
+from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.transitions import Resubmission
 from apps.people.models import Staff
 
@@ -36,7 +37,7 @@ class Resubmissions(NamedTuple):
 
 
 def create_resubmissions(
-    model: type[Claim | Invoice], bills: Sequence[Any], part: Resubmission, staff: Staff | None
+    model: type[Claim | Invoice], bills: Sequence[AnyBill], part: Resubmission, staff: Staff | None
 ) -> Resubmissions:
     """Store a new bill for each of the locked bills, which stay as they are.
 
@@ -80,7 +81,7 @@ def create_resubmissions(
     return Resubmissions(keys, [record_posting(line, AWAITING) for line in new_lines], paid_earlier)
 
 
-def reduce_to_gap(line: Any) -> None:
+def reduce_to_gap(line: LineItem) -> None:
     """Make a copy of a line what is missing of its original.
 
     The quantity stays, and the price is what is missing of each unit. Where that would not come to the cent,

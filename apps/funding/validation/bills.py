@@ -283,7 +283,7 @@ class BillType:
     """The differences of claims and invoices. ``name``: by which lines and warnings refer to their bill."""
 
     name: str
-    model: type[Any]
+    model: type[Claim] | type[Invoice]
     line_model: type[Any]
     requirements: Sequence[Rule]
     rules: Sequence[Rule]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.core.exceptions import EmptyResultSet
 from django.db.models import F, Model, QuerySet, TextField, Value
@@ -126,7 +126,7 @@ class Limiter:
             name = f"odata_key{at}"
             # S611: the names are ours.
             keys = RawSQL(f"SELECT {name} FROM {steps[-1].name} WHERE {name} IS NOT NULL", ())  # noqa: S611
-            model: Any = part.rows.model
+            model: type[Model] = part.rows.model
             found = model._base_manager.using(part.rows.db).filter(pk__in=keys)
             parts.append(replace(part, rows=found, steps=steps))
         return replace(parts[0], unmatched=parts[1] if len(parts) > 1 else None)
@@ -207,7 +207,7 @@ def all_records(rows: EntityRows) -> QuerySet[Model]:
     """The records as a queryset that needs no step before it."""
     if not rows.steps:
         return rows.rows
-    model: Any = rows.rows.model
+    model: type[Model] = rows.rows.model
     records = model._base_manager.using(rows.rows.db)
     try:
         text, params = rows.rows.order_by().values("pk").query.get_compiler(rows.rows.db).as_sql()

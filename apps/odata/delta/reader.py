@@ -1,6 +1,6 @@
 """The records that changed since a moment, read as pages of their JSON."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -73,7 +73,7 @@ class DeltaReader:
             removed={key: key not in existing for key in missing},
         )
 
-    def rows_of(self, keys: Sequence[Any]) -> Any:
+    def rows_of(self, keys: Iterable[object]) -> Any:
         return self.model._base_manager.filter(AnyOf("pk", keys)).order_by("pk")
 
     def keys_of(self, entries: Sequence[LoggedChange], size: int) -> list[object]:

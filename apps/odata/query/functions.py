@@ -17,7 +17,9 @@ from typing import Any
 from uuid import UUID
 
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Expression, Func
+from django.db.models.sql.compiler import SQLCompiler
 
 from apps.base.batched_queries import array_of_guids, array_of_texts
 from apps.odata.query.ast import NUMBERS, ValueKind
@@ -97,7 +99,9 @@ class Sql(Func):
         resolved.is_summary = summarize
         return resolved
 
-    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, tuple[object, ...]]:
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
+    ) -> tuple[str, tuple[object, ...]]:
         compiled = [compiler.compile(operand) for operand in self.get_source_expressions()]
         texts: list[str] = []
         params: list[object] = []
@@ -136,7 +140,7 @@ class Constant(Expression):
     def resolve_expression(self, *args: object, **kwargs: object) -> Constant:
         return self
 
-    def as_sql(self, compiler: object, connection: Any) -> tuple[str, tuple[Any, ...]]:
+    def as_sql(self, compiler: object, connection: BaseDatabaseWrapper) -> tuple[str, tuple[object, ...]]:
         if connection.vendor == "sqlite":
             return "%s", (sqlite_value(self.value),)
         cast = _CASTS.get(self.kind, "" if self.value is not None else "::numeric")
@@ -207,7 +211,7 @@ class IsOneOf(Func):
 
     output_field = FIELDS[ValueKind.BOOLEAN]
 
-    def __init__(self, operand: Any, constants: Sequence[Constant]) -> None:
+    def __init__(self, operand: object, constants: Sequence[Constant]) -> None:
         super().__init__(operand)
         self.constants = constants
 
@@ -215,7 +219,9 @@ class IsOneOf(Func):
         (operand,) = self.get_source_expressions()
         return IsOneOf(operand.resolve_expression(*args, **kwargs), self.constants)
 
-    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, tuple[object, ...]]:
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
+    ) -> tuple[str, tuple[object, ...]]:
         text, params = compiler.compile(self.get_source_expressions()[0])
         if connection.vendor == "postgresql":
             first = self.constants[0].value

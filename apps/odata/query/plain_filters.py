@@ -107,7 +107,7 @@ class PlainFilterSet(FilterSet):
     """The filters of one entity set; an instance has only those that the request names."""
 
     type: StructuredType
-    base_filters: dict[str, Any]
+    base_filters: dict[str, object]
 
     def __init__(self, data: Mapping[str, str], queryset: QuerySet[Model]) -> None:
         self.base_filters = {name: self.base_filters[name] for name in data}

@@ -5,8 +5,9 @@ import decimal
 import math
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any
 from zoneinfo import ZoneInfo
+
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from apps.odata.query.stored_values import QUOTIENT_DIGITS, read_datetime, stored_etag, value_json
 
@@ -14,7 +15,7 @@ from apps.odata.query.stored_values import QUOTIENT_DIGITS, read_datetime, store
 MAX_TEXT_LENGTH = 2**30
 
 
-def register_functions(sender: object, connection: Any, **_: object) -> None:
+def register_functions(sender: object, connection: BaseDatabaseWrapper, **_: object) -> None:
     """Receiver of Django's ``connection_created``."""
     if connection.vendor != "sqlite":
         return

@@ -80,7 +80,7 @@ def make_etag(modified: dt.datetime) -> str:
 # --- functions of SQLite: what PostgreSQL renders in SQL ------------------------------------------------
 
 
-def value_json(kind: str, scale: int | None, stored: Any) -> str | None:
+def value_json(kind: str, scale: int | None, stored: object) -> str | None:
     """The JSON of a computed value."""
     value = read_value(ValueKind[kind], scale, stored)
     return format(value, "f") if isinstance(value, Decimal) else json.dumps(value, ensure_ascii=False)

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -212,7 +212,7 @@ def records_by_key(entity_set: EntitySet, selection: Selection, today: dt.date) 
     """(key, JSON, ETag) of the records with some keys; in the JSON some values depend on the day."""
 
     @prepared_query
-    def records(keys: Any) -> QuerySet[Any, Any]:
+    def records(keys: Iterable[object]) -> QuerySet[models.Model, tuple[object, ...]]:
         rows = entity_set.model._base_manager.filter(AnyOf("pk", keys)).order_by()
         return rows.values_list("pk", RecordJson(entity_set.type, selection), Etag(entity_set.etag_field))
 

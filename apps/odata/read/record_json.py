@@ -16,7 +16,9 @@ from typing import Any
 
 from django.core.exceptions import EmptyResultSet
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import Expression, Func, Subquery
+from django.db.models.sql.compiler import SQLCompiler
 
 from apps.base.declaration.resource import Nesting
 from apps.base.declaration.schema import (
@@ -96,7 +98,7 @@ class RecordJson(Func):
     def get_group_by_cols(self) -> list[object]:
         return []
 
-    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **_: object) -> tuple[str, list[object]]:
         alias = compiler.quote_name_unless_alias(self.alias)
         text = with_today(
             record_sql(
@@ -128,7 +130,9 @@ class NestedJson(Subquery):
         super().__init__(queryset, output_field=models.TextField())
         self.shape = shape
 
-    def as_sql(self, compiler: Any, connection: Any, **extra: object) -> tuple[str, object]:
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **extra: object
+    ) -> tuple[str, object]:
         dialect = DIALECTS[connection.vendor]
         template = f"(SELECT {dialect.nested_columns[self.shape]} FROM (%(subquery)s) _l)"
         try:
@@ -144,7 +148,9 @@ class ComputedJson(Func):
         super().__init__(value, output_field=models.TextField())
         self.kind, self.scale = kind, scale
 
-    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
+    ) -> tuple[str, list[object]]:
         sql, params = compiler.compile(self.get_source_expressions()[0])
         if connection.vendor == "sqlite":
             return f"odata_json(%s,%s,{sql})", [self.kind.name, self.scale, *params]
@@ -164,7 +170,9 @@ class ReferenceJson(Func):
         super().__init__(models.F(key.path), output_field=models.TextField())
         self.key, self.before, self.as_text = key, before, as_text
 
-    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
+    def as_sql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
+    ) -> tuple[str, list[object]]:
         dialect = DIALECTS[connection.vendor]
         column, params = compiler.compile(self.get_source_expressions()[0])
         text = dialect.reference(dialect.link(self.key, column))
@@ -178,7 +186,7 @@ class Etag(Func):
         modified = models.F(field) if field else models.Value(None)
         super().__init__(modified, output_field=models.TextField())
 
-    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **_: object) -> tuple[str, list[object]]:
         modified = self.get_source_expressions()[0]
         if isinstance(modified, models.Value):
             return "NULL", []
@@ -196,7 +204,7 @@ class NextLink(Func):
         super().__init__(models.Exists(rest), models.F(key.path), output_field=models.TextField())
         self.key, self.before, self.after = key, before, after
 
-    def as_sql(self, compiler: Any, connection: Any, **_: object) -> tuple[str, list[object]]:
+    def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **_: object) -> tuple[str, list[object]]:
         (exists, params), (column, _) = map(compiler.compile, self.get_source_expressions())
         link = DIALECTS[connection.vendor].link(self.key, column)
         return f"CASE WHEN {exists} THEN {link} END", [*params, self.before, self.after]

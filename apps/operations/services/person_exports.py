@@ -158,7 +158,7 @@ def collect_group(model: type[models.Model], keys: RecordKeys) -> RecordGroup:
     )
 
 
-def is_exported(model: object, column: Any) -> bool:
+def is_exported(model: object, column: models.Field) -> bool:
     secret = getattr(model, "secret_columns", ())
     return not hasattr(column, "text_field") and column.name not in {*secret, *LEFT_OUT}
 
@@ -178,7 +178,7 @@ def exported_lists(record: models.Model) -> Iterator[ExportedColumn]:
         )
 
 
-def as_json(export: PersonExport) -> dict[str, Any]:
+def as_json(export: PersonExport) -> dict[str, object]:
     """The export for programs: values as they are stored, records by model."""
     return {
         "person": export.person,

@@ -30,7 +30,7 @@ from apps.core.admin_base import (
 )
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country
-from apps.people.models import CustomField
+from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import answers_of
 
 YES_OR_NO = [("", "Select value"), ("Yes", "Yes"), ("No", "No")]
@@ -70,7 +70,11 @@ class CustomFieldsAdmin(RecordAdmin):
     applies_to: ClassVar[AppliesTo]
 
     def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **options: object
+        self,
+        request: HttpRequest,
+        obj: Staff | Client | Contact | None = None,
+        change: bool = False,
+        **options: object,
     ) -> object:
         custom_fields = self.custom_fields()
         answers = answers_of(obj) if obj is not None else {}
@@ -78,7 +82,7 @@ class CustomFieldsAdmin(RecordAdmin):
         form = type("FormOfRecord", (self.form,), {**fields, "custom_fields": custom_fields})
         return super().get_form(request, obj, change=change, **{"form": form, **options})
 
-    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> object:
+    def get_fieldsets(self, request: HttpRequest, obj: Staff | Client | Contact | None = None) -> object:
         fieldsets = list(super().get_fieldsets(request, obj))
         custom_fields = self.custom_fields()
         if not custom_fields:

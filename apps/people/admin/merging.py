@@ -1,11 +1,11 @@
 """The page that merges two contacts or two organisations, and the one that undoes it."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django import forms
 from django.contrib import messages
 from django.contrib.admin.widgets import AutocompleteSelect
-from django.db.models import Model
+from django.db.models import Field, Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html
@@ -17,6 +17,7 @@ from apps.core.admin_base import Page
 from apps.core.admin_base.display import record_link
 from apps.people.admin.custom_fields import CustomFieldsAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
+from apps.people.models import Contact
 
 MERGE = Page("merge", "Merge", permission="change", is_minor=True)
 
@@ -26,7 +27,7 @@ class DuplicateForm(forms.Form):
 
     def __init__(self, record: Model, site: Any, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        model: Any = type(record)
+        model: type[Model] = type(record)
         others = model._default_manager.filter(merged_into=None).exclude(pk=record.pk)
         widget = AutocompleteSelect(model._meta.get_field("merged_into"), site)
         self.fields["duplicate"] = forms.ModelChoiceField(others, label="Duplicate", widget=widget)
@@ -35,9 +36,9 @@ class DuplicateForm(forms.Form):
 class MergingAdmin(CustomFieldsAdmin):
     """Records of which two may be one person or organisation."""
 
-    record_pages: ClassVar[Any] = (MERGE, *CustomFieldsAdmin.record_pages)
+    record_pages = (MERGE, *CustomFieldsAdmin.record_pages)
 
-    def merge_page(self, request: HttpRequest, record: Any) -> HttpResponse:
+    def merge_page(self, request: HttpRequest, record: Contact) -> HttpResponse:
         """Choose the duplicate, compare both, and merge it into this record; of a merged one, undo that."""
         if record.merged_into_id is not None:
             return self.merged_page(request, record)
@@ -59,7 +60,7 @@ class MergingAdmin(CustomFieldsAdmin):
             moves=[] if duplicate is None else count_references(duplicate),
         )
 
-    def merge_records(self, request: HttpRequest, record: Any, duplicate: Any) -> bool:
+    def merge_records(self, request: HttpRequest, record: Contact, duplicate: Any) -> bool:
         """True when the two were merged; messages say why not."""
         try:
             count = merge(record, duplicate)
@@ -73,7 +74,7 @@ class MergingAdmin(CustomFieldsAdmin):
         self.message_user(request, text, messages.SUCCESS)
         return True
 
-    def merged_page(self, request: HttpRequest, record: Any) -> HttpResponse:
+    def merged_page(self, request: HttpRequest, record: Contact) -> HttpResponse:
         if request.method != "POST":
             context = {
                 "target": record_link(record.merged_into),
@@ -102,14 +103,14 @@ def differing_values(record: Any, duplicate: Any) -> list[tuple[str, object, obj
     return [row for row in rows if row[1] != row[2]]
 
 
-def display_value(record: Model, column: Any) -> object:
+def display_value(record: Model, column: Field) -> object:
     if column.choices:
         return getattr(record, f"get_{column.name}_display")()
     value = getattr(record, column.name)
     return ("Yes" if value else "No") if isinstance(value, bool) else value
 
 
-def count_references(record: Any) -> list[tuple[int, str]]:
+def count_references(record: Contact) -> list[tuple[int, str]]:
     """How many records refer to the record, by kind and column."""
     found = []
     for column in referring_columns(type(record)):

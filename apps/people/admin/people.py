@@ -210,7 +210,7 @@ class ContactAdmin(PersonAdmin, MergingAdmin):
         address = list_url(PersonalDataRead, q=record.pk)
         return [*links, RecordLink("Who read this", address, is_minor=True)]
 
-    def autocomplete_label(self, record: Any) -> str:
+    def autocomplete_label(self, record: Contact) -> str:
         return f"{record} · {record.scheme_number}" if record.scheme_number else str(record)
 
 

@@ -90,7 +90,7 @@ class CoveredAdmin(RecordAdmin):
             return False
         return obj is None or (isinstance(request.user, Staff) and request.user.covers(self.role_of(obj)))
 
-    def changeable(self, request: HttpRequest, records: QuerySet[Any]) -> QuerySet[Any]:
+    def changeable(self, request: HttpRequest, records: QuerySet[Model]) -> QuerySet[Any]:
         return records.filter(
             pk__in=[each.pk for each in records if self.has_change_permission(request, each)]
         )

@@ -31,7 +31,7 @@ class ContextWordValidator:
     def __init__(self, words: Collection[str], min_length: int = 12) -> None:
         self.words, self.min_length = words, min_length
 
-    def validate(self, password: str, user: Any = None) -> None:
+    def validate(self, password: str, user: Staff | None = None) -> None:
         remaining = password.casefold()
         words = {*self.words, *Subscriber.current().name.casefold().split()}
         for word in sorted(words, key=len, reverse=True):

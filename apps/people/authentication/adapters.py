@@ -40,14 +40,14 @@ class AccountAdapter(DefaultAccountAdapter):
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 
-    def pre_login(self, request: HttpRequest, user: Any, **details: object) -> HttpResponse | None:
+    def pre_login(self, request: HttpRequest, user: Staff, **details: object) -> HttpResponse | None:
         return None if user.is_active and user.is_staff else refuse(request, CLOSED)
 
-    def login(self, request: HttpRequest, user: Any) -> None:
+    def login(self, request: HttpRequest, user: Staff) -> None:
         user.backend = BACKEND
         super().login(request, user)
 
-    def post_login(self, request: HttpRequest, user: Any, **details: Any) -> HttpResponse:
+    def post_login(self, request: HttpRequest, user: Staff, **details: object) -> HttpResponse:
         response: HttpResponse = super().post_login(request, user, **details)
         remember_device(request, response, user.primary_email_key)
         return response
@@ -67,7 +67,7 @@ class AccountAdapter(DefaultAccountAdapter):
         return super().validation_error(code, *args)
 
     def send_notification_mail(
-        self, template_prefix: str, user: Any, *details: object, **options: object
+        self, template_prefix: str, user: Staff, *details: object, **options: object
     ) -> None:
         """A mail about a change of somebody's second factors."""
         super().send_notification_mail(template_prefix, user, *details, email=user.primary_email)

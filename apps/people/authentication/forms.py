@@ -1,6 +1,6 @@
 """Forms of signing in: codes of second factors, and links by which people choose a password."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -53,7 +53,7 @@ def take_permit(caller: str, limits: Limits) -> None:
 class StaffLoginForm(AuthenticationForm):
     """The login and the password."""
 
-    error_messages: ClassVar[Any] = {
+    error_messages: ClassVar[Mapping[str, str]] = {
         **AuthenticationForm.error_messages,
         "invalid_login": "No open login has this email and password. Capital letters of a password count.",
     }

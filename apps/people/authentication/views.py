@@ -26,7 +26,7 @@ from apps.people.models import Staff
 from apps.people.services import administrators
 
 
-def back_office_page(request: HttpRequest) -> dict[str, Any]:
+def back_office_page(request: HttpRequest) -> dict[str, object]:
     """Context processor: the frame of the back office around pages of django-allauth and of this module."""
     # What is refused before anybody is looked up, such as another host, has a page without the frame.
     if not (request.path_info.startswith("/admin/account/") and hasattr(request, "user")):
@@ -126,7 +126,7 @@ class FirstAdministratorView(FormView):
     template_name = "people/first_administrator.html"
     extra_context = {"title": "First administrator"}
 
-    def dispatch(self, request: Any, *arguments: object, **options: Any) -> object:
+    def dispatch(self, request: HttpRequest, *arguments: object, **options: Any) -> object:
         if administrators().exists() or not is_valid_token(options["token"]):
             raise Http404
         return super().dispatch(request, *arguments, **options)

@@ -54,7 +54,7 @@ def is_silent(host: str | None, port: Any) -> bool:
     return False
 
 
-class Connection(psycopg.Connection[Any]):
+class Connection(psycopg.Connection[object]):
     """A connection that gives up when its server is silent."""
 
     #: Until when (``time.monotonic``) nobody of this process tries a server, by its (host, port).
