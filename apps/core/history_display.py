@@ -41,6 +41,14 @@ class Difference:
     before: str
     after: str
 
+    @classmethod
+    def of(
+        cls, model: type[models.Model], column: str, before: object, after: object, names: Names
+    ) -> Difference:
+        found = column_of(model, column)
+        label = capfirst(str(found.verbose_name)) if found is not None else column
+        return cls(label, value_text(found, before, names), value_text(found, after, names))
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryLine:
@@ -81,7 +89,7 @@ def history_line(change: Change, names: Names) -> HistoryLine:
         url = record_url(model, change.record_key) if name else None
         if change.kind != Change.Kind.CREATED:
             differences = [
-                difference_of(model, column, before, after, names)
+                Difference.of(model, column, before, after, names)
                 for column, (before, after) in (change.differences or {}).items()
                 if column != "archive_date"
             ]
@@ -127,14 +135,6 @@ def column_of(model: type[models.Model], name: str) -> Any:
     except FieldDoesNotExist:
         return None
     return found if isinstance(found, models.Field) else None
-
-
-def difference_of(
-    model: type[models.Model], column: str, before: object, after: object, names: Names
-) -> Difference:
-    found = column_of(model, column)
-    label = capfirst(str(found.verbose_name)) if found is not None else column
-    return Difference(label, value_text(found, before, names), value_text(found, after, names))
 
 
 def value_text(column: Any, value: Any, names: Names) -> str:

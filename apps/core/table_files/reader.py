@@ -45,6 +45,12 @@ class ReaderOutcome:
     notices: list[str] = field(default_factory=list)
     first_rows: list[list[str]] = field(default_factory=list)
 
+    @classmethod
+    def of(cls, table: Table) -> "ReaderOutcome":
+        attributes = {name: getattr(table, name) for name in TABLE_ATTRIBUTES}
+        first = [[cell[:HEADER_LENGTH] for cell in cells[:MAX_COLUMNS]] for cells in table.first_rows]
+        return cls(**attributes, notices=table.notices(), first_rows=first)
+
 
 def answer(request: dict[str, Any]) -> Iterator[bytes]:
     """The lines for a request: the arguments of ``read_table``, and ``max_rows``."""
@@ -53,19 +59,13 @@ def answer(request: dict[str, Any]) -> Iterator[bytes]:
         table = read_table(path, **request)
         for rows in chunks(islice(table.rows(), max_rows)):
             yield encoded_rows(rows) + b"\n"
-        yield encode(outcome_of(table))
+        yield encode(ReaderOutcome.of(table))
     except ImportFileError as reason:
         yield encode(ReaderOutcome(str(reason)))
     except MemoryError:
         raise
     except Exception as error:
         yield encode(ReaderOutcome(f"{path.name} cannot be read: {type(error).__name__}."))
-
-
-def outcome_of(table: Table) -> ReaderOutcome:
-    attributes = {name: getattr(table, name) for name in TABLE_ATTRIBUTES}
-    first = [[cell[:HEADER_LENGTH] for cell in cells[:MAX_COLUMNS]] for cells in table.first_rows]
-    return ReaderOutcome(**attributes, notices=table.notices(), first_rows=first)
 
 
 def chunks(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -59,7 +59,7 @@ def moved(stored: str | None, seconds: float | None, least: str, most: str) -> s
     """See ``functions.MOVED``."""
     if stored is None or seconds is None:
         return None
-    length = whole_microseconds(seconds)
+    length = int((Decimal(str(seconds)) * 10**6).to_integral_value())  # in microseconds
     try:
         if len(stored) == len("2026-07-01"):
             end = str(dt.date.fromisoformat(stored) + dt.timedelta(length // _DAY))
@@ -71,10 +71,6 @@ def moved(stored: str | None, seconds: float | None, least: str, most: str) -> s
 
 
 _DAY = 86_400 * 10**6
-
-
-def whole_microseconds(seconds: float) -> int:
-    return int((Decimal(str(seconds)) * 10**6).to_integral_value())
 
 
 def difference(later: str | None, earlier: str | None) -> int | float | None:

@@ -127,15 +127,11 @@ def follow_member(address: MemberAddress, segment: str, read_key: KeyReader, cal
     entity_set, context = contained_set(navigation.type), path
     if isinstance(navigation, SetNavigation):
         entity_set, context = navigation.entity_set, navigation.entity_set.name
-    rows = related_rows(navigation, address.rows, caller)
+    related, owner = navigation.link
+    owners = address.rows.order_by().values(owner)
+    rows = navigation.rows_for(caller).filter(**{f"{related}__in": owners})
     found = MemberAddress(entity_set, rows, address.rows, context, path, is_list=navigation.many)
     return found if key is None else with_key(found, key, read_key)
-
-
-def related_rows(navigation: NavigationProperty, rows: QuerySet[Model], caller: Caller) -> QuerySet[Model]:
-    """The records that a navigation property leads to from ``rows``."""
-    path, owner_path = navigation.link
-    return navigation.rows_for(caller).filter(**{f"{path}__in": rows.order_by().values(owner_path)})
 
 
 class ContainedResource(Resource):

@@ -142,7 +142,12 @@ def collect_group(model: type[models.Model], keys: RecordKeys) -> RecordGroup:
         if model._meta.auto_created
         else list(model._base_manager.filter(pk__in=keys[model]).order_by("pk"))
     )
-    columns = [each for each in model._meta.concrete_fields if is_exported(model, each)]
+    hidden = {*getattr(model, "secret_columns", ()), *LEFT_OUT}
+    columns = [
+        each
+        for each in model._meta.concrete_fields
+        if not hasattr(each, "text_field") and each.name not in hidden
+    ]
     names: Names = {}
     for column in columns:
         if isinstance(column, models.ForeignKey):
@@ -156,11 +161,6 @@ def collect_group(model: type[models.Model], keys: RecordKeys) -> RecordGroup:
             for each in found
         ],
     )
-
-
-def is_exported(model: object, column: models.Field) -> bool:
-    secret = getattr(model, "secret_columns", ())
-    return not hasattr(column, "text_field") and column.name not in {*secret, *LEFT_OUT}
 
 
 def exported_columns(record: models.Model, columns: Sequence[Any], names: Names) -> Iterator[ExportedColumn]:

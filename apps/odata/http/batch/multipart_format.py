@@ -73,18 +73,14 @@ def body_parts(raw: bytes, content_type: str) -> Iterator[tuple[dict[str, str], 
     start = None
     for match in delimiter.finditer(raw):
         if start is not None:
-            # Without the end of the boundary's own line.
-            yield headers_and_content(_LINE_END.sub(b"", raw[start : match.start()], count=1))
+            # Without the end of the boundary's own line. The headers end with the first blank line.
+            part = _LINE_END.sub(b"", raw[start : match.start()], count=1)
+            head, *content = _BLANK_LINE.split(part, maxsplit=1)
+            yield read_headers(_LINE_END.split(head)), content[0] if content else b""
         if match[1]:
             return
         start = match.end()
     raise BadBody("A multipart body is not closed: the line --boundary-- is missing.")
-
-
-def headers_and_content(part: bytes) -> tuple[dict[str, str], bytes]:
-    """The lines before the first blank line as headers, and what is behind it."""
-    head, *content = _BLANK_LINE.split(part, maxsplit=1)
-    return read_headers(_LINE_END.split(head)), content[0] if content else b""
 
 
 def read_headers(lines: Sequence[bytes]) -> dict[str, str]:
