@@ -94,7 +94,8 @@ class WholeDraft(Draft):
 
 
 def messages_about(draft_class: type, **differences: Any) -> list[str]:
-    resource = type("SampleResource", (Sample,), {"draft_class": draft_class, **differences})
+    own = {"__doc__": Sample.__doc__, "draft_class": draft_class}
+    resource = type("SampleResource", (Sample,), {**own, **differences})
     found = checks.check_service(Service(resource, namespace="Test"))
     assert {message.id for message in found} <= {"odata.E023"}
     return [message.msg for message in found]
