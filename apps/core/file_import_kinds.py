@@ -15,7 +15,7 @@ from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportOptions, KeptMapping
 from apps.core.importing.file_declaration import definition_of, file_entity_set
-from apps.core.importing.headers import columns_of, kept_columns, spellings_of
+from apps.core.importing.headers import kept_columns, possible_columns, spellings_of
 from apps.core.importing.mappings import find_mapping
 from apps.core.importing.report import IssueKind
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
@@ -167,7 +167,7 @@ def import_kinds() -> Iterator[ImportKind]:
                 title[:1].upper() + title[1:],
                 entity_set.model,
                 partial(import_records, entity_set),
-                columns=partial(settable_columns, entity_set),
+                columns=partial(choosable_columns, entity_set),
                 after_undo=definition.after_undo,
                 read_columns=partial(read_columns, entity_set),
             )
@@ -183,9 +183,9 @@ def permitted_kinds(person: Any) -> list[ImportKind]:
     return [kind for kind in import_kinds() if all(map(may_write, (kind.model, *kind.other_models)))]
 
 
-def settable_columns(entity_set: EntitySet) -> dict[str, RecordColumn]:
+def choosable_columns(entity_set: EntitySet) -> dict[str, RecordColumn]:
     """What a column of the resource's files can give, by name."""
-    known = columns_of(file_entity_set(entity_set), definition_for(entity_set))
+    known = possible_columns(file_entity_set(entity_set), definition_for(entity_set))
     return {name: column for name, column in known.items() if not column.is_read_only}
 
 

@@ -15,11 +15,10 @@ from apps.base.drafts import (
 )
 from apps.core.archive import set_archive_dates
 from apps.core.importing.columns import RecordColumn
-from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.existing import FirstRows, match_records
 from apps.core.importing.grouping import RowGrouper, group_keys
-from apps.core.importing.headers import columns_of, item_list_of
+from apps.core.importing.headers import item_list_of, possible_columns
 from apps.core.importing.reading import read_records
 from apps.core.importing.record_columns import ARCHIVE_DATE, ItemColumns, RecordColumns
 from apps.core.importing.records import ReadRecord, RecordRows
@@ -43,7 +42,7 @@ class BatchImporter:
         options: ImportOptions,
     ) -> None:
         self.entity_set, self.definition, self.report = entity_set, definition, report
-        self.options, known = options, columns_of(entity_set, definition)
+        self.options, self.columns, known = options, columns, possible_columns(entity_set, definition)
         own = [column for column in columns if not column.list_name and not column.only_groups]
         inner = [column for column in columns if column.list_name]
         part = item_list_of(entity_set.type)
@@ -74,11 +73,6 @@ class BatchImporter:
         self.own_kind_columns = {
             c.index for c in own if c.record_name and c.record_name.column.model is entity_set.model
         }
-
-    def day_columns(self) -> dict[int, DayColumn]:
-        """The columns of days, by their index."""
-        columns = (*self.own.columns, *(self.items.columns if self.items is not None else ()))
-        return {column.index: column.days for column in columns if column.days is not None}
 
     def import_batch(self, records: Sequence[RecordRows]) -> list[ReadRecord]:
         """Save what can be saved of the records. May be called again, when the transaction was lost."""

@@ -12,7 +12,7 @@ from apps.base.declaration.service import get_service
 from apps.core.importing.cells import letters_of
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.file_declaration import definition_of, file_entity_set
-from apps.core.importing.headers import columns_of, spellings_of, suggestion
+from apps.core.importing.headers import possible_columns, spellings_of, suggestion
 
 
 def check_imports(**options: object) -> list[CheckMessage]:
@@ -41,7 +41,7 @@ def find_unused_definitions(used: Iterable[type[ImportDefinition]]) -> Iterator[
 
 def find_unknown_columns(entity_set: EntitySet, definition: type[ImportDefinition]) -> Iterator[CheckMessage]:
     in_files = file_entity_set(entity_set)
-    known, spellings = columns_of(in_files, definition()), spellings_of(in_files, definition())
+    known, spellings = possible_columns(in_files, definition()), spellings_of(in_files, definition())
     file = f"{definition.__module__.replace('.', '/')}.py"
     for name in names_in(definition):
         if name not in known or known[name].is_read_only:

@@ -1,9 +1,9 @@
 """A column of a file: the headers it may have, how its cells are read, and what they give a record."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property, lru_cache
-from types import MappingProxyType
+from pathlib import Path
 from typing import Any, Self
 
 from apps.base.cell_texts import LIST_SEPARATOR
@@ -13,7 +13,6 @@ from apps.base.declaration.values import WireValueError
 from apps.core.importing.cells import (
     CellReader,
     Cleaner,
-    cell_reader,
     check_no_error_value,
     cleaned,
     cleaned_and_restored,
@@ -30,6 +29,8 @@ REASON = "Reason"
 IMPORT_REFERENCE = "ImportReference"
 #: Texts of a column whose values are remembered; columns of names, states and days have few.
 MEMO_SIZE = 10_000
+#: That of a column which is in no file yet.
+NO_TABLE = Table(Path())
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +72,23 @@ class ImportColumn:
 
     # --- what the file says
     index: int = -1
-    header: str = ""
+    table: Table = NO_TABLE
+    day_first: bool | None = None
     #: What texts of cells, in small letters, stand for.
     meanings: Mapping[str, str] = field(default_factory=dict)
-    day_first: bool | None = None
-    has_formula_guards: bool = False
-    can_have_error_values: bool = False
     #: Whether a cell that was read has an issue.
     has_issues: bool = False
 
     def in_file(
-        self,
-        table: Table,
-        index: int,
-        day_first: bool | None = None,
-        meanings: Mapping[str, str] = MappingProxyType({}),
+        self, table: Table, index: int, day_first: bool | None, meanings: Mapping[str, str] | None = None
     ) -> Self:
         """The column at its place in a file. ``day_first`` is what the person says of the order of days."""
-        return replace(
-            self,
-            index=index,
-            header=table.header[index],
-            meanings=meanings,
-            day_first=day_first,
-            has_formula_guards=table.has_formula_guards,
-            can_have_error_values=table.has_cell_addresses,
-        )
+        return replace(self, table=table, index=index, day_first=day_first, meanings=meanings or {})
+
+    @property
+    def header(self) -> str:
+        """The header in the file."""
+        return self.table.header[self.index]
 
     @cached_property
     def days(self) -> DayColumn | None:
@@ -104,6 +96,12 @@ class ImportColumn:
         if not self.is_day:
             return None
         return DayColumn(self.day_first, Subscriber.current().day_first, self.is_birthday)
+
+    @cached_property
+    def corrections(self) -> Sequence[Cleaner]:
+        """What makes a text one that ``read`` knows, one after the other."""
+        given = (self.clean, None if self.days is None else self.days.read)
+        return [clean for clean in given if clean is not None]
 
     @property
     def empty(self) -> Any:
@@ -115,10 +113,10 @@ class ImportColumn:
         """What a cell gives: a value, or a ``CellIssue``. Equal cells are read once."""
         return lru_cache(MEMO_SIZE)(lambda cell: self.value(self.text(cell)))
 
-    def cleaned(self, cell: str) -> str:
-        if not cell:
-            return ""
-        return cleaned_and_restored(cell) if self.has_formula_guards else cleaned(cell)
+    @cached_property
+    def cleaned(self) -> Callable[[str], str]:
+        """What makes the text of a cell."""
+        return cleaned_and_restored if self.table.has_formula_guards else cleaned
 
     def text(self, cell: str) -> str:
         """The text of the cell, or the one that the user says in its place."""
@@ -130,10 +128,10 @@ class ImportColumn:
             return self.empty
         code = message = ""
         try:
-            if self.can_have_error_values and text[0] == "#":
+            if self.table.has_cell_addresses and text[0] == "#":
                 check_no_error_value(text)
-            for clean in (self.clean, None if self.days is None else self.days.read):
-                if clean is not None and text:
+            for clean in self.corrections:
+                if text:
                     corrected = clean(text)
                     text, code, message = corrected.text, corrected.code, corrected.message
             value = self.convert(text) if text else self.empty
@@ -150,12 +148,17 @@ class ImportColumn:
         return self.read(text)
 
 
+def day_columns(columns: Iterable[ImportColumn]) -> dict[int, DayColumn]:
+    """The columns of days, by their index, to be shown every cell before one is read."""
+    return {column.index: column.days for column in columns if column.days is not None}
+
+
 @dataclass(eq=False)
 class RecordColumn(ImportColumn):
     """A column that gives a record a value, or a record that it refers to.
 
     An app declares what the resource's declaration does not say of it; from the declaration
-    ``headers.columns_of`` knows the rest.
+    ``headers.possible_columns`` knows the rest.
 
     ``name`` is the interface's (``Address/Suburb``, ``Client/BusinessName``). Among records with one value of
     a match field the attribute ``scope`` decides: a reference is unique beside its provider.
@@ -178,19 +181,6 @@ class RecordColumn(ImportColumn):
     list_name: str = ""
     is_key: bool = False
     is_read_only: bool = False
-
-    def in_file(
-        self,
-        table: Table,
-        index: int,
-        day_first: bool | None = None,
-        meanings: Mapping[str, str] = MappingProxyType({}),
-    ) -> Self:
-        found = super().in_file(table, index, day_first, meanings)
-        if found.prop is not None and found.record_name is None:
-            found.read = cell_reader(found.prop)
-            found.is_day = not found.refers and found.prop.edm.name in ("Edm.Date", "Edm.DateTimeOffset")
-        return found
 
     @property
     def target(self) -> tuple[str, str]:
@@ -217,7 +207,7 @@ class RecordColumn(ImportColumn):
             return self.prop.behaviour is Behaviour.KEY
         return self.is_key or self.prop.related_model is not None
 
-    @property
+    @cached_property
     def is_list(self) -> bool:
         """True when a cell of it names several records."""
         return self.part is not None and self.part.many
@@ -241,7 +231,7 @@ class RecordColumn(ImportColumn):
         if self.is_list:
             texts = (part.strip() for part in text.split(LIST_SEPARATOR.strip()))
             return tuple(self.read(each) for each in texts if each)
-        return self.read(text) if self.record_name is None else (text,)
+        return (text,) if self.record_name is not None else self.read(text)
 
     @cached_property
     def comparable(self) -> Callable[[str], Any]:

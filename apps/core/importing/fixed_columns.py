@@ -6,7 +6,6 @@ from typing import Any
 
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import REASON, CellIssue, ImportColumn
-from apps.core.importing.days import DayColumn
 from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
 
 
@@ -42,11 +41,6 @@ def find_columns(
         found[column.name] = column.in_file(table, index, day_first)
     needed = [column for column in columns if column.in_every_file or column.in_every_row]
     return FoundColumns(found, unknown, [column for column in needed if column.name not in found])
-
-
-def day_columns(columns: Iterable[ImportColumn]) -> dict[int, DayColumn]:
-    """The columns of days, by their index, to be shown every cell before one is read."""
-    return {column.index: column.days for column in columns if column.days is not None}
 
 
 def read_row(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from apps.base.declaration.resource import Behaviour, Nesting
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuredType
-from apps.core.importing.cells import cleaned, letters_of
+from apps.core.importing.cells import cell_reader, cleaned, letters_of
 from apps.core.importing.columns import IMPORT_REFERENCE, REASON, RecordColumn, RelatedColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions, KeptMapping
 from apps.core.importing.file_declaration import NameProperty
@@ -24,7 +24,7 @@ def item_list_of(type_: StructuredType) -> NavigationProperty | None:
     return lists[0] if len(lists) == 1 else None
 
 
-def columns_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, RecordColumn]:
+def possible_columns(entity_set: EntitySet, definition: ImportDefinition) -> dict[str, RecordColumn]:
     """Every column that files may have, by its name; ``entity_set`` is declared as files have it."""
     declared = {column.name: column for column in definition.columns}
     items = item_list_of(entity_set.type)
@@ -35,8 +35,12 @@ def columns_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[str,
         if isinstance(column, RelatedColumn):
             found[column.name] = replace(column, model=entity_set.model)
     for column in found.values():
-        if column.part is None and column.record_name is None:
+        if column.prop is None or column.record_name is not None:
+            continue
+        column.read = cell_reader(column.prop)
+        if column.part is None:
             column.clean = definition.cleaners.get(column.attribute)
+            column.is_day = not column.refers and column.prop.edm.name in ("Edm.Date", "Edm.DateTimeOffset")
             column.is_birthday = column.attribute in definition.birthdays
     return found
 
@@ -105,7 +109,7 @@ def spellings_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[st
 
     Its name, its aliases, its other headers, and the last step of its path where only one ends on it.
     """
-    known = columns_of(entity_set, definition)
+    known = possible_columns(entity_set, definition)
     found = {letters_of(name): column for name, column in known.items()}
     last_steps: dict[str, list[RecordColumn]] = defaultdict(list)
     for name, column in known.items():

@@ -17,7 +17,7 @@ from apps.base.errors import Conflict
 from apps.base.retries import retry_on_conflict
 from apps.core import history
 from apps.core.importing.batches import BatchImporter
-from apps.core.importing.columns import RecordColumn, RelatedColumn
+from apps.core.importing.columns import RecordColumn, RelatedColumn, day_columns
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.first_pass import day_notices, look_through
@@ -167,9 +167,9 @@ def import_author() -> history.Author:
 
 def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -> None:
     """Import every row; rows that name a later row of the file are tried again at its end."""
-    day_columns = importer.day_columns()
-    first_pass = look_through(table, day_columns)
-    for notice in day_notices(table, day_columns):
+    days = day_columns(importer.columns)
+    first_pass = look_through(table, days)
+    for notice in day_notices(table, days):
         display.show_notice(notice)
     done, analysed_at = 0, FIRST_ANALYSIS
     postponed: list[RecordRows] = []

@@ -28,9 +28,9 @@ from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.base.new_records import defaults_of
 from apps.core import history
+from apps.core.importing.columns import day_columns
 from apps.core.importing.definition import ImportOptions
 from apps.core.importing.first_pass import day_notices, look_through
-from apps.core.importing.fixed_columns import day_columns
 from apps.core.importing.report import ImportReport
 from apps.core.importing.runs import ImportDisplay, errors_file, import_author, issue_file
 from apps.core.models import Subscriber, normalised

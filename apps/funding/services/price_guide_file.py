@@ -13,9 +13,9 @@ from apps.base.declaration.values import WireValueError
 from apps.base.errors import plural
 from apps.core.importing import cells
 from apps.core.importing.cells import CellReader, CleanedText, letters_of
-from apps.core.importing.columns import ImportColumn
+from apps.core.importing.columns import ImportColumn, day_columns
 from apps.core.importing.first_pass import look_through
-from apps.core.importing.fixed_columns import FoundColumns, day_columns, find_columns, read_row
+from apps.core.importing.fixed_columns import FoundColumns, find_columns, read_row
 from apps.core.importing.report import quoted
 from apps.core.models import normalised
 from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
