@@ -11,6 +11,7 @@ from apps.core.importing.fixed_columns import find_columns, read_row
 from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.models import FileImport
 from apps.core.table_files.opening import open_table
+from apps.core.table_files.tables import ImportFileError
 from apps.people.drafts import ContactDraft
 from apps.people.models import Contact
 from apps.people.services import update_contacts
@@ -31,18 +32,25 @@ ANSWERS = (
 def apply_answers(order):
     """Give each contact its telephone number; a file that is applied already changes nothing."""
     table = open_table(order.path)
-    columns = find_columns(table, ANSWERS).by_name
+    found = find_columns(table, ANSWERS)
+    if found.missing:
+        raise ImportFileError(f"The file lacks {found.missing[0].name}; is it the agency's list of answers?")
+    columns = found.by_name
     report = ImportReport(table, order.errors, order.display.show_issue, order.issues)
     contacts = {contact.scheme_number: contact for contact in Contact.objects.all()}
     counts, drafts = Counter(), []
     for row in table.rows():
+        if row.defect is not None:
+            report.reject([row], [RowIssue(row, None, "InvalidRow", f"The row {row.defect}")])
+            counts["unmatched"] += 1
+            continue
         values, issues = read_row(row, columns)
         errors = [RowIssue(row, column.index, each.code, each.about("It").message) for column, each in issues]
         contact = contacts.get(values["number"])
         if contact is None and not errors:
             index = columns["number"].index
             errors = [RowIssue(row, index, "NotFound", "No participant has it: it is of another office.")]
-        if errors:
+        if contact is None or errors:
             report.reject([row], errors)
             counts["unmatched"] += 1
         elif contact.phone1 == values["phone"]:
@@ -103,3 +111,15 @@ def test_a_file_that_is_applied_twice_changes_nothing_the_second_time(client, ad
     record = an_import(client, text=FILE, kind="answers", name="answers.csv")
     assert page(client, record)["count_texts"] == ["2 unmatched", "1 applied already"]
     assert b'value="import"' not in client.get(f"/admin/core/fileimport/{record.pk}/file/").content
+
+
+def test_another_file_is_refused_and_a_broken_row_named(client, ada, answers):
+    record = an_import(client, text="Name,Town\nMia,Perth\n", kind="answers", name="people.csv")
+    assert (record.status, record.message) == (
+        "Failed",
+        "The file lacks number; is it the agency's list of answers?",
+    )
+    record.delete()
+    record = an_import(client, text="Mobile,NDIS number\n0400000001\n", kind="answers", name="answers.csv")
+    assert page(client, record)["count_texts"] == ["1 unmatched"]
+    assert "has 1 cell" in page(client, record)["rows"][0]["issues"][0][1]

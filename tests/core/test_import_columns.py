@@ -175,7 +175,7 @@ def test_a_header_of_two_columns_is_named(monkeypatch, column, message):
 def test_a_misspelt_column_is_named_with_the_one_that_is_meant(monkeypatch):
     monkeypatch.setattr(ContactImport, "columns", (RecordColumn("Birtday"),))
     (error,) = check_imports()
-    assert error.hint.endswith("(is Birthday meant?)")
+    assert error.hint.endswith("(is Birthday meant?).")
 
 
 def test_an_import_that_no_resource_names_is_named(monkeypatch):

@@ -157,6 +157,8 @@ def test_empty_rows_are_passed_over(read):
         ({"End Date": "20250630"}, "row 2, L2 (End Date): lies before the first day, 2025-07-01."),
         ({"Remote": "$"}, "row 2, U2 (Remote): must be a number. It is “$”."),
         ({"Remote": "NaN"}, "row 2, U2 (Remote): must be a number. It is “NaN”."),
+        ({"Remote": "#N/A"}, "row 2, U2 (Remote): is the error of a formula; correct it, or empty the cell."),
+        ({"Support Item Name": "#REF!"}, "row 2, B2 (Support Item Name): is the error of a formula;"),
         ({"Remote": "-1"}, "row 2, U2 (Remote): must be a price from 0 to 9,999,999,999. It is “-1”."),
         ({"Remote": "10000000000"}, "row 2, U2 (Remote): must be a price from 0 to 9,999,999,999."),
         ({"Remote": "9" * 400}, "row 2, U2 (Remote): must be a price from 0 to 9,999,999,999."),

@@ -45,7 +45,7 @@ def find_unknown_columns(entity_set: EntitySet, definition: type[ImportDefinitio
     file = f"{definition.__module__.replace('.', '/')}.py"
     for name in names_in(definition):
         if name not in known or known[name].is_read_only:
-            hint = f"Its name stands in {file}.{suggestion(name, spellings)}"
+            hint = f"Its name stands in {file}{suggestion(name, spellings)}."
             message = f"{entity_set.name} has no column {name} that files can give."
             yield Error(message, hint=hint, obj=definition, id="core.E031")
     for column in definition.columns:
