@@ -74,6 +74,8 @@ def test_a_page_without_a_method_is_named(monkeypatch):
 
 def test_a_member_without_a_column_is_left_to_the_check_of_the_protocol(monkeypatch):
     class Misspelt(PositionResource):
+        """A position."""
+
         fields = (*PositionResource.fields, ReadOnly("Nome"))
 
     service = Service(Misspelt)
