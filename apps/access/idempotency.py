@@ -46,8 +46,13 @@ def respond_once(
     faster.
     """
     key = request.headers.get("Idempotency-Key")
-    if key is None or (content is None and is_too_large(request)):
-        return respond()  # which refuses a body that is too large without having it read first
+    if key is None:
+        return respond()
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    # More digits than any size has would be an error to int().
+    is_too_large = not length.isdecimal() or len(length) > 18 or int(length) > settings.API_MAX_BODY_BYTES
+    if content is None and is_too_large:
+        return respond()  # which refuses it without having it read first
     if not _KEY.fullmatch(key):
         raise BadQuery(
             "Idempotency-Key must be 1 to 255 printable ASCII characters.", code="InvalidIdempotencyKey"
@@ -94,12 +99,6 @@ def repeat_response(stored: IdempotencyKey, request_fingerprint: str) -> HttpRes
         del response["Content-Type"]
     response["Idempotency-Replayed"] = "true"
     return response
-
-
-def is_too_large(request: Request) -> bool:
-    length = request.META.get("CONTENT_LENGTH") or "0"
-    # More digits than any size has would be an error to int().
-    return not length.isdecimal() or len(length) > 18 or int(length) > settings.API_MAX_BODY_BYTES
 
 
 def fingerprint(request: Request, content: bytes | None = None) -> str:

@@ -282,7 +282,7 @@ class Sending:
         while True:
             clock.reset_now()
             for webhook in waiting.values():
-                if (message := next_message(webhook)) and reserve(message):
+                if message := reserve_next_message(webhook):
                     headers = signed_headers(webhook.secret, message)
                     answer = self.threads.submit(attempt, webhook.address, message.body.encode(), headers)
                     self.under_way[answer] = message
@@ -300,19 +300,16 @@ class Sending:
 SENDING = Sending()
 
 
-def next_message(webhook: Webhook) -> WebhookMessage | None:
-    """The oldest message that waits, when it is due: none overtakes it."""
+def reserve_next_message(webhook: Webhook) -> WebhookMessage | None:
+    """The oldest message that waits, when it is due: none overtakes it. Other workers do not send it too."""
     if webhook.paused_until is not None and webhook.paused_until > clock.now():
         return None
     waiting = webhook.messages.filter(state=State.WAITING).order_by("creation_date", "guid")
     oldest: WebhookMessage | None = waiting.select_related("webhook__application").first()
-    return oldest if oldest and oldest.next_attempt and oldest.next_attempt <= clock.now() else None
-
-
-def reserve(message: WebhookMessage) -> bool:
-    """Keep other workers from sending the message too."""
-    rows = WebhookMessage.objects.filter(pk=message.pk, next_attempt=message.next_attempt)
-    return rows.update(next_attempt=clock.now() + SENDING_TIME) == 1
+    if oldest is None or oldest.next_attempt is None or oldest.next_attempt > clock.now():
+        return None
+    rows = WebhookMessage.objects.filter(pk=oldest.pk, next_attempt=oldest.next_attempt)
+    return oldest if rows.update(next_attempt=clock.now() + SENDING_TIME) else None
 
 
 def attempt(address: str, body: bytes, headers: Mapping[str, str]) -> tuple[bool, str]:

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import models
 
 from apps.base.declaration.resource import Behaviour, Nesting
-from apps.base.declaration.schema import NavigationProperty, StructuralProperty, StructuredType
+from apps.base.declaration.schema import NavigationProperty, StructuredType
 from apps.base.drafts import Draft
 
 #: The hint of the system checks that report these mistakes.
@@ -81,19 +81,17 @@ def written(annotation: Any) -> str:
 
 def members_of_type(type_: StructuredType) -> dict[str, MemberType | None]:
     """The members that drafts of a declared type have, by attribute."""
-    members = {prop.attribute: type_of_property(prop) for prop in type_.writable_properties}
+    members: dict[str, MemberType | None] = {}
+    for prop in type_.writable_properties:
+        is_filled = prop.behaviour is Behaviour.OPTIONAL and not prop.source_field.has_default()
+        nullable = None if is_filled and not prop.nullable else prop.nullable
+        members[prop.attribute] = type_of_field(prop.source_field, nullable)
     for navigation in type_.writable_navigations:
         if navigation.nesting is Nesting.EMBEDDED:
             members |= members_of_type(navigation.type)
         else:
             members[navigation.attribute] = type_of_navigation(navigation)
     return members
-
-
-def type_of_property(prop: StructuralProperty) -> MemberType | None:
-    source = prop.source_field
-    is_filled = prop.behaviour is Behaviour.OPTIONAL and not source.has_default()
-    return type_of_field(source, None if is_filled and not prop.nullable else prop.nullable)
 
 
 def type_of_navigation(navigation: NavigationProperty) -> MemberType:

@@ -119,7 +119,9 @@ def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
     except DeclarationError as error:
         yield error.id, str(error)
         return
-    yield from check_search(bound)
+    for path in resource.search:
+        if not isinstance(field_at(bound.model, path), models.CharField | models.TextField):
+            yield "odata.E017", f"{bound.name} searches {path}, which is not a text field"
     for type_ in bound.type.walk():
         for check in TYPE_CHECKS:
             yield from check(type_)
@@ -154,12 +156,6 @@ def find_invalid_addresses(resources: Sequence[type[Resource]]) -> Iterator[tupl
         if other is not resource or path.lower() == CONTAINER.lower():
             owner = other.__name__ if other is not resource else "the entity container"
             yield resource, ("odata.E011", f"{class_name} has the path or name of {owner}: {path}")
-
-
-def check_search(entity_set: EntitySet) -> Iterator[Mistake]:
-    for path in entity_set.resource.search:
-        if not isinstance(field_at(entity_set.model, path), models.CharField | models.TextField):
-            yield "odata.E017", f"{entity_set.name} searches {path}, which is not a text field"
 
 
 # --- types --------------------------------------------------------------------------------------------

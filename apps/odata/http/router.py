@@ -50,12 +50,6 @@ class ServiceResolver(URLResolver):
         raise Resolver404({"path": path})
 
 
-def make_caseless(pattern: Any) -> URLPattern:
-    """The same address in any case."""
-    regex = CaselessPattern(regex_of(pattern), pattern.name, is_endpoint=True)
-    return URLPattern(regex, pattern.callback, pattern.default_args, pattern.name)
-
-
 def regex_of(pattern: Any) -> str:
     return str(pattern.pattern.regex.pattern)
 
@@ -166,7 +160,17 @@ class ODataRouter(SimpleRouter):
         }
 
     def get_urls(self) -> list[URLPattern]:
-        return [make_caseless(each) for each in super().get_urls()]
+        """The addresses in any case."""
+        routes: list[Any] = super().get_urls()
+        return [
+            URLPattern(
+                CaselessPattern(regex_of(route), route.name, is_endpoint=True),
+                route.callback,
+                route.default_args,
+                route.name,
+            )
+            for route in routes
+        ]
 
 
 def service_urls(prefix: str, router: ODataRouter) -> list[URLPattern | URLResolver]:

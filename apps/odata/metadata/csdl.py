@@ -184,6 +184,8 @@ class TypeCollector:
         self.type_names[type_] = self.add_type(name, type_.name, described, self.nested_types)
         nullable = not navigation.many and (not navigation.steps or navigation.relation.null)
         has_key = not navigation.is_complex
+        where = " on one record, never on a collection" if navigation.item_only else ""
+        expand_note = f"Left out until it is asked for with $expand={navigation.name}{where}."
         return {
             **({"$Kind": "NavigationProperty"} if has_key else {}),
             "$Type": self.type_names[type_],
@@ -191,7 +193,7 @@ class TypeCollector:
             **({"$Nullable": True} if nullable else {}),
             **({"$ContainsTarget": True} if has_key else {}),
             **description(navigation.declaration.description),
-            **({f"@{_CORE}.LongDescription": expand_note(navigation)} if has_expand_note else {}),
+            **({f"@{_CORE}.LongDescription": expand_note} if has_expand_note else {}),
             **({} if navigation.writable or has_key else {f"@{_CORE}.Computed": True}),
         }
 
@@ -251,13 +253,15 @@ class TypeCollector:
 
     def entity_set(self, entity_set: EntitySet) -> dict[str, object]:
         bindings = dict(navigation_bindings(entity_set.type))
+        has_changes = any(map(entity_set.supports, (PUT, PATCH, DELETE)))
+        requires_etag = has_changes and entity_set.resource.version == V2_1
         return {
             "$Collection": True,
             "$Type": self.qualified(entity_set.name),
             **({"$NavigationPropertyBinding": bindings} if bindings else {}),
             **description(entity_set.type.declaration.__doc__),
             **{f"@{_CAPABILITIES}.{term}": value for term, value in capabilities(entity_set).items()},
-            **({f"@{_CORE}.OptimisticConcurrency": []} if requires_etag(entity_set) else {}),
+            **({f"@{_CORE}.OptimisticConcurrency": []} if requires_etag else {}),
             f"@{_AGGREGATION}.ApplySupported": {
                 "Transformations": list(TRANSFORMATIONS),
                 "Rollup": VocabularyMember(f"{_AGGREGATION}.RollupType", "MultipleHierarchies"),
@@ -314,12 +318,6 @@ def capabilities(entity_set: EntitySet) -> dict[str, object]:
     }
 
 
-def requires_etag(entity_set: EntitySet) -> bool:
-    """True when changes of a record must name its ETag."""
-    methods = filter(entity_set.supports, (PUT, PATCH, DELETE))
-    return entity_set.resource.version == V2_1 and any(methods)
-
-
 def navigation_bindings(type_: StructuredType, path: str = "") -> Iterator[tuple[str, str]]:
     """The paths of the navigation properties to other entity sets, and the names of those sets."""
     for name, navigation in type_.set_navigations.items():
@@ -345,11 +343,6 @@ def description(text: str | None) -> dict[str, str]:
     """The first paragraph of a docstring on one line, as an annotation."""
     paragraph = " ".join((text or "").strip().partition("\n\n")[0].split())
     return {f"@{_CORE}.Description": paragraph} if paragraph else {}
-
-
-def expand_note(navigation: NavigationProperty) -> str:
-    where = " on one record, never on a collection" if navigation.item_only else ""
-    return f"Left out until it is asked for with $expand={navigation.name}{where}."
 
 
 def limits(prop: StructuralProperty) -> dict[str, object]:

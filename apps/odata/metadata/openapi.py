@@ -137,10 +137,6 @@ def page_response(entity_set: EntitySet) -> Json:
     return {"200": page}
 
 
-def count_response(entity_set: EntitySet) -> Json:
-    return {"200": {"description": "The number of records.", "content": {"text/plain": {"schema": COUNT}}}}
-
-
 def record_response(entity_set: EntitySet) -> Json:
     record = {
         "description": f"The {entity_set.name} record.",
@@ -192,14 +188,6 @@ def record_body(entity_set: EntitySet) -> Json:
     is_2_1 = entity_set.resource.version == V2_1
     name = CHANGE_SCHEMAS[BodyKind.WHOLE] if is_2_1 else "Body"
     return {JSON: {"schema": reference(f"{entity_set.name}{name}"), "example": example_of(entity_set.type)}}
-
-
-def partial_body(entity_set: EntitySet) -> Json:
-    return {JSON: {"schema": reference(f"{entity_set.name}{CHANGE_SCHEMAS[BodyKind.PARTIAL]}")}}
-
-
-def archived_response(entity_set: EntitySet) -> Json:
-    return {"204": {"description": "Archived: ArchiveDate says since when."}}
 
 
 # --- operations ---------------------------------------------------------------------------------------
@@ -273,7 +261,9 @@ OPERATIONS = {
         summary="The number of {} records",
         parameters=("filter", "search", *VERSION),
         has_plain_filters=True,
-        responses=count_response,
+        responses=lambda _: {
+            "200": {"description": "The number of records.", "content": {"text/plain": {"schema": COUNT}}}
+        },
         errors=("400", "401", "403", "429"),
     ),
     "retrieve": Operation(
@@ -314,7 +304,9 @@ OPERATIONS = {
         has_key=True,
         responses=updated_response,
         errors=("400", "401", "403", "404", "409", "412", "413", "415", "429"),
-        body=partial_body,
+        body=lambda entity_set: {
+            JSON: {"schema": reference(f"{entity_set.name}{CHANGE_SCHEMAS[BodyKind.PARTIAL]}")}
+        },
     ),
     "destroy": Operation(
         name="archive",
@@ -323,7 +315,7 @@ OPERATIONS = {
         scope="write",
         parameters=(*VERSION, "ifMatch"),
         has_key=True,
-        responses=archived_response,
+        responses=lambda _: {"204": {"description": "Archived: ArchiveDate says since when."}},
         errors=("400", "401", "403", "404", "409", "412", "429"),
     ),
 }

@@ -349,7 +349,10 @@ def parse_nested_options(target: str, text: str, depth: int) -> NestedOptions:
         option = name.lower().removeprefix("$")
         nested_target = f"{target}/${option}"
         if option == "levels":
-            check_levels(value.strip(), nested_target)
+            # No member leads to records of its own kind, so every number of levels shows the same.
+            if not re.fullmatch("max|[1-9][0-9]{0,3}", value.strip(), re.IGNORECASE):
+                message = f"{nested_target} must be max or a whole number, 1 or more."
+                raise BadQuery(message, target=nested_target)
         elif option == "expand":
             items = parse_expand(check_text(nested_target, value), nested_target, depth + 1)
             add_once(options, option, items, nested_target)
@@ -361,12 +364,6 @@ def parse_nested_options(target: str, text: str, depth: int) -> NestedOptions:
     if "compute" in options:
         substitute_computed(options, f"{target}/$compute")
     return NestedOptions(**options)
-
-
-def check_levels(text: str, target: str) -> None:
-    """No member leads to records of its own kind, so every number of levels shows the same."""
-    if text.lower() != "max" and not re.fullmatch("[1-9][0-9]{0,3}", text):
-        raise BadQuery(f"{target} must be max or a whole number, 1 or more.", target=target)
 
 
 def split_top_level(target: str, text: str, separator: str) -> Iterator[str]:

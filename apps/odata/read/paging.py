@@ -98,7 +98,8 @@ def rows_after(keys: Sequence[SortKey], values: Sequence[object]) -> Combinable:
     *others, last = zip(keys, constants, strict=True)
     condition = comes_after(*last)
     for key, constant in reversed(others):
-        equal = sql.join_conditions("AND", 2)(is_equal(key, constant), condition)
+        is_equal = sql.IS_NULL(key.value) if constant.value is None else sql.EQUAL(key.ordered, constant)
+        equal = sql.join_conditions("AND", 2)(is_equal, condition)
         condition = sql.join_conditions("OR", 2)(comes_after(key, constant), equal)
     first, constant = keys[0], constants[0]
     if constant.value is None or (first.descending and first.nullable):
@@ -122,8 +123,3 @@ def comes_after(key: SortKey, constant: Constant) -> Combinable:
         return sql.ORDERED["gt"](key.ordered, constant)
     smaller = sql.ORDERED["lt"](key.ordered, constant)
     return sql.join_conditions("OR", 2)(smaller, sql.IS_NULL(key.value)) if key.nullable else smaller
-
-
-def is_equal(key: SortKey, constant: Constant) -> Combinable:
-    """The row's value is the constant."""
-    return sql.IS_NULL(key.value) if constant.value is None else sql.EQUAL(key.ordered, constant)

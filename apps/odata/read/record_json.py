@@ -246,11 +246,6 @@ def quote_name(name: str | None) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def text_literal(name: str) -> str:
-    """An SQL string literal; percent signs are doubled, since they mark parameters."""
-    return "'" + name.replace("'", "''").replace("%", "%%") + "'"
-
-
 def is_text(field: models.Field) -> bool:
     return isinstance(field, models.CharField | models.TextField)
 
@@ -453,11 +448,15 @@ class SQLiteDialect(PostgreSQLDialect):
         row = f"SELECT {self.object(members)} AS j{source}"
         return f"(SELECT '['||coalesce(group_concat(j,','),'')||']' FROM ({row}))"
 
+    def literal(self, text: str) -> str:
+        """An SQL string literal; percent signs are doubled, since they mark parameters."""
+        return "'" + text.replace("'", "''").replace("%", "%%") + "'"
+
     def object(self, members: list[tuple[str, str]]) -> str:
         if not members:
             return "'{}'"
         pieces = (
-            text_literal(("{" if first else ",") + f'"{name}":') + f"||coalesce({sql},'null')"
+            self.literal(("{" if first else ",") + f'"{name}":') + f"||coalesce({sql},'null')"
             for first, (name, sql) in zip([True] + [False] * (len(members) - 1), members, strict=True)
         )
         return "||".join(pieces) + "||'}'"

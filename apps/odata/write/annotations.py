@@ -86,7 +86,10 @@ def read_annotations(
             if not set_link(members, link, content, prefix + name, refuse):
                 invalid.add(link.member)
         elif short not in ACCEPTED and (term != short or short in _REFUSED_SHORT_NAMES):
-            refuse(name, "UnknownAnnotation", prefix + name, explain(name, navigation, short))
+            sentence = f"{name[:60]} is not understood, and would have no effect."
+            if short == "bind" and navigation:
+                sentence = f"{navigation[:60]} is no navigation property that a body can set."
+            refuse(name, "UnknownAnnotation", prefix + name, sentence)
     return members, invalid
 
 
@@ -100,12 +103,6 @@ def refuse_other_type(
         if entity_set is not None and entity_set.name != type_.name:
             sentence = f"Records of {type_.name} are stored here, not of {entity_set.name}."
             refuse(name, "WrongType", prefix + name, sentence)
-
-
-def explain(name: str, navigation: str, term: str) -> str:
-    if term == "bind" and navigation:
-        return f"{navigation[:60]} is no navigation property that a body can set."
-    return f"{name[:60]} is not understood, and would have no effect."
 
 
 def set_link(members: dict[str, object], link: Link, content: object, target: str, refuse: Refuse) -> bool:

@@ -78,7 +78,12 @@ class BatchProcessor:
                         transaction.set_rollback(True)
                         break
         except DatabaseError as exception:  # from what is checked when the transaction ends
-            error = self.refuse(group.requests[-1], error_of_transaction(exception))
+            refusal: Exception = exception
+            if isinstance(exception, IntegrityError) or is_lost_race(exception):
+                refusal = Conflict(
+                    "Another request stored the same at the same time. Nothing of the group was stored."
+                )
+            error = self.refuse(group.requests[-1], refusal)
         if error is not None:
             reason = FailedDependency(
                 f"Nothing of {group.name} was stored, because one of its requests failed."
@@ -189,9 +194,3 @@ def read_response(
         b"" if request.method == "HEAD" else response.content,
         response.get("Location", address),
     )
-
-
-def error_of_transaction(exception: DatabaseError) -> Exception:
-    if isinstance(exception, IntegrityError) or is_lost_race(exception):
-        return Conflict("Another request stored the same at the same time. Nothing of the group was stored.")
-    return exception
