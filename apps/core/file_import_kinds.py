@@ -13,9 +13,9 @@ from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import RecordColumn
-from apps.core.importing.definition import ImportOptions, KeptMapping
+from apps.core.importing.definition import ImportOptions, SavedMapping
 from apps.core.importing.file_declaration import definition_of, file_entity_set
-from apps.core.importing.headers import kept_columns, possible_columns, spellings_of
+from apps.core.importing.headers import possible_columns, saved_columns, spellings_of
 from apps.core.importing.mappings import find_mapping
 from apps.core.importing.report import IssueKind
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
@@ -184,7 +184,7 @@ def permitted_kinds(person: Any) -> list[ImportKind]:
 
 
 def choosable_columns(entity_set: EntitySet) -> dict[str, RecordColumn]:
-    """What a column of the resource's files can give, by name."""
+    """The columns that a file of the resource can have and give, by name."""
     known = possible_columns(file_entity_set(entity_set), definition_for(entity_set))
     return {name: column for name, column in known.items() if not column.is_read_only}
 
@@ -200,10 +200,10 @@ def read_columns(entity_set: EntitySet, path: Path, chosen: Mapping[str, Any]) -
     options = ImportOptions(**table_options(chosen))
     table = open_records(path, in_files, definition, options, max_rows=FIRST_ROWS)
     name = chosen.get("mapping")
-    kept = find_mapping(entity_set.path, name) if name else KeptMapping()
+    saved = find_mapping(entity_set.path, name) if name else SavedMapping()
     rows = [row.cells for row in table.rows() if row.defect is None][:SAMPLES]
     by_spelling = spellings_of(in_files, definition)
-    by_index = kept_columns(kept, table, by_spelling)
+    by_index = saved_columns(saved, table, by_spelling)
     columns: list[FileColumn] = []
     for index, header in enumerate(table.header):
         text = letters_of(header)
@@ -211,7 +211,7 @@ def read_columns(entity_set: EntitySet, path: Path, chosen: Mapping[str, Any]) -
         is_new = found is not None and not any(column.member == found.name for column in columns)
         name = found.name if found is not None and is_new and not found.is_read_only else ""
         samples = list(dict.fromkeys(short(cells[index]) for cells in rows))
-        columns.append(FileColumn(header.strip(), samples, name, dict(kept.values.get(text, {}))))
+        columns.append(FileColumn(header.strip(), samples, name, dict(saved.values.get(text, {}))))
     return columns
 
 

@@ -99,23 +99,23 @@ class ImportColumn:
 
     @cached_property
     def corrections(self) -> Sequence[Cleaner]:
-        """What makes a text one that ``read`` knows, one after the other."""
+        """The functions that make a text one that ``read`` knows, one after the other."""
         given = (self.clean, None if self.days is None else self.days.read)
         return [clean for clean in given if clean is not None]
 
     @property
     def empty(self) -> Any:
-        """What an empty cell gives."""
+        """The value of an empty cell."""
         return None
 
     @cached_property
     def values(self) -> Callable[[str], Any]:
-        """What a cell gives: a value, or a ``CellIssue``. Equal cells are read once."""
+        """The function that reads a cell: a value, or a ``CellIssue``. Equal cells are read once."""
         return lru_cache(MEMO_SIZE)(lambda cell: self.value(self.text(cell)))
 
     @cached_property
     def cleaned(self) -> Callable[[str], str]:
-        """What makes the text of a cell."""
+        """The function that makes the text of a cell."""
         return cleaned_and_restored if self.table.has_formula_guards else cleaned
 
     def text(self, cell: str) -> str:

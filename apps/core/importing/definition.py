@@ -73,8 +73,8 @@ class ImportDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptMapping:
-    """The mapping kept of earlier files, by the letters of a header; files need not have all of them.
+class SavedMapping:
+    """The mapping saved of earlier files, by the letters of a header; files need not have all of them.
 
     ``columns`` are ``{header: field}``, empty for a column that is left out; ``values`` are
     ``{header: {text: other text}}``.
@@ -94,7 +94,7 @@ class ImportOptions:
 
     column_map: Mapping[str | int, str] = field(default_factory=dict)
     value_map: Mapping[str | int, Mapping[str, str]] = field(default_factory=dict)
-    kept: KeptMapping = KeptMapping()
+    saved_mapping: SavedMapping = SavedMapping()
     match: str | None = None
     errors: Path | None = None
     issues: Path | None = None

@@ -126,7 +126,7 @@ def find_by_column(
 
 def find_equal(wanted: Sequence[ReadRecord], columns: RecordColumns, first_rows: FirstRows) -> None:
     """Rows without a match value are the records that equal them in every column."""
-    values = [(record, [sorted_values(read) for read in (record, *record.items)]) for record in wanted]
+    values = [(record, [read.sorted_values() for read in (record, *record.items)]) for record in wanted]
     for record, number in first_rows.earlier("", values):
         record.reject(None, "NotUnique", f"Row {number:,} of the file says the same.")
     wanted = [record for record in wanted if not record.is_rejected]
@@ -137,12 +137,12 @@ def find_equal(wanted: Sequence[ReadRecord], columns: RecordColumns, first_rows:
         for name, some in given.items()
         # SQLite has decimals as floating point numbers, which no list of them equals.
         if not isinstance(columns.fields[name], models.DecimalField)
-        and not (None in some and name in columns.kept_when_empty)
+        and not (None in some and name in columns.unchanged_when_empty)
     ]
     if not wanted or not conditions:
         return
     # What an empty cell leaves as it is cannot be part of the key by which records are looked up.
-    names = [name for name in given if name not in columns.kept_when_empty]
+    names = [name for name in given if name not in columns.unchanged_when_empty]
     found: dict[Any, list[ExistingRecord]] = defaultdict(list)
     for existing, _ in sorted(columns.load(*conditions), key=lambda pair: pair[0].key):
         found[tuple(existing.values[name] for name in names)].append(existing)
@@ -182,10 +182,6 @@ def assign_items(record: ReadRecord, items: ItemColumns) -> None:
     rest = iter(left.values())
     for item in without_key:
         item.existing = item.existing or next(rest, None)
-
-
-def sorted_values(read: ReadRecord) -> list[tuple[str, str]]:
-    return sorted((name, repr(value)) for name, value in read.values.items())
 
 
 def any_of_or_null(field: models.Field, values: Iterable[object]) -> models.Q:

@@ -9,7 +9,7 @@ from apps.base.declaration.resource import Behaviour, Nesting
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuredType
 from apps.core.importing.cells import cell_reader, cleaned, letters_of
 from apps.core.importing.columns import IMPORT_REFERENCE, REASON, RecordColumn, RelatedColumn
-from apps.core.importing.definition import ImportDefinition, ImportOptions, KeptMapping
+from apps.core.importing.definition import ImportDefinition, ImportOptions, SavedMapping
 from apps.core.importing.file_declaration import NameProperty
 from apps.core.table_files.tables import ImportFileError, Table, column_letters
 
@@ -146,7 +146,7 @@ def recognise_columns(
     """
     by_spelling = spellings_of(entity_set, definition)
     chosen = {
-        **kept_columns(options.kept, table, by_spelling),
+        **saved_columns(options.saved_mapping, table, by_spelling),
         **mapped_columns(options.column_map, table, by_spelling),
     }
     meanings = mapped_values(options, table)
@@ -205,13 +205,13 @@ def mapped_columns(
     return found
 
 
-def kept_columns(
-    kept: KeptMapping, table: Table, by_spelling: Mapping[str, RecordColumn]
+def saved_columns(
+    saved: SavedMapping, table: Table, by_spelling: Mapping[str, RecordColumn]
 ) -> dict[int, RecordColumn | None]:
-    """The columns of a kept mapping by their index in the file, as far as there still are such columns."""
+    """The columns of a saved mapping by their index in the file, as far as there still are such columns."""
     found: dict[int, RecordColumn | None] = {}
     for index, header in enumerate(table.header):
-        name = kept.columns.get(letters_of(header))
+        name = saved.columns.get(letters_of(header))
         column = by_spelling.get(letters_of(name or ""))
         if name == "" or (column is not None and not column.is_read_only):
             found[index] = column
@@ -225,7 +225,7 @@ def mapped_values(options: ImportOptions, table: Table) -> dict[int, Mapping[str
     """
     found: defaultdict[int, dict[str, str]] = defaultdict(dict)
     for index, header in enumerate(table.header):
-        found[index] |= by_small_letters(options.kept.values.get(letters_of(header), {}))
+        found[index] |= by_small_letters(options.saved_mapping.values.get(letters_of(header), {}))
     for text, values in options.value_map.items():
         for index in indexes_of(text, table, "--value"):
             found[index] |= by_small_letters(values)

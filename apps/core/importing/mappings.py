@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from apps.core.importing.cells import letters_of
-from apps.core.importing.definition import KeptMapping
+from apps.core.importing.definition import SavedMapping
 from apps.core.models import ImportMapping
 from apps.core.table_files.tables import ImportFileError
 
@@ -12,13 +12,13 @@ from apps.core.table_files.tables import ImportFileError
 NAME_LENGTH = 60
 
 
-def find_mapping(kind: str, name: str) -> KeptMapping:
+def find_mapping(kind: str, name: str) -> SavedMapping:
     """The mapping of that name for files of this kind; ``ImportFileError`` names those that there are."""
     mapping = ImportMapping.objects.filter(kind=kind, name=name).first()
     if mapping is None:
         names = ", ".join(mapping_names(kind)) or "none"
         raise ImportFileError(f"No mapping is kept as {name}; there are: {names}.")
-    return KeptMapping(mapping.columns, mapping.values)
+    return SavedMapping(mapping.columns, mapping.values)
 
 
 def mapping_names(kind: str) -> Sequence[str]:

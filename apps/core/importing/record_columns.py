@@ -63,7 +63,7 @@ class RecordColumns:
             if name not in self.related and name not in self.lists
         }
         #: Attributes whose empty cell leaves the value as it is: not null, or filled by the service.
-        self.kept_when_empty = {
+        self.unchanged_when_empty = {
             *(name for name, field in self.fields.items() if not field.null),
             *(column.attribute for column in compared if column.keeps_when_empty),
             *self.related,
@@ -160,8 +160,9 @@ class RecordColumns:
 
     def has_value(self, name: str, existing: Any, given: Any) -> bool:
         """True when the value of an existing record is the one that a row gives."""
-        is_kept = given is None and name in self.kept_when_empty
-        return is_kept or self.compared[name].is_same(existing, given)
+        if given is None and name in self.unchanged_when_empty:
+            return True
+        return self.compared[name].is_same(existing, given)
 
     def is_unchanged(self, record: ReadRecord, existing: ExistingRecord | None) -> bool:
         """True when an existing record has every value that the rows give, and their items."""

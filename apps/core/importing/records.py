@@ -61,6 +61,10 @@ class ReadRecord:
     def is_rejected(self) -> bool:
         return bool(self.errors) or (bool(self.items) and any(item.errors for item in self.items))
 
+    def sorted_values(self) -> list[tuple[str, str]]:
+        """The values as texts in one order: those of equal records are equal."""
+        return sorted((name, repr(value)) for name, value in self.values.items())
+
     def reject(self, column: RecordColumn | None, code: str, message: str) -> None:
         """Add an error; what the column gives is invalid."""
         index = None if column is None else column.index

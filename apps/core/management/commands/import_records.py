@@ -16,7 +16,7 @@ from apps.base.declaration import service
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import plural
 from apps.core.importing.cells import letters_of
-from apps.core.importing.definition import ImportOptions, KeptMapping
+from apps.core.importing.definition import ImportOptions, SavedMapping
 from apps.core.importing.mappings import find_mapping, keep_mapping, mapping_names
 from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.importing.runs import ImportDisplay, import_file
@@ -112,17 +112,17 @@ def options_of(options: dict[str, Any], kind: str) -> ImportOptions:
         if not colon or not sign or not header:
             raise ImportFileError(f'--value {text}: write --value "Header:text=other text".')
         values[header][before.strip()] = after.strip()
-    kept, name = KeptMapping(), options["mapping"]
+    saved, name = SavedMapping(), options["mapping"]
     if name:
         if name in mapping_names(kind):
-            kept = find_mapping(kind, name)
+            saved = find_mapping(kind, name)
             for header in values:
-                values[header] = {**kept.values.get(letters_of(header), {}), **values[header]}
+                values[header] = {**saved.values.get(letters_of(header), {}), **values[header]}
         if columns or values:
             keep_mapping(kind, name, columns, values)
-        kept = find_mapping(kind, name)
+        saved = find_mapping(kind, name)
     given = {each.name: options[each.name] for each in fields(ImportOptions) if each.name in options}
-    return ImportOptions(column_map=columns, value_map=values, kept=kept, **given)
+    return ImportOptions(column_map=columns, value_map=values, saved_mapping=saved, **given)
 
 
 def summary(report: ImportReport, options: ImportOptions) -> str:
