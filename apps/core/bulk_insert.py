@@ -78,7 +78,7 @@ class WriteBatch:
         Columns that are not named get the field's default, normalised columns the form of their text, keys
         that the database numbers their number. The rows are taken when the batch is sent.
         """
-        written = find_columns(model, tuple(columns), self.vendor)
+        written = written_columns(model, tuple(columns), self.vendor)
         if makers := written.makers:
             rows = ((*row, *[make(row) for make in makers]) for row in rows)
         self.writes.append(Insert(written, rows))
@@ -122,7 +122,7 @@ def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterabl
 
 
 @lru_cache(maxsize=256)
-def find_columns(model: type[models.Model], columns: tuple[str, ...], vendor: str) -> WrittenColumns:
+def written_columns(model: type[models.Model], columns: tuple[str, ...], vendor: str) -> WrittenColumns:
     """The columns that rows with these attributes (``client_id``) are written to."""
     fields = {field.attname: field for field in model._meta.concrete_fields}
     makers: dict[str, ValueMaker] = {}

@@ -29,7 +29,9 @@ def check_declarations(**options: object) -> list[CheckMessage]:
                 obj=model,
                 id="core.E003",
             )
-            for model in models_of_domains()
+            for app in apps.get_app_configs()
+            if app.name in settings.DOMAIN_APPS
+            for model in app.get_models()
             if issubclass(model, Lookup) and model not in declared
         ),
         *(
@@ -75,12 +77,6 @@ def editable_columns(model: type[models.Model]) -> list[models.Field]:
     """The columns that people enter in a form; not the key."""
     columns = (*model._meta.concrete_fields, *model._meta.many_to_many)
     return [column for column in columns if column.editable and not column.primary_key]
-
-
-def models_of_domains() -> Iterator[type[models.Model]]:
-    for config in apps.get_app_configs():
-        if config.name in settings.DOMAIN_APPS:
-            yield from config.get_models()
 
 
 def file_of(model: type[models.Model], module: str) -> str:

@@ -34,13 +34,9 @@ def may_be_sent_again(request: HttpRequest) -> bool:
         return False
     if any(map(SECRET.search, request.POST)):
         return False
-    return came_from_us(request) and request.POST.get(OPENED_BY, str(user.pk)) == str(user.pk)
-
-
-def came_from_us(request: HttpRequest) -> bool:
-    """True when the browser names our own address as the origin of the request."""
     source = urlsplit(request.headers.get("Origin") or request.headers.get("Referer", ""))
-    return f"{source.scheme}://{source.netloc}" == f"{request.scheme}://{request.get_host()}"
+    is_ours = f"{source.scheme}://{source.netloc}" == f"{request.scheme}://{request.get_host()}"
+    return is_ours and request.POST.get(OPENED_BY, str(user.pk)) == str(user.pk)
 
 
 def typed_fields(request: HttpRequest) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,8 @@ class DocumentImport(ImportDefinition):
 
     def stored(self, path: Path) -> StoredFile:
         try:
-            return self.files.store(chunks_of(path), path.name)
+            with path.open("rb") as file:
+                return self.files.store(iter(partial(file.read, CHUNK_SIZE), b""), path.name)
         except ServiceError as error:
             raise ImportFileError(f"{path.name}: {error.message}") from None
 
@@ -108,9 +110,3 @@ class DocumentImport(ImportDefinition):
 
     def close(self) -> None:
         self.files.delete_unused()
-
-
-def chunks_of(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while chunk := file.read(CHUNK_SIZE):
-            yield chunk

@@ -225,19 +225,16 @@ def filter_budgets(
     category = support.category
     if is_pace and support.pace_category is not None:
         category = support.pace_category
+    item = support.item and support.item.strip().casefold()
     return [
         budget
         for budget in budgets
         if (
-            is_same_code(budget.support_item, support.item)
+            budget.support_item.strip().casefold() == item
             if budget.support_item
             else budget.category is not None and budget.category == category
         )
     ]
-
-
-def is_same_code(one: str, other: str | None) -> bool:
-    return other is not None and one.strip().casefold() == other.strip().casefold()
 
 
 def rank(budget: CoveringBudget, support: Support) -> tuple[bool, bool, bool, int]:

@@ -184,7 +184,9 @@ class FileImportAdmin(ReadOnlyAdmin):
             self.change_status(request, record, kind)
             return redirect(self.page_url("file", record.pk))
         note_dead_task(record)
-        number, last = shown_page(request, record)
+        last = record.pages.count() + 1
+        number = min(max(pk_of(request.GET.get("page")) or 1, 1), last)
+        near = sorted({1, *range(number - 2, number + 3), last})
         rows = record.issues if number == 1 else record.pages.get(number=number).rows
         log_rows(record, "List", len(rows) or 1)  # the first values of each column
         members = kind.columns()
@@ -205,7 +207,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             mapping_names=mapping_names(kind.name),
             rows=[row_cells(row, record) for row in rows],
             first_row=(number - 1) * SHOWN_ROWS + 1,
-            pages=page_numbers(number, last),
+            pages=[page for page in near if 1 <= page <= last] if last > 1 else [],
             page_number=number,
             headers=[column["header"] for column in record.columns],
             left_out=[column["header"] for column in record.columns if members and not column["member"]],
@@ -282,18 +284,6 @@ class FileImportAdmin(ReadOnlyAdmin):
 
 def pk_of(text: str | None) -> int | None:
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
-
-
-def shown_page(request: HttpRequest, record: FileImport) -> tuple[int, int]:
-    """The number of the page of rows that is asked for, and that of the last."""
-    last = record.pages.count() + 1
-    return min(max(pk_of(request.GET.get("page")) or 1, 1), last), last
-
-
-def page_numbers(number: int, last: int) -> list[int]:
-    """The first, the last and those around the page that is shown; none where there is one only."""
-    near = {1, *range(number - 2, number + 3), last}
-    return sorted(each for each in near if 1 <= each <= last) if last > 1 else []
 
 
 def given_values(answers: QueryDict, column: int) -> dict[str, str]:

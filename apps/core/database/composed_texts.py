@@ -17,10 +17,14 @@ def compose_texts_of_app(app_label: str, apps: Any, schema_editor: Any) -> None:
     connection = schema_editor.connection
     if connection.vendor == "sqlite":
         connection.ensure_connection()
-        connection.connection.create_function("composed", 1, composed_or_null, deterministic=True)
+        connection.connection.create_function(
+            "composed", 1, lambda text: composed(text) if isinstance(text, str) else text, deterministic=True
+        )
     for model in apps.get_app_config(app_label).get_models():
-        columns = [column for column in model._meta.concrete_fields if is_free_text(column)]
-        for column in columns:
+        for column in model._meta.concrete_fields:
+            # Texts of unique columns are made by the service, or compared composed.
+            if not isinstance(column, models.CharField | models.TextField) or column.choices or column.unique:
+                continue
             table, name = map(schema_editor.quote_name, (model._meta.db_table, column.column))
             schema_editor.execute(statement(connection.vendor).format(table=table, name=name))
 
@@ -29,12 +33,3 @@ def statement(vendor: str) -> str:
     if vendor == "postgresql":
         return "UPDATE {table} SET {name} = normalize({name}, NFC) WHERE {name} IS NOT NFC NORMALIZED"
     return "UPDATE {table} SET {name} = composed({name}) WHERE {name} <> composed({name})"
-
-
-def is_free_text(column: models.Field[object, object]) -> bool:
-    """True when people write it; texts of unique columns are made by the service, or compared composed."""
-    return isinstance(column, models.CharField | models.TextField) and not (column.choices or column.unique)
-
-
-def composed_or_null(text: object) -> object:
-    return composed(text) if isinstance(text, str) else text

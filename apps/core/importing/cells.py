@@ -80,7 +80,9 @@ def cell_reader(prop: StructuralProperty) -> CellReader:
     """
     read = reader_of(prop)
     if prop.choices:
-        return choice_cell(read, prop.choices)
+        # In any case and with any punctuation: ``mr.`` is ``Mr``.
+        loose = {letters_of(name): name for name in prop.choices}
+        return lambda text: read(loose.get(letters_of(text), text))
     kind = prop.edm.name
     if kind == "Edm.Boolean":
         return boolean_cell
@@ -100,12 +102,6 @@ def check_no_error_value(text: str) -> None:
         raise WireValueError("FormulaError", sentence)
     if text in ERROR_VALUES:
         raise WireValueError("FormulaError", "is the error of a formula; correct it, or empty the cell.")
-
-
-def choice_cell(read: CellReader, names: tuple[str, ...]) -> CellReader:
-    """An enumeration's name in any case and with any punctuation: ``mr.`` is ``Mr``."""
-    loose = {letters_of(name): name for name in names}
-    return lambda text: read(loose.get(letters_of(text), text))
 
 
 def boolean_cell(text: str) -> bool:

@@ -85,13 +85,7 @@ def encoded_rows(rows: list[Row]) -> bytes:
     try:
         return encode(rows)
     except UnicodeEncodeError:
-        return encode([whole_characters(row) for row in rows])
-
-
-def whole_characters(row: Row) -> Row:
-    """The row, with a defect where JSON gave it half a character (``"\\ud800"``), which is no text."""
-    cells = [cell.encode("utf-8", "replace").decode() for cell in row.cells]
-    return row if cells == row.cells else row._replace(cells=cells, defect="has half a character in a text.")
+        return encode([row.with_whole_characters() for row in rows])
 
 
 if __name__ == "__main__":

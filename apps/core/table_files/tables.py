@@ -34,6 +34,13 @@ class Row(NamedTuple):
     defect: str | None = None
     item: int | None = None
 
+    def with_whole_characters(self) -> "Row":
+        """The row, with a defect where JSON gave it half a character (``"\\ud800"``), which is no text."""
+        cells = [cell.encode("utf-8", "replace").decode() for cell in self.cells]
+        if cells == self.cells:
+            return self
+        return self._replace(cells=cells, defect="has half a character in a text.")
+
 
 class Table:
     """A file opened as a header and rows, which may be read more than once. Formats are subclasses.

@@ -195,7 +195,9 @@ class PortalImport:
                     line.add_error(
                         "participant_name", error.code, f"A new participant's name {error.sentence}"
                     )
-        drafts = [new_contact({**name, "scheme_number": lines[0].participant}) for lines, name in named]
+        defaults = defaults_of(get_service().by_model[Contact].type)
+        values = [{**name, "scheme_number": lines[0].participant} for lines, name in named]
+        drafts = [ContactDraft({**defaults.values(), **given}, given) for given in values]
         keys = self.call_service(create_contacts, drafts, [lines for lines, _ in named])
         contacts = Contact.objects.in_bulk([key for key in keys if key is not None])
         for (lines, _), key in zip(named, keys, strict=True):
@@ -354,12 +356,6 @@ def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]
     return {
         number: [each for each in group if not each.is_archived] or group for number, group in found.items()
     }
-
-
-def new_contact(values: Mapping[str, object]) -> ContactDraft:
-    """The draft of a contact, with the defaults of a request's."""
-    defaults = defaults_of(get_service().by_model[Contact].type)
-    return ContactDraft({**defaults.values(), **values}, values)
 
 
 def new_plan(lines: Sequence[BookingLine], manager: Client | None) -> EngagementDraft:
