@@ -76,6 +76,9 @@ def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[object]:
     sender = [organisation.invoice_sender]
     if organisation.business_number:
         sender.append(f"ABN {organisation.business_number}")
+    days = {"Services from": invoice.start_date, "Services to": invoice.end_date, "Due": invoice.due_date}
+    dated = [f"{label} {date_format(day, 'j M Y')}" for label, day in days.items() if day]
+    details = [f"Number {invoice.invoice_number}", *dated]
     return [
         Paragraph("Tax invoice" if gst else "Invoice", TITLE),
         Spacer(0, 4 * mm),
@@ -84,7 +87,7 @@ def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[object]:
                 [
                     [text(organisation.name, STRONG), text("\n".join(sender))],
                     [text(str(invoice.contact), STRONG), text(recipient(invoice))],
-                    [text(invoice_details(invoice))],
+                    [text("\n".join(details))],
                 ]
             ],
             colWidths=[58 * mm] * 3,
@@ -121,12 +124,6 @@ def recipient(invoice: Invoice) -> str:
     place = [getattr(contact, postal + name) for name in ("suburb", "city", "state", "post_code")]
     number = contact.scheme_number and f"Scheme number {contact.scheme_number}"
     return "\n".join(filter(None, [*street, " ".join(dict.fromkeys(filter(None, place))), number]))
-
-
-def invoice_details(invoice: Invoice) -> str:
-    days = {"Services from": invoice.start_date, "Services to": invoice.end_date, "Due": invoice.due_date}
-    dated = [f"{label} {date_format(day, 'j M Y')}" for label, day in days.items() if day]
-    return "\n".join([f"Number {invoice.invoice_number}", *dated])
 
 
 def line_rows(lines: Sequence[InvoiceLine]) -> list[list[object]]:

@@ -51,10 +51,6 @@ def guid_to_text(digits: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def text_to_guid(text: str) -> str:
-    return text.replace("-", "")
-
-
 def moment_to_text(moment: str) -> str:
     """``2026-07-01 10:00:00.500000`` as ``2026-07-01 10:00:00.5+00``."""
     return (moment.rstrip("0").rstrip(".") if "." in moment else moment) + "+00"
@@ -64,10 +60,6 @@ def text_to_moment(text: str) -> str:
     moment = text.removesuffix("+00")
     # SQLite compares moments as texts: fractions have six digits.
     return moment.ljust(26, "0") if "." in moment else moment
-
-
-def json_to_text(text: str) -> str:
-    return escape_text(normalised_json(json.loads(text, parse_float=Decimal)))
 
 
 def normalised_json(value: object) -> str:
@@ -100,9 +92,11 @@ FORMS = {
     "DateField": TEXT,
     "DateTimeField": ValueForm(moment_to_text, text_to_moment),
     "GenericIPAddressField": TEXT,
-    "JSONField": ValueForm(json_to_text, unescape_text),
+    "JSONField": ValueForm(
+        lambda text: escape_text(normalised_json(json.loads(text, parse_float=Decimal))), unescape_text
+    ),
     "TextField": TEXT,
-    "UUIDField": ValueForm(guid_to_text, text_to_guid),
+    "UUIDField": ValueForm(guid_to_text, lambda text: text.replace("-", "")),
 }
 INTEGERS = {
     *("AutoField", "BigAutoField", "BigIntegerField", "IntegerField", "PositiveIntegerField"),

@@ -75,10 +75,6 @@ def clean_state(text: str) -> CleanedText:
     return CleanedText(code, "StateAbbreviated", f"It is taken as {code}.")
 
 
-def clean_post_code(text: str) -> CleanedText:
-    return CleanedText(whole_digits(text))
-
-
 def clean_phone(text: str) -> CleanedText:
     """A number that a spreadsheet took for an amount: in powers of ten, or without its leading zero."""
     if is_placeholder(text):
@@ -113,10 +109,6 @@ def clean_business_number(text: str) -> CleanedText:
     return CleanedText(digits if is_written_out and abn.is_valid(digits) else text)
 
 
-def clean_gender(text: str) -> CleanedText:
-    return CleanedText(_GENDERS.get(letters_of(text), text))
-
-
 #: By the column of staff, clients and contacts.
 CLEANERS: Mapping[str, Cleaner] = {
     **dict.fromkeys(
@@ -127,7 +119,7 @@ CLEANERS: Mapping[str, Cleaner] = {
         clean_name,
     ),
     **dict.fromkeys(("state", "postal_state"), clean_state),
-    **dict.fromkeys(("post_code", "postal_post_code"), clean_post_code),
+    **dict.fromkeys(("post_code", "postal_post_code"), lambda text: CleanedText(whole_digits(text))),
     **dict.fromkeys(
         ("phone1", "phone2", "home_phone", "fax", "business_phone", "business_phone2", "business_fax"),
         clean_phone,
@@ -135,7 +127,7 @@ CLEANERS: Mapping[str, Cleaner] = {
     **dict.fromkeys(("primary_email", "secondary_email"), clean_email),
     "scheme_number": clean_scheme_number,
     "business_number": clean_business_number,
-    "gender": clean_gender,
+    "gender": lambda text: CleanedText(_GENDERS.get(letters_of(text), text)),
 }
 #: Columns of birthdays: a year of two digits is not one to come.
 BIRTHDAYS = ("birthday", "partner_birthday")

@@ -58,7 +58,12 @@ def create_staff(drafts: Sequence[StaffDraft]) -> list[UUID]:
     saving.apply_model_defaults(Staff, drafts)
     load_author(drafts)
     saving.validate(Staff, drafts, STAFF_RULES)
-    keys = saving.insert_records(Staff, drafts, {"password": [password_column(draft) for draft in drafts]})
+    # No password is what ``make_password(None)`` makes, a hundred times as fast.
+    passwords = [
+        draft.password or UNUSABLE_PASSWORD_PREFIX + secrets.token_urlsafe(UNUSABLE_PASSWORD_SUFFIX_LENGTH)
+        for draft in drafts
+    ]
+    keys = saving.insert_records(Staff, drafts, {"password": passwords})
     save_answers(Staff, drafts, keys)
     return keys
 
@@ -89,12 +94,6 @@ def notify_of_teams(drafts: Sequence[StaffDraft], existing: Mapping[UUID, Staff]
             for team in {*draft.teams}.difference(existing[draft.key].teams.all())
         ]
     )
-
-
-def password_column(draft: StaffDraft) -> str:
-    """The password's hash, or what ``make_password(None)`` makes, a hundred times as fast."""
-    no_password = UNUSABLE_PASSWORD_PREFIX + secrets.token_urlsafe(UNUSABLE_PASSWORD_SUFFIX_LENGTH)
-    return draft.password or no_password
 
 
 def apply_email_consent(drafts: Iterable[Draft]) -> None:

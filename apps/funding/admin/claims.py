@@ -204,11 +204,15 @@ class ClaimAdmin(BillAdmin):
             (Claim, partial(load_queues, Claim, left_out=FINISHED)),
             (Invoice, partial(load_queues, Invoice, left_out=FINISHED)),
         )
-        groups = [
-            (capfirst(model._meta.verbose_name_plural), linked_queues(model, load()))
-            for model, load in queues
-            if self.admin_site.get_model_admin(model).has_view_permission(request)
-        ]
+        groups = []
+        for model, load in queues:
+            if self.admin_site.get_model_admin(model).has_view_permission(request):
+                rows = [
+                    {"queue": queue, "link": list_url(model, status=queue.status)}
+                    for queue in load()
+                    if queue.count
+                ]
+                groups.append((capfirst(model._meta.verbose_name_plural), rows))
         first = waiting_invoices().first() if self.has_add_permission(request) else None
         next_link = new_claim_url(first) if first else None
         return self.render_page(
@@ -251,8 +255,3 @@ def find_document(request: HttpRequest) -> Document | None:
     if key is None or not request.user.has_perm("documents.view_document"):
         return None
     return Document.objects.filter(pk=key, archive_date=None).first()
-
-
-def linked_queues(model: object, queues: Sequence[Queue]) -> list[dict[str, object]]:
-    """The queues that have any, each with its list."""
-    return [{"queue": queue, "link": list_url(model, status=queue.status)} for queue in queues if queue.count]

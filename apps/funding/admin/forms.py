@@ -243,10 +243,6 @@ def line_text(row: Mapping[str, Any]) -> str:
     return " · ".join(str(part) for part in parts if part)
 
 
-def book_key(row: Mapping[str, object]) -> str:
-    return str(getattr(row["price_book"], "pk", row["price_book"]))
-
-
 # --- the bill -------------------------------------------------------------------------------------------
 
 #: The button for more rows, for browsers without scripts.
@@ -353,7 +349,7 @@ class BillForm(RecordForm):
         conflicts = super().find_conflicts(theirs, chosen)
         sides = [initial_row(line) for line in self.saved_lines], [*map(sent_row, self.lines.filled_rows())]
         texts = ["; ".join(map(line_text, rows)) or NO_VALUE for rows in sides]
-        books = [[*map(book_key, rows)] for rows in sides]
+        books = [[str(getattr(row["price_book"], "pk", row["price_book"])) for row in rows] for rows in sides]
         if texts[0] != texts[1] or books[0] != books[1]:
             is_theirs = any(column.startswith("Line ") for column in theirs)
             keep = THEIRS if is_theirs else chosen.get(LINES, MINE)

@@ -81,10 +81,15 @@ class ConfirmedReview:
     @classmethod
     def read(cls, data: QueryDict) -> "ConfirmedReview":
         """The review that a browser sent; texts that are no keys are left out."""
-        plain, warned = (read_versions(data.get(name, "")) for name in (PLAIN, WARNED))
+        plain, warned = (cls.read_versions(data.get(name, "")) for name in (PLAIN, WARNED))
         boxes = set(data.getlist(TICKED))
         ticked = [key for key in warned if str(key) in boxes]
         return cls(plain | warned, [*plain, *ticked], len(warned) - len(ticked))
+
+    @staticmethod
+    def read_versions(text: str) -> dict[UUID, str]:
+        parts = (each.partition(".") for each in text.split(","))
+        return {key: version for name, _, version in parts if (key := read_key(name)) is not None}
 
     def is_changed(self, record: Model) -> bool:
         """True when somebody changed the record after the page was made, which showed other figures."""
@@ -94,8 +99,3 @@ class ConfirmedReview:
 def shown_version(record: Any) -> str:
     """The key of a record, and the moment of its last change in microseconds."""
     return f"{record.pk.hex}.{record.modify_date.timestamp() * 1_000_000:.0f}"
-
-
-def read_versions(text: str) -> dict[UUID, str]:
-    parts = (each.partition(".") for each in text.split(","))
-    return {key: version for name, _, version in parts if (key := read_key(name)) is not None}

@@ -14,7 +14,7 @@ from apps.core.table_files.formats import read_table
 from apps.funding.choices import ItemType
 from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product, to_cents
 from apps.funding.models.prices import PriceTable, prices_of_products
-from apps.funding.public_holidays import DayType, day_types, named_day_types
+from apps.funding.public_holidays import day_types, named_day_types
 from apps.funding.services.price_guide import import_guide
 from apps.funding.services.price_guide_file import Guide, read_guide
 
@@ -49,10 +49,11 @@ class PriceBooks:
         """The products of a category, or one item of it, that are for that day, with their prices."""
         key = (category, item, region, state, day)
         if key not in self.found:
+            types = day_types(day, state)
             prices = (
                 (product, self.price(product, region, day))
                 for product in self.by_category[category]
-                if item in (None, product.code) and is_for_day(product, day, state)
+                if item in (None, product.code) and types <= (named_day_types(product.name) or types)
             )
             self.found[key] = [(product, price) for product, price in prices if price is not None]
         return self.found[key]
@@ -123,9 +124,3 @@ def guide_of_year(guide: Guide, start: dt.date, factor: Decimal) -> Guide:
         }
         rows[code] = [replace(row, start_date=start, end_date=None, amounts=amounts)]
     return Guide(rows)
-
-
-def is_for_day(product: Product, day: dt.date, state: str | None) -> bool:
-    """True when a product is for that day in the state, where its name says a type of day."""
-    named_types: frozenset[DayType] = named_day_types(product.name)
-    return not named_types or day_types(day, state) <= named_types

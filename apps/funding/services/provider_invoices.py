@@ -181,10 +181,11 @@ def hold_or_release_claims(
     to_hold, to_release = [], []
     for invoice in invoices:
         for claim in claims.get(invoice.pk, ()):
+            has_our_reason = (claim.status_reason or "").startswith(HOLD_REASON)
             if invoice.approval_status in ON_HOLD:
                 if claim.funding_status == ClaimStatus.AWAITING_STAFF_APPROVAL:
                     to_hold.append(claim.pk)
-            elif is_held_by_provider_invoice(claim):
+            elif claim.funding_status == ClaimStatus.ON_HOLD and has_our_reason:
                 to_release.append(claim.pk)
     if to_hold:
         status = ApprovalStatus(invoices[0].approval_status).label
@@ -192,7 +193,3 @@ def hold_or_release_claims(
         apply_transition(Claim, to_hold, TransitionName.HOLD, draft.staff, reason[:REASON_LENGTH])
     if to_release:
         apply_transition(Claim, to_release, TransitionName.RELEASE, draft.staff, draft.reason)
-
-
-def is_held_by_provider_invoice(claim: Claim) -> bool:
-    return claim.funding_status == ClaimStatus.ON_HOLD and (claim.status_reason or "").startswith(HOLD_REASON)

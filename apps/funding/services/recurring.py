@@ -17,7 +17,6 @@ from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Issue, ValidationFailed
 from apps.base.retries import retry_on_conflict
 from apps.engagements.coverage import load_current_plans
-from apps.engagements.models import ClientEngagement
 from apps.funding.drafts import InvoiceDraft, LineDraft
 from apps.funding.models import Invoice, InvoiceLine
 from apps.funding.models.prices import PriceTable, load_price_table
@@ -152,7 +151,9 @@ def load_due_periods(
     found = []
     for invoice in invoices:
         recurrence = recurrence_of(invoice)
-        last = plan_end(invoice, plans.get(invoice.contact_id, ()))
+        # The plan is the one in which the invoice began to recur.
+        began = max(invoice.start_date, recurrence.since)
+        last = next((plan.last_day for plan in plans.get(invoice.contact_id, ()) if plan.covers(began)), None)
         days = takewhile(
             lambda each: last is None or recurrence.first_day(each[0]) <= last,  # noqa: B023  used up at once
             recurrence.days(min(until, invoice.recurring_end_date or until)),
@@ -188,12 +189,6 @@ def recurrence_of(invoice: Invoice) -> Recurrence:
     assert invoice.recurring_start_date is not None
     assert invoice.recurring_frequency is not None
     return Recurrence(invoice.recurring_start_date, invoice.recurring_frequency, invoice.start_date)
-
-
-def plan_end(invoice: Invoice, plans: Sequence[ClientEngagement]) -> dt.date | None:
-    """The last day of the plan in which the invoice began to recur; ``None`` without a plan."""
-    began = max(invoice.start_date, recurrence_of(invoice).since)
-    return next((plan.last_day for plan in plans if plan.covers(began)), None)
 
 
 def load_created_days(keys: Iterable[UUID]) -> Mapping[UUID, set[dt.date]]:

@@ -32,6 +32,12 @@ class SubscriberFile:
     name: str
     settings: dict[str, str]
 
+    @classmethod
+    def read(cls, path: Path) -> "SubscriberFile":
+        lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+        matches = (_LINE.fullmatch(line) for line in lines if not line.startswith(("#", ";")))
+        return cls(path.stem, {match[1]: match[2].strip().strip("\"'") for match in matches if match})
+
     @property
     def hosts(self) -> list[str]:
         """The host names that are led to it; the machine's own names lead to every subscriber."""
@@ -47,16 +53,10 @@ def read_subscribers(folder: Path) -> list[SubscriberFile]:
     files = sorted(folder.glob("*.env"))
     if not files:
         raise OperationError(f"{folder} has no file NAME.env.")
-    subscribers = [SubscriberFile(path.stem, read_environment(path)) for path in files]
+    subscribers = [SubscriberFile.read(path) for path in files]
     if faults := [*faults_of(subscribers)]:
         raise OperationError("\n".join(faults))
     return subscribers
-
-
-def read_environment(path: Path) -> dict[str, str]:
-    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
-    matches = (_LINE.fullmatch(line) for line in lines if not line.startswith(("#", ";")))
-    return {match[1]: match[2].strip().strip("\"'") for match in matches if match}
 
 
 def faults_of(subscribers: Sequence[SubscriberFile]) -> Iterator[str]:
