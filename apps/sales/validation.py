@@ -18,10 +18,6 @@ FUTURE_DATES = ("expiry_date", "follow_up_date", "expected_date")
 # --- members that are available only with others --------------------------------------------------------
 
 
-def is_referral(draft: TemplateDraft) -> bool:
-    return draft.source == Source.REFERRAL
-
-
 def is_in_result_stage(draft: OpportunityDraft) -> bool:
     return draft.stage is not None and draft.stage.is_result
 
@@ -41,7 +37,10 @@ AVAILABILITY_BY_SOURCE: Availability[TemplateDraft] = {
         lambda draft: draft.source not in (None, Source.REFERRAL),
         "It is allowed only with a source, and not with a referral.",
     ),
-    **dict.fromkeys(REFERRER, (is_referral, "It is allowed only when the source is Referral.")),
+    **dict.fromkeys(
+        REFERRER,
+        (lambda draft: draft.source == Source.REFERRAL, "It is allowed only when the source is Referral."),
+    ),
 }
 AVAILABILITY: Availability[OpportunityDraft] = {
     **AVAILABILITY_BY_SOURCE,

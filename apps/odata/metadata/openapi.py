@@ -168,10 +168,6 @@ def created_response(entity_set: EntitySet) -> Json:
     return {"201": created, "204": {"description": "Stored (Prefer: return=minimal)."}}
 
 
-def query_body(entity_set: EntitySet) -> Json:
-    return {"text/plain": {"schema": TEXT, "example": f"$filter={example_filter(entity_set)}&$top=10"}}
-
-
 def records_body(entity_set: EntitySet) -> Json:
     example = example_of(entity_set.type)
     content = {
@@ -254,7 +250,9 @@ OPERATIONS = {
         parameters=(*VERSION, "preferPage"),
         responses=page_response,
         errors=("400", "401", "403", "406", "413", "415", "429"),
-        body=query_body,
+        body=lambda entity_set: {
+            "text/plain": {"schema": TEXT, "example": f"$filter={example_filter(entity_set)}&$top=10"}
+        },
     ),
     "count": Operation(
         name="count",
