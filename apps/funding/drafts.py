@@ -167,9 +167,9 @@ class BillContext:
     ``permissions`` of the staff member: ``None`` when the login is closed. ``participant_state``: where the
     participant lives, as people wrote it. The dates are ``None`` where they are invalid.
     ``taken_by``: what has taken the provider invoice; ``lost_race`` when it was free until its lock was
-    waited for. ``reference_owner``: what already has the reference. ``taker``, ``reference_record``: the
-    model and key of these, unless they come in the same body. ``duplicate``: the claim with the same
-    reference; or with the same total for the same days when ``same_total``.
+    waited for. ``reference_owner``: what already has the reference. ``taken_by_record`` and
+    ``reference_record``: model and key of these, unless of the same body. ``duplicate``: the claim with
+    the same reference; or with the same total for the same days when ``same_total``.
     """
 
     today: dt.date
@@ -179,7 +179,7 @@ class BillContext:
     end_date: dt.date | None
     lines: list[LineContext | None]
     taken_by: str | None = None
-    taker: tuple[type[models.Model], UUID] | None = None
+    taken_by_record: tuple[type[models.Model], UUID] | None = None
     lost_race: bool = False
     reference_owner: str | None = None
     reference_record: tuple[type[models.Model], UUID] | None = None

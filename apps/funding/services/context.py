@@ -52,8 +52,9 @@ from apps.people.models import Client, Contact, Role, Staff
 
 @dataclass(slots=True)
 class Records:
-    """The records that drafts name, by key. ``takers``: (key, number) of claims that took provider invoices.
+    """The records that drafts name, by key.
 
+    ``claim_of_invoice``: (key, number) of the claims that have taken provider invoices.
     ``taken_before``: the provider invoices that a claim had taken before their lock was waited for.
     ``permissions``: of the staff members who may still log in. ``own_bills``: the drafts' own bills and those
     that they resubmit, which are no duplicates. ``reference_issues``: references that cannot be loaded;
@@ -61,7 +62,7 @@ class Records:
     """
 
     provider_invoices: Mapping[UUID, ProviderInvoice]
-    takers: Mapping[UUID, tuple[UUID, str]]
+    claim_of_invoice: Mapping[UUID, tuple[UUID, str]]
     taken_before: set[UUID]
     permissions: Mapping[UUID, frozenset[str]]
     prices: PriceTable
@@ -81,7 +82,7 @@ def load_records(bill_type: BillType, drafts: Sequence[BillDraft]) -> Records:
     own = {draft.key for draft in updates}
     references = References(get_service().by_model[bill_type.model].type, drafts)
     conflicts = Conflicts(bill_type.model, drafts)
-    of_invoices = (locked_provider_invoices, takers_of)
+    of_invoices = (locked_provider_invoices, claims_of_invoices)
     queries = [
         # PostgreSQL runs queries of a trip one after the other: those after the lock see what it waited for.
         *(query(invoices) if invoices else None for query in of_invoices),
@@ -91,13 +92,13 @@ def load_records(bill_type: BillType, drafts: Sequence[BillDraft]) -> Records:
         *references.queries,
         *conflicts.queries,
     ]
-    locked, takers, permissions, prices, predecessors, *rows = fetch_all(queries)
+    locked, current_claims, permissions, prices, predecessors, *rows = fetch_all(queries)
     now = clock.now()
     reference_issues = references.attach(rows[: len(references.queries)])
     conflict_issues = conflicts.issues(rows[len(references.queries) :])
     return Records(
         provider_invoices={each.pk: each for each in map(build_provider_invoice, locked)},
-        takers={invoice: (key, number) for invoice, key, number in takers},
+        claim_of_invoice={invoice: (key, number) for invoice, key, number in current_claims},
         taken_before={row[INVOICE_KEY] for row in locked if row[-1]},
         permissions={
             key: frozenset(name for name, has in zip(PERMISSIONS, granted, strict=True) if has)
@@ -111,13 +112,13 @@ def load_records(bill_type: BillType, drafts: Sequence[BillDraft]) -> Records:
     )
 
 
-TAKERS = Claim.objects.filter(takes_provider_invoice=True).order_by()
+CURRENT_CLAIMS = Claim.objects.filter(takes_provider_invoice=True).order_by()
 
 
 @prepared_query
-def takers_of(provider_invoices: Iterable[object]) -> QuerySet[models.Model, tuple[object, ...]]:
-    takers = TAKERS.filter(AnyOf("provider_invoice", provider_invoices))
-    return takers.values_list("provider_invoice", "pk", "claim_number")
+def claims_of_invoices(provider_invoices: Iterable[object]) -> QuerySet[models.Model, tuple[object, ...]]:
+    claims = CURRENT_CLAIMS.filter(AnyOf("provider_invoice", provider_invoices))
+    return claims.values_list("provider_invoice", "pk", "claim_number")
 
 
 def columns_of(model: type[models.Model], *names: str) -> tuple[str, ...]:
@@ -145,7 +146,7 @@ def locked_provider_invoices(keys: Iterable[object]) -> QuerySet[models.Model, t
         *INVOICE_COLUMNS,
         *(f"contact__{name}" for name in CONTACT_COLUMNS),
         *(f"provider__{name}" for name in PROVIDER_COLUMNS),
-        Exists(TAKERS.filter(provider_invoice=OuterRef("pk"))),
+        Exists(CURRENT_CLAIMS.filter(provider_invoice=OuterRef("pk"))),
     )
 
 
@@ -239,7 +240,7 @@ def load_bill_contexts(
     for booking, category_budget, total in released:
         released_sums[booking or category_budget] += total
     add_lines(bills, load_coverages(supports, plans, released_sums), records.prices)
-    find_takers(bills, records)
+    find_other_claims(bills, records)
     find_reference_owners(renamed, invoices, claims)
     find_duplicate_claims(referring, claims, records.own_bills)
     find_duplicate_lines(bill_type, bills, same_day_lines)
@@ -342,16 +343,16 @@ def add_lines(bills: Sequence[DraftBill], coverages: Iterable[Coverage], prices:
 # --- provider invoices and references -------------------------------------------------------------------
 
 
-def find_takers(bills: Sequence[DraftBill], records: Records) -> None:
+def find_other_claims(bills: Sequence[DraftBill], records: Records) -> None:
     """Find the claims that have taken a provider invoice, those before it in the same body included."""
     first: dict[object, DraftBill] = {}
     for bill in bills:
         claim, context, invoice = bill.draft, bill.context, bill.provider_invoice
         if invoice is None or invoice.is_reusable:
             continue
-        key, taker = records.takers.get(invoice.pk, (claim.key, None))
+        key, claim_number = records.claim_of_invoice.get(invoice.pk, (claim.key, None))
         if key != claim.key:
-            context.taken_by, context.taker = f"claim {taker}", (Claim, key)
+            context.taken_by, context.taken_by_record = f"claim {claim_number}", (Claim, key)
             context.lost_race = invoice.pk not in records.taken_before
         elif (earlier := first.setdefault(invoice.pk, bill)) is not bill:
             context.taken_by = label_of(earlier.draft, earlier.number)

@@ -19,7 +19,7 @@ from apps.funding.services.payments import LINE_MODELS, LineAmounts, load_lines
 from apps.funding.statuses import RESUBMITTABLE
 from apps.funding.validation.transitions import TRANSITIONS, TransitionName
 
-PAYING_VERBS = frozenset(row.name.value for row in TRANSITIONS if row.pays)
+PAYING_TRANSITIONS = frozenset(row.name.value for row in TRANSITIONS if row.pays)
 
 
 @dataclass(slots=True)
@@ -62,8 +62,8 @@ def load_money(model: type[Claim] | type[Invoice], keys: Sequence[UUID]) -> list
     resubmissions: dict[UUID | None, list[BillMoney]] = defaultdict(list)
     for each in found.values():
         resubmissions[each.bill.resubmission_of_id].append(each)
-    for key, verb, paid_lines in load_entries(model, {*bills, *originals}):
-        if verb == TransitionName.RESUBMIT:
+    for key, transition, paid_lines in load_entries(model, {*bills, *originals}):
+        if transition == TransitionName.RESUBMIT:
             for each in resubmissions[key]:
                 each.earlier.append(paid_lines)
         elif key in found:
@@ -74,9 +74,11 @@ def load_money(model: type[Claim] | type[Invoice], keys: Sequence[UUID]) -> list
 def load_entries(
     model: type[Model], keys: Iterable[UUID]
 ) -> Iterable[tuple[UUID, str, Mapping[str, str] | None]]:
-    """(bill, verb, what it paid of lines) of the transitions that paid, and of resubmissions in full."""
+    """(bill, transition, amounts that it paid of lines) of what paid, and of resubmissions in full."""
     name = str(model._meta.model_name)
-    moves = StatusMove.objects.filter(AnyOf(name, keys), verb__in=(*PAYING_VERBS, TransitionName.RESUBMIT))
+    moves = StatusMove.objects.filter(
+        AnyOf(name, keys), verb__in=(*PAYING_TRANSITIONS, TransitionName.RESUBMIT)
+    )
     return moves.order_by("id").values_list(f"{name}_id", "verb", "paid_lines")
 
 

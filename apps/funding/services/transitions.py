@@ -281,7 +281,7 @@ def note_restored(bill: AnyBill, context: TransitionContext) -> None:
     if not isinstance(bill, Claim) or bill.pk in context.resubmissions:
         return
     if not context.provider_invoices[bill.provider_invoice_id].is_reusable:
-        context.holders[bill.provider_invoice_id] = (bill.pk, str(bill))
+        context.claim_of_invoice[bill.provider_invoice_id] = (bill.pk, str(bill))
 
 
 def plan_change(
@@ -411,9 +411,9 @@ def hand_over_provider_invoices(
             if bill.takes_provider_invoice and original is not None and not original.is_archived:
                 others.append((original, {"takes_provider_invoice": True}))
         elif name is TransitionName.RESTORE:
-            holder = context.holders.get(bill.provider_invoice_id, (None, ""))[0]
-            change.values["takes_provider_invoice"] = holder == bill.pk
-            if original is not None and original.pk != holder:
+            claim = context.claim_of_invoice.get(bill.provider_invoice_id, (None, ""))[0]
+            change.values["takes_provider_invoice"] = claim == bill.pk
+            if original is not None and original.pk != claim:
                 others.append((original, {"takes_provider_invoice": False}))
     return others
 

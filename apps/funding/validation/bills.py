@@ -181,7 +181,7 @@ def provider_invoice_accepts_claims(draft: ClaimDraft, context: BillContext) -> 
 def provider_invoice_is_free(draft: ClaimDraft, context: BillContext) -> Iterator[Issue]:
     if context.taken_by is not None:
         message = f"The provider invoice is not reusable, and {context.taken_by} is built on it already."
-        race, other = context.lost_race, context.taker
+        race, other = context.lost_race, context.taken_by_record
         yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=race, other=other)
 
 

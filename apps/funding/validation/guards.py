@@ -61,7 +61,7 @@ class TransitionContext:
         return ProviderInvoice.objects.filter(AnyOf("pk", keys)).in_bulk()
 
     @cached_property
-    def holders(self) -> dict[UUID, tuple[UUID, str]]:
+    def claim_of_invoice(self) -> dict[UUID, tuple[UUID, str]]:
         """(key, number) of the claim that holds a single-use provider invoice, by the invoice."""
         keys = {bill.provider_invoice_id for bill in self.bills if isinstance(bill, Claim)}
         claims = Claim.objects.filter(AnyOf("provider_invoice", keys), takes_provider_invoice=True).order_by()
@@ -155,10 +155,10 @@ def provider_invoice_has_no_other_claim(bill: AnyBill, context: TransitionContex
     """no other claim has its provider invoice meanwhile"""
     if not isinstance(bill, Claim) or bill.pk in context.resubmissions:
         return None
-    holder = context.holders.get(bill.provider_invoice_id)
-    if holder is None or holder[0] in (bill.pk, bill.resubmission_of_id):
+    other = context.claim_of_invoice.get(bill.provider_invoice_id)
+    if other is None or other[0] in (bill.pk, bill.resubmission_of_id):
         return None
-    return f"Its provider invoice is meanwhile claimed by {holder[1]}: archive that one first."
+    return f"Its provider invoice is meanwhile claimed by {other[1]}: archive that one first."
 
 
 def lower_first(label: object) -> str:

@@ -40,20 +40,20 @@ class PermissionMatrix(forms.CheckboxSelectMultiple):
         by_model: dict[Any, dict[str, Any]] = defaultdict(lambda: {"usual": {}, "others": []})
         for permission in cast("ModelChoiceIterator[Permission]", self.choices).queryset:
             row = by_model[permission.content_type]
-            verb, _, noun = permission.codename.partition("_")
+            action, _, noun = permission.codename.partition("_")
             box = {
                 "value": permission.pk,
                 "checked": str(permission.pk) in granted,
                 "label": capfirst(permission.name.removeprefix("Can ")),
             }
-            if verb in USUAL_PERMISSIONS and noun == permission.content_type.model:
-                row["usual"][verb] = box
+            if action in USUAL_PERMISSIONS and noun == permission.content_type.model:
+                row["usual"][action] = box
             else:
                 row["others"].append(box)
         rows = [
             {
                 "label": capfirst(str(content_type.model_class()._meta.verbose_name_plural)),
-                "usual": [row["usual"].get(verb) for verb in USUAL_PERMISSIONS],
+                "usual": [row["usual"].get(action) for action in USUAL_PERMISSIONS],
                 "others": row["others"],
             }
             for content_type, row in by_model.items()
