@@ -295,7 +295,7 @@ class LineItem(Record):
         ordering = ("position", "guid")
         # By product and day for duplicates, by budget for the lines that count on it.
         indexes = (
-            models.Index(fields=["product", "first_day"], name="funding_%(class)s_twins"),
+            models.Index(fields=["product", "first_day"], name="funding_%(class)s_duplicates"),
             models.Index(
                 fields=["booking"], condition=Q(booking__isnull=False), name="funding_%(class)s_booking"
             ),
