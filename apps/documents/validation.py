@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 
 from apps.base.drafts import Issue, Rule
-from apps.base.rules import is_given
 from apps.core.virus_scanner import virus_sentence
 from apps.documents.drafts import DocumentDraft
 from apps.documents.file_types import allowed_extensions, extension_of, is_detectable
@@ -12,6 +11,11 @@ from apps.documents.file_types import allowed_extensions, extension_of, is_detec
 def document_has_a_name(draft: DocumentDraft) -> Iterator[Issue]:
     if not draft.name or not draft.name.strip():
         yield Issue("Required", "name", "A document has a name.")
+
+
+def document_has_a_category(draft: DocumentDraft) -> Iterator[Issue]:
+    if draft.category is None:
+        yield Issue("Required", "category", "A document has a category.")
 
 
 def file_has_a_name(draft: DocumentDraft) -> Iterator[Issue]:
@@ -53,10 +57,7 @@ def file_has_no_virus(draft: DocumentDraft) -> Iterator[Issue]:
         yield Issue("VirusFound", "file_name", virus_sentence(draft.file_name or "The file", draft.virus))
 
 
-DOCUMENT_RULES: tuple[Rule[DocumentDraft], ...] = (
-    document_has_a_name,
-    is_given("category", "A document has a category."),
-)
+DOCUMENT_RULES: tuple[Rule[DocumentDraft], ...] = (document_has_a_name, document_has_a_category)
 
 #: Of the files of new documents.
 FILE_RULES: tuple[Rule[DocumentDraft], ...] = (

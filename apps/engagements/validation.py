@@ -3,12 +3,27 @@
 from collections.abc import Iterator
 
 from apps.base.drafts import Issue, Rule
-from apps.base.rules import is_not_before, is_not_negative
 from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.drafts import BookingDraft, BudgetDraft, EngagementDraft
 from apps.engagements.models import last_day_of_plan, support_item
 
 # --- plans: rules ---------------------------------------------------------------------------------------
+
+
+def plan_ends_after_it_starts(draft: EngagementDraft) -> Iterator[Issue]:
+    if draft.plan_start_date and draft.plan_end_date and draft.plan_end_date < draft.plan_start_date:
+        yield Issue("OutOfOrder", "plan_end_date", "The plan ends before it starts.")
+
+
+def bookings_end_after_they_start(draft: EngagementDraft) -> Iterator[Issue]:
+    start, end = draft.booking_start_date, draft.booking_end_date
+    if start and end and end < start:
+        yield Issue("OutOfOrder", "booking_end_date", "The bookings end before they start.")
+
+
+def total_budget_is_not_negative(draft: EngagementDraft) -> Iterator[Issue]:
+    if draft.total_budget_amount is not None and draft.total_budget_amount < 0:
+        yield Issue("OutOfRange", "total_budget_amount", "A budget is not negative.")
 
 
 def endorsed_plan_is_pace(draft: EngagementDraft) -> Iterator[Issue]:
@@ -23,9 +38,9 @@ def support_coordinator_is_not_the_participant(draft: EngagementDraft) -> Iterat
 
 
 ENGAGEMENT_RULES: tuple[Rule[EngagementDraft], ...] = (
-    is_not_before("plan_end_date", "plan_start_date", "The plan ends before it starts."),
-    is_not_before("booking_end_date", "booking_start_date", "The bookings end before they start."),
-    is_not_negative("total_budget_amount", "A budget is not negative."),
+    plan_ends_after_it_starts,
+    bookings_end_after_they_start,
+    total_budget_is_not_negative,
     endorsed_plan_is_pace,
     support_coordinator_is_not_the_participant,
 )
@@ -91,7 +106,15 @@ ENGAGEMENT_WARNINGS: tuple[Rule[EngagementDraft], ...] = (
 # --- service bookings: rules ----------------------------------------------------------------------------
 
 
-BUDGET_IS_NOT_NEGATIVE = is_not_negative("budget", "A budget is not negative.")
+def booking_ends_after_it_starts(draft: BookingDraft) -> Iterator[Issue]:
+    start, end = draft.booking_start_date, draft.booking_end_date
+    if start and end and end < start:
+        yield Issue("OutOfOrder", "booking_end_date", "The booking ends before it starts.")
+
+
+def budget_is_not_negative(draft: BudgetDraft) -> Iterator[Issue]:
+    if draft.budget is not None and draft.budget < 0:
+        yield Issue("OutOfRange", "budget", "A budget is not negative.")
 
 
 def booking_has_a_category_or_a_custom_purpose(draft: BookingDraft) -> Iterator[Issue]:
@@ -122,8 +145,8 @@ def category_is_not_pace_only(draft: BookingDraft) -> Iterator[Issue]:
 
 
 BOOKING_RULES: tuple[Rule[BookingDraft], ...] = (
-    is_not_before("booking_end_date", "booking_start_date", "The booking ends before it starts."),
-    BUDGET_IS_NOT_NEGATIVE,
+    booking_ends_after_it_starts,
+    budget_is_not_negative,
     booking_has_a_category_or_a_custom_purpose,
     purpose_is_that_of_the_category,
     booking_is_not_in_a_pace_plan,
@@ -216,7 +239,7 @@ def category_budget_is_in_a_pace_plan(draft: BudgetDraft) -> Iterator[Issue]:
 
 
 CATEGORY_BUDGET_RULES: tuple[Rule[BudgetDraft], ...] = (
-    BUDGET_IS_NOT_NEGATIVE,
+    budget_is_not_negative,
     category_budget_is_in_a_pace_plan,
 )
 CATEGORY_BUDGET_WARNINGS: tuple[Rule[BudgetDraft], ...] = (

@@ -7,7 +7,6 @@ from stdnum.au import abn
 
 from apps.base import clock
 from apps.base.drafts import Issue, Rule
-from apps.base.rules import is_given, is_somebody_else
 from apps.people.choices import STATES, PersonalTitle
 from apps.people.drafts import (
     AddressedDraft,
@@ -50,18 +49,34 @@ def other_title_is_for_the_title_other(draft: PersonDraft) -> Iterator[Issue]:
         yield Issue("NotAllowed", "personal_title_other", "It is allowed only when the title is Other.")
 
 
+def birthday_reminder_has_a_birthday(draft: PersonDraft) -> Iterator[Issue]:
+    if draft.send_birthday_reminder and draft.birthday is None:
+        yield Issue("Required", "birthday", "The birthday is required for a birthday reminder.")
+
+
+def partner_birthday_reminder_has_a_birthday(draft: PersonDraft) -> Iterator[Issue]:
+    if draft.send_partner_birthday_reminder and draft.partner_birthday is None:
+        message = "The partner's birthday is required for a reminder of it."
+        yield Issue("Required", "partner_birthday", message)
+
+
+def used_secondary_email_is_given(draft: PersonDraft) -> Iterator[Issue]:
+    if draft.use_secondary_email and draft.secondary_email is None:
+        yield Issue("Required", "secondary_email", "The secondary email is required when it is used.")
+
+
+def account_manager_is_somebody_else(draft: StaffDraft) -> Iterator[Issue]:
+    manager = draft.account_manager
+    if manager is not None and draft.key is not None and manager.pk == draft.key:
+        yield Issue("NotAllowed", "account_manager", "Nobody is their own account manager.")
+
+
 PERSON_RULES: tuple[Rule[PersonDraft], ...] = (
     scheme_number_has_its_format,
     other_title_is_for_the_title_other,
-    is_given("birthday", "The birthday is required for a birthday reminder.", when="send_birthday_reminder"),
-    is_given(
-        "partner_birthday",
-        "The partner's birthday is required for a reminder of it.",
-        when="send_partner_birthday_reminder",
-    ),
-    is_given(
-        "secondary_email", "The secondary email is required when it is used.", when="use_secondary_email"
-    ),
+    birthday_reminder_has_a_birthday,
+    partner_birthday_reminder_has_a_birthday,
+    used_secondary_email_is_given,
     state_has_a_country,
 )
 
@@ -126,7 +141,7 @@ LOGIN_RULES: tuple[Rule[StaffDraft], ...] = (
 STAFF_RULES: tuple[Rule[StaffDraft], ...] = (
     *PERSON_RULES,
     an_email_is_used,
-    is_somebody_else("account_manager", "Nobody is their own account manager."),
+    account_manager_is_somebody_else,
     *LOGIN_RULES,
 )
 ROLE_RULES: tuple[Rule[RoleDraft], ...] = (author_has_the_permissions_granted, an_administrator_remains)
@@ -138,6 +153,17 @@ CLIENT_RULES: tuple[Rule[ClientDraft], ...] = (state_has_a_country,)
 # --- contacts -------------------------------------------------------------------------------------------
 
 
+def used_primary_email_is_given(draft: ContactDraft) -> Iterator[Issue]:
+    if draft.use_primary_email and draft.primary_email is None:
+        yield Issue("Required", "primary_email", "The primary email is required when it is used.")
+
+
+def representative_is_somebody_else(draft: ContactDraft) -> Iterator[Issue]:
+    representative = draft.representative
+    if representative is not None and draft.key is not None and representative.pk == draft.key:
+        yield Issue("NotAllowed", "representative", "Nobody is their own representative.")
+
+
 def relationship_has_a_representative(draft: ContactDraft) -> Iterator[Issue]:
     if draft.representative_relationship and draft.representative is None:
         message = "It is allowed only when there is a representative."
@@ -146,8 +172,8 @@ def relationship_has_a_representative(draft: ContactDraft) -> Iterator[Issue]:
 
 CONTACT_RULES: tuple[Rule[ContactDraft], ...] = (
     *PERSON_RULES,
-    is_given("primary_email", "The primary email is required when it is used.", when="use_primary_email"),
-    is_somebody_else("representative", "Nobody is their own representative."),
+    used_primary_email_is_given,
+    representative_is_somebody_else,
     relationship_has_a_representative,
 )
 

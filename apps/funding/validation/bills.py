@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any
 
 from apps.base.drafts import Draft, InvalidValue, Issue, Rule
-from apps.base.rules import is_not_negative
 from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalStatus, CancellationReason, ClaimType
 from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, InvoiceDraft, LineDraft
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
@@ -98,6 +97,11 @@ def quantity_is_positive(line: LineDraft) -> Iterator[Issue]:
         yield Issue("OutOfRange", "quantity", "Quantity must be more than 0.")
 
 
+def line_price_is_not_negative(line: LineDraft) -> Iterator[Issue]:
+    if line.price < 0:
+        yield Issue("OutOfRange", "price", "A price is not negative; invoices have credit items.")
+
+
 def line_days_are_in_order(line: LineDraft) -> Iterator[Issue]:
     if line.last_day < line.first_day:
         message = f"It ends on {line.last_day:%d %b %Y}, before it begins on {line.first_day:%d %b %Y}."
@@ -120,7 +124,7 @@ def line_total_fits(line: LineDraft) -> Iterator[Issue]:
 LINE_RULES = for_each_line(
     (
         quantity_is_positive,
-        is_not_negative("price", "A price is not negative; invoices have credit items."),
+        line_price_is_not_negative,
         line_days_are_in_order,
         only_cancellations_have_a_reason,
         line_total_fits,

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from apps.base.drafts import Issue, Rule
-from apps.base.rules import is_not_before, is_not_negative
 from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalAction, ApprovalStatus
 from apps.funding.drafts import ApprovalDraft, ProviderInvoiceDraft
 from apps.funding.validation.bills import LACKS_PERMISSION
@@ -17,6 +16,17 @@ def provider_invoice_has_content(draft: ProviderInvoiceDraft) -> Iterator[Issue]
         yield Issue(
             "Required", "reference", "Give a reference, a contact, a provider or a document: one at least."
         )
+
+
+def service_dates_are_in_order(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
+    start, end = draft.service_start_date, draft.service_end_date
+    if start and end and end < start:
+        yield Issue("OutOfOrder", "service_end_date", f"The services end on {end}, before {start}.")
+
+
+def invoice_total_is_not_negative(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
+    if draft.invoice_total is not None and draft.invoice_total < 0:
+        yield Issue("OutOfRange", "invoice_total", f"A total is not negative: {draft.invoice_total:,.2f}.")
 
 
 def document_is_not_archived(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
@@ -48,8 +58,8 @@ def invoice_total_covers_what_was_paid(draft: ProviderInvoiceDraft) -> Iterator[
 
 PROVIDER_INVOICE_RULES: tuple[Rule[ProviderInvoiceDraft], ...] = (
     provider_invoice_has_content,
-    is_not_before("service_end_date", "service_start_date", "The services end on {last}, before {first}."),
-    is_not_negative("invoice_total", "A total is not negative: {:,.2f}."),
+    service_dates_are_in_order,
+    invoice_total_is_not_negative,
     document_is_not_archived,
     reusable_is_fixed_by_claims,
     invoice_total_covers_what_was_paid,
