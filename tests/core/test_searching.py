@@ -41,6 +41,19 @@ def test_people_are_found_by_name_or_number_in_any_spelling(client, people, text
     assert [each.last_name for each in found] == last_names
 
 
+@pytest.mark.parametrize(
+    ("order", "last_names"),
+    [({}, ["Walsh", "Walsham", "Walshe"]), ({"o": "-1"}, ["Walshe", "Walsham", "Walsh"])],
+)
+def test_a_searched_list_has_the_order_of_the_list(client, people, order, last_names):
+    a_contact(first_name="Zoe", last_name="Walshe")
+    a_contact(first_name="Zoe", last_name="Walsham")
+    client.force_login(an_administrator())
+    page = get_unrendered(client, "/admin/people/contact/", {"q": "walsh", **order})
+    found = page.context["cl"].result_list
+    assert [each.last_name for each in found] == last_names
+
+
 @pytest.mark.django_db
 @pytest.mark.postgres("SQLite reads all rows")
 @pytest.mark.parametrize("text", ["Walsh, Matilda", "0412 345 678"])

@@ -348,8 +348,9 @@ def description(text: str | None) -> dict[str, str]:
 def limits(prop: StructuralProperty) -> dict[str, object]:
     """The limits of a value beyond its type."""
     annotations: dict[str, object] = {}
-    # Private API of Django: ``validators`` adds the limits of the database, which the type has already.
-    for validator in prop.field._validators if prop.writable else ():  # type: ignore[attr-defined]
+    # Those of the declaration: ``validators`` adds the limits of the database, which the type has already.
+    _, _, _, options = prop.field.deconstruct()
+    for validator in options.get("validators", ()) if prop.writable else ():
         if isinstance(validator, validators.MinValueValidator):
             annotations[f"@{_VALIDATION}.Minimum"] = validator.limit_value
         if isinstance(validator, validators.MaxValueValidator):
