@@ -1,5 +1,8 @@
 """The choices of funding: those of the scheme's price guide, and those of interface.md 2 to 4."""
 
+import datetime as dt
+from uuid import UUID
+
 from django.db import models
 
 from apps.base.declaration.resource import Enumeration, Numbered
@@ -41,6 +44,21 @@ class Flag(models.TextChoices):
     YES = "Y", "Yes"
     NO = "N", "No"
     NOT_APPLICABLE = "NA", "Not applicable"
+
+
+class WindowUnit(models.TextChoices):
+    """The unit of the time within which a support can be claimed."""
+
+    DAYS = "Days", "days"
+    YEARS = "Years", "years"
+
+
+#: The claim windows of a new installation: key, claimed from, number, unit, whether the rule was read. Two
+#: years are section 45A(5)(a) of the Act; the 90 days were reported, and their text was not seen.
+USUAL_WINDOWS = (
+    (UUID("5b1d2a52-9c0e-5c3f-8f0a-6f1d0f6b0001"), None, 2, WindowUnit.YEARS.value, True),
+    (UUID("5b1d2a52-9c0e-5c3f-8f0a-6f1d0f6b0002"), dt.date(2026, 12, 1), 90, WindowUnit.DAYS.value, False),
+)
 
 
 class BillPermission(models.TextChoices):

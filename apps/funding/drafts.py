@@ -12,7 +12,17 @@ from apps.base.drafts import Draft, Extra
 from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document
 from apps.engagements.coverage import Coverage, CoveringBudget
-from apps.funding.models import ZERO, Claim, Invoice, LineItem, Price, PriceBook, Product, ProviderInvoice
+from apps.funding.models import (
+    ZERO,
+    Claim,
+    ClaimWindows,
+    Invoice,
+    LineItem,
+    Price,
+    PriceBook,
+    Product,
+    ProviderInvoice,
+)
 from apps.funding.models.prices import EffectivePrice
 from apps.people.models import Client, Contact, Staff
 
@@ -140,6 +150,14 @@ class ProductDraft(Draft):
     code: str
 
 
+class WindowDraft(Draft):
+    """A claim window; services set whether another is for the same days."""
+
+    claimed_from: dt.date | None
+    supports_from: dt.date | None
+    has_same_days: Extra[bool] = False
+
+
 # --- context --------------------------------------------------------------------------------------------
 
 
@@ -160,12 +178,16 @@ class LineContext:
     same_total: bool = False
 
 
+NO_WINDOWS = ClaimWindows()
+
+
 @dataclass(slots=True)
 class BillContext:
     """The values that rules read beside a bill. ``lines`` has ``None`` for lines with invalid members.
 
     ``permissions`` of the staff member: ``None`` when the login is closed. ``participant_state``: where the
-    participant lives, as people wrote it. The dates are ``None`` where they are invalid.
+    participant lives, as people wrote it. The dates are ``None`` where they are invalid. ``windows``: those
+    within which supports can be claimed.
     ``taken_by``: what has taken the provider invoice; ``lost_race`` when it was free until its lock was
     waited for. ``reference_owner``: what already has the reference. ``taken_by_record`` and
     ``reference_record``: model and key of these, unless of the same body. ``duplicate``: the claim with
@@ -178,6 +200,7 @@ class BillContext:
     start_date: dt.date | None
     end_date: dt.date | None
     lines: list[LineContext | None]
+    windows: ClaimWindows = NO_WINDOWS
     taken_by: str | None = None
     taken_by_record: tuple[type[models.Model], UUID] | None = None
     lost_race: bool = False

@@ -68,6 +68,11 @@ class Status:
         return self.phase not in (Phase.REJECTED, Phase.CANCELLED)
 
     @property
+    def is_unclaimed(self) -> bool:
+        """A claim still has to be claimed from the agency."""
+        return self.phase in (Phase.ENTERED, Phase.APPROVED)
+
+    @property
     def ends_recurrence(self) -> bool:
         """A recurring invoice is not repeated any more, unless it was resubmitted."""
         return self.phase in (Phase.REJECTED, Phase.CANCELLING, Phase.CANCELLED)
@@ -106,6 +111,7 @@ def statuses_where(condition: Callable[[Status], bool]) -> frozenset[str]:
     return frozenset(name for name, row in STATUSES.items() if condition(row))
 
 
+UNCLAIMED = statuses_where(lambda row: row.is_unclaimed)
 EDITABLE = statuses_where(lambda row: row.is_editable)
 ENDED = statuses_where(lambda row: not row.counts_as_duplicate)
 FINISHED = statuses_where(lambda row: row.is_finished)

@@ -9,6 +9,7 @@ from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
     ClaimLine,
+    ClaimWindow,
     CostCentre,
     Invoice,
     InvoiceLine,
@@ -54,6 +55,12 @@ def an_entry(price_book=None, product=None, **columns):
 def a_price(entry, amount="70.00", start=JULY, end=None, zone="National"):
     amount = None if amount is None else Decimal(amount)
     record = Price(entry=entry, zone=zone, start_date=start, end_date=end, amount=amount)
+    record.save()
+    return record
+
+
+def a_claim_window(number, unit, **columns):
+    record = ClaimWindow(number=number, unit=unit, **columns)
     record.save()
     return record
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from apps.base.drafts import apply_rules
 from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft
+from apps.funding.services.claim_windows import create_usual_claim_windows
 from apps.funding.services.context import load_bill_contexts, load_records
 from apps.funding.services.create import apply_defaults
 from apps.funding.validation.bills import CLAIMS, INVOICES
@@ -58,6 +59,7 @@ class Scene:
         item=None,
         entry=None,
     ):
+        create_usual_claim_windows()  # a test that commits has emptied their table
         self.participant = a_contact(**{"state": "NSW", **(contact or {})})
         self.provider = a_client(**{"business_number": ABN, **(provider or {})})
         self.entry = entry or a_guide_item(**(item or {}))

@@ -1,12 +1,19 @@
 """The back office's page of the organisation's settings."""
 
+from typing import Any
+
 from django.contrib import admin
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from apps.core.admin_base import RecordAdmin, fieldset
+from apps.core.admin_base import RecordAdmin, RecordLink, fieldset
+from apps.core.admin_base.display import list_url
 from apps.core.models import Subscriber
 from apps.core.services import save_settings
+
+#: The lists that belong to the settings, by the apps that own the records.
+SETTINGS_LISTS: list[type[Model]] = []
 
 
 @admin.register(Subscriber)
@@ -43,6 +50,15 @@ class SubscriberAdmin(RecordAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
         return redirect("admin:core_subscriber_change", 1)
+
+    def record_links(self, request: HttpRequest, record: Any) -> list[RecordLink]:
+        pages: list[Any] = [admin.site.get_model_admin(model) for model in SETTINGS_LISTS]
+        links = [
+            RecordLink(page.list_title, list_url(page.model))
+            for page in pages
+            if page.has_view_permission(request)
+        ]
+        return [*super().record_links(request, record), *links]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Subscriber:
         """The settings; the defaults while nobody has saved any."""

@@ -1,10 +1,12 @@
 """The back office's pages of funding; Django registers a page when its module is imported."""
 
 from apps.funding.admin import (
+    claim_windows,
     claims,
     documents,
     home,
     invoices,
+    notices,
     panels,
     price_books,
     price_guide,

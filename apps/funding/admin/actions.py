@@ -27,7 +27,7 @@ from apps.core.admin_base.display import two_lines
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.computed import MoneySum
 from apps.core.models import Subscriber
-from apps.funding.admin.queues import STATUS
+from apps.funding.admin.queues import LAPSE_ORDERING, STATUS, WINDOW
 from apps.funding.admin.reviews import CONFIRM, ActionReview, ConfirmedReview, ReviewedRecord
 from apps.funding.choices import ADMINISTER_PERMISSION
 from apps.funding.models import ZERO, ProviderInvoice
@@ -201,6 +201,8 @@ class ActionAdmin(RecordAdmin):
         return SummedChangeList
 
     def get_ordering(self, request: HttpRequest) -> Sequence[str]:
+        if request.GET.get(WINDOW) and self.model in LAPSE_ORDERING:
+            return LAPSE_ORDERING[self.model]
         return self.queue_ordering if request.GET.get(STATUS) else super().get_ordering(request)
 
     def changelist_view(

@@ -40,7 +40,16 @@ from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, Se
 from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.groups import GroupingAdmin
-from apps.funding.admin.queues import STATUS, choices_of, load_hold_reasons, load_queues, queue_tabs
+from apps.funding.admin.queues import (
+    STATUS,
+    WINDOW,
+    choices_of,
+    lapse_conditions,
+    lapsing_tabs,
+    load_hold_reasons,
+    load_queues,
+    queue_tabs,
+)
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import (
     AcknowledgedWarning,
@@ -151,6 +160,16 @@ class AgeFilter(ConditionFilter):
 
     def conditions(self, model: type[Model]) -> Conditions:
         return age_conditions("status_date")
+
+
+class ClaimWindowFilter(ConditionFilter):
+    """What can be claimed for a few days more, and what could until a few days ago."""
+
+    title = "claim window"
+    parameter_name = WINDOW
+
+    def conditions(self, model: type[Model]) -> Conditions:
+        return lapse_conditions(model)
 
 
 def age_conditions(column: str) -> Conditions:
@@ -338,7 +357,10 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
                 }
                 for each in load_hold_reasons(self.model)
             ]
-        tabs = queue_tabs(queues, chosen, is_all=not chosen and budget is None)
+        is_lapsing = WINDOW in request.GET
+        tabs = queue_tabs(queues, chosen, is_all=not chosen and budget is None and not is_lapsing)
+        if is_lapsing and self.model is Claim:
+            tabs += lapsing_tabs(Claim, is_chosen=True)
         return {
             "tabs": tabs,
             "hold_reasons": reasons,

@@ -18,6 +18,7 @@ from apps.core.admin_base.display import list_url, record_link, short_day, short
 from apps.documents.admin import form_file_context
 from apps.documents.models import Document
 from apps.funding.admin.autocomplete import read_key
+from apps.funding.admin.bill_lists import ClaimWindowFilter
 from apps.funding.admin.bills import BillAdmin, staff_of
 from apps.funding.admin.documents import ENTRY_PERMISSIONS, entry_place, entry_url
 from apps.funding.admin.forms import INVOICE_FIELDS, ClaimForm, LineForm
@@ -84,7 +85,7 @@ class ClaimAdmin(BillAdmin):
     )
     list_select_related = ("contact", "provider")
     search_help_text = "Number, reference, participant's name or scheme number, provider"
-    list_filter = (*BillAdmin.list_filter, ("provider", AutocompleteSelectFilter))
+    list_filter = (*BillAdmin.list_filter, ClaimWindowFilter, ("provider", AutocompleteSelectFilter))
     fieldsets = (
         fieldset(
             None,

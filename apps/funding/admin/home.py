@@ -14,11 +14,16 @@ from apps.funding.admin.bill_lists import PROGRESS, over_business_days
 from apps.funding.admin.month_end import entered_in, group_by_month, last_months
 from apps.funding.admin.queues import (
     DECIDED,
+    LAPSED,
+    LAPSED_LABEL,
+    LAPSING,
     STATUS,
     WAITING,
+    WINDOW,
     Queue,
     in_cents,
     load_hold_reasons,
+    load_lapsing_queue,
     load_provider_invoice_queues,
     load_queues,
 )
@@ -83,6 +88,16 @@ def own_bills(model: type[Claim] | type[Invoice], staff: Any) -> dict[str, Figur
     }
 
 
+def lapsing_rows(model: type[Claim] | type[ProviderInvoice]) -> list[Work]:
+    """What can be claimed for a few days more or has just lapsed, when there is any."""
+    queue = load_lapsing_queue(model)
+    if not queue.count:
+        return []
+    late = Figure(queue.late, list_url(model, **{WINDOW: LAPSED}), LAPSED_LABEL) if queue.late else None
+    link = list_url(model, **{WINDOW: LAPSING})
+    return [Work(queue.label, queue.count, link, queue.amount, queue.oldest, late)]
+
+
 def claim_work(request: HttpRequest) -> HomeContent:
     """The open claims by status, how many of them are late or this person's, and the reasons of holds."""
     on_hold = ClaimStatus.ON_HOLD.value
@@ -99,7 +114,7 @@ def claim_work(request: HttpRequest) -> HomeContent:
         f"a claim not claimed from the agency {DAYS_TO_CLAIM} business days after its last step, "
         f"or not paid {DAYS_TO_PAY} after"
     )
-    return HomeContent(rows, late_note=note)
+    return HomeContent([*lapsing_rows(Claim), *rows], late_note=note)
 
 
 def invoice_work(request: HttpRequest) -> HomeContent:
@@ -111,8 +126,9 @@ def invoice_work(request: HttpRequest) -> HomeContent:
 def provider_invoice_work(request: HttpRequest) -> HomeContent:
     """The provider invoices that wait for a claim or for a decision."""
     queues = load_provider_invoice_queues(DECIDED, over_business_days(DAYS_TO_CLAIM))
-    note = f"no claim {DAYS_TO_CLAIM} business days after receipt"
-    return HomeContent(queue_rows(ProviderInvoice, queues, {WAITING: DAYS_TO_CLAIM}), late_note=note)
+    note = f"no claim {DAYS_TO_CLAIM} business days after receipt, or after the last day to claim"
+    rows = queue_rows(ProviderInvoice, queues, {WAITING: DAYS_TO_CLAIM})
+    return HomeContent([*lapsing_rows(ProviderInvoice), *rows], late_note=note)
 
 
 def claims_by_month(request: HttpRequest) -> HomeContent:

@@ -45,7 +45,13 @@ from apps.funding.admin.actions import (
     may_administer,
 )
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.bill_lists import age_conditions, find_contacts, find_providers, find_texts
+from apps.funding.admin.bill_lists import (
+    ClaimWindowFilter,
+    age_conditions,
+    find_contacts,
+    find_providers,
+    find_texts,
+)
 from apps.funding.admin.bills import staff_of
 from apps.funding.admin.forms import use_typed_days
 from apps.funding.admin.queues import (
@@ -54,8 +60,10 @@ from apps.funding.admin.queues import (
     STATUS,
     UNDECIDED,
     WAITING,
+    WINDOW,
     AutocompletePaginator,
     choices_of,
+    lapsing_tabs,
     load_provider_invoice_queues,
     new_claim_url,
     queue_tabs,
@@ -164,6 +172,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         ApprovalFilter,
         DecidedFilter,
         ReceivedFilter,
+        ClaimWindowFilter,
         ("provider", AutocompleteSelectFilter),
         ("contact", AutocompleteSelectFilter),
         ("creation_date", DateTimeRangeFilter),
@@ -218,7 +227,11 @@ class ProviderInvoiceAdmin(ActionAdmin):
         return find_texts(queryset, self.search_fields, search_term, others), False
 
     def tabs_context(self, request: HttpRequest) -> dict[str, object]:
-        return {"tabs": queue_tabs(load_provider_invoice_queues(), request.GET.get(STATUS, ""))}
+        chosen = request.GET.get(STATUS, "")
+        is_lapsing = WINDOW in request.GET
+        queues = load_provider_invoice_queues()
+        tabs = queue_tabs(queues, chosen, is_all=not chosen and not is_lapsing)
+        return {"tabs": [*tabs, *lapsing_tabs(ProviderInvoice, is_lapsing)]}
 
     @display(description="reference", ordering="reference")
     def reference_label(self, invoice: ProviderInvoice) -> str:

@@ -4,23 +4,38 @@ import datetime as dt
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from types import MappingProxyType
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.db import connection, models
-from django.db.models import Count, Exists, F, Min, OuterRef, Q, QuerySet
+from django.db.models import Case, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.expressions import Combinable
+from django.db.models.lookups import Range
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from django.utils.functional import cached_property
 
+from apps.base import clock
 from apps.core.admin_base import COUNT_LIMIT
 from apps.core.admin_base.display import admin_url, capped_label, days_since
 from apps.core.computed import MoneySum
 from apps.funding.choices import ApprovalStatus, ClaimStatus
-from apps.funding.models import CENT, WAITS_FOR_CLAIM, ZERO, Claim, ProviderInvoice, resubmission_exists
-from apps.funding.statuses import EDITABLE, RESUBMITTABLE
+from apps.funding.models import (
+    CENT,
+    WAITS_FOR_CLAIM,
+    ZERO,
+    Claim,
+    ClaimLine,
+    ClaimWindow,
+    ClaimWindows,
+    ProviderInvoice,
+    resubmission_exists,
+    supports_that_end,
+)
+from apps.funding.statuses import EDITABLE, RESUBMITTABLE, UNCLAIMED
 
 #: Nobody looks through more search results than so many.
 RESULT_LIMIT = 100
@@ -209,6 +224,90 @@ def next_waiting_invoice(invoice: ProviderInvoice) -> ProviderInvoice | None:
 def new_claim_url(provider_invoice: ProviderInvoice) -> str:
     """The claim form filled from a provider invoice."""
     return admin_url(Claim, "add", provider_invoice=provider_invoice.pk)
+
+
+# --- claim windows --------------------------------------------------------------------------------------
+
+#: What can be claimed for so many more days is work of its own, and what could until so many days ago.
+LAPSE_DAYS, LAPSED_DAYS = dt.timedelta(days=14), dt.timedelta(days=14)
+LAPSE_LABEL = f"Lapse within {LAPSE_DAYS.days} days"
+LAPSED_LABEL = f"Lapsed in the last {LAPSED_DAYS.days} days"
+#: The parameter that chooses them in their lists, and its values: all of them, and those that have lapsed.
+WINDOW = "window"
+LAPSING, LAPSED = "lapsing", "lapsed"
+
+
+def lapse_conditions(model: type[models.Model]) -> dict[str, tuple[str, Q]]:
+    """The conditions of what lapses and of what has lapsed, with their labels, by values of ``WINDOW``."""
+    today, windows = clock.today(), ClaimWindow.current()
+    condition = invoice_support_between if model is ProviderInvoice else claim_support_between
+    first, yesterday = today - LAPSED_DAYS, today - dt.timedelta(days=1)
+    return {
+        LAPSING: (LAPSE_LABEL, condition(windows, first, today + LAPSE_DAYS)),
+        LAPSED: (LAPSED_LABEL, condition(windows, first, yesterday)),
+    }
+
+
+#: The first day of a claim's supports. As a value of its own PostgreSQL looks up the lines of each open claim
+#: by their index; joined, it would read the lines of all claims.
+FIRST_SUPPORT = Subquery(
+    ClaimLine.objects.filter(claim=OuterRef("pk"))
+    .order_by()
+    .values("claim")
+    .annotate(first=Min("first_day"))
+    .values("first")
+)
+NOTHING = Q(pk__in=())
+
+
+def support_between(windows: ClaimWindows, support: Combinable, first: dt.date, last: dt.date) -> Q:
+    """The condition that the support of a day can be claimed up to a day between two."""
+    ranges = supports_that_end(windows, first, last, clock.today())
+    return reduce(or_, (Q(Range(support, days)) for days in ranges), NOTHING)
+
+
+def invoice_support_between(windows: ClaimWindows, first: dt.date, last: dt.date) -> Q:
+    """The condition of provider invoices that wait for a claim; one without a day says nothing of its end."""
+    return WAITS_FOR_CLAIM & support_between(windows, F("service_start_date"), first, last)
+
+
+def claim_support_between(windows: ClaimWindows, first: dt.date, last: dt.date) -> Q:
+    """The condition of claims that are not claimed from the agency."""
+    open_claims = Q(archive_date=None, funding_status__in=UNCLAIMED)
+    return open_claims & support_between(windows, FIRST_SUPPORT, first, last)
+
+
+def load_lapsing_queue(model: type[Claim] | type[ProviderInvoice]) -> Queue:
+    """What lapses, and as late ones what has lapsed; one statement."""
+    is_claim = model is Claim
+    moment, amount = ("status_date", "total") if is_claim else ("creation_date", "invoice_total")
+    (label, lapsing), (_, lapsed) = lapse_conditions(model).values()
+    records = model._default_manager.filter(lapsing).annotate(
+        has_lapsed=Case(When(lapsed, then=True), default=False, output_field=models.BooleanField())
+    )
+    found = records.order_by()[: COUNT_LIMIT + 1].aggregate(
+        count=Count("pk"),
+        oldest=Min(moment),
+        amount=MoneySum(amount),
+        late=Count("pk", filter=Q(has_lapsed=True)),
+    )
+    return Queue(LAPSING, label, **{**found, "amount": in_cents(found["amount"])})
+
+
+def lapsing_tabs(model: type[Claim] | type[ProviderInvoice], is_chosen: bool) -> list[dict[str, object]]:
+    """The tab of what lapses, when there is any or it is chosen."""
+    queue = load_lapsing_queue(model)
+    if not queue.count and not is_chosen:
+        return []
+    link = f"?{WINDOW}={LAPSING}"
+    return [{"label": queue.label, "count": queue.count_label, "link": link, "on": is_chosen}]
+
+
+#: What lapses is listed by the day of its first support.
+LAPSE_ORDERING: dict[type[models.Model], tuple[str, ...]] = {
+    Claim: ("start_date", "guid"),
+    ProviderInvoice: ("service_start_date", "guid"),
+}
 
 
 # --- pages ----------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from apps.funding.demo.price_books import load_price_books
 from apps.funding.demo.warnings import create_claims_with_warnings, examples_of
 from apps.funding.drafts import ApprovalDraft
 from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice, to_cents
+from apps.funding.services.claim_windows import create_usual_claim_windows
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import act_on_provider_invoices, create_provider_invoices
 from apps.funding.services.recurring import create_recurring_invoices
@@ -210,6 +211,7 @@ class Timeline:
 
 def load(context: Context) -> None:
     """Create the funding of the context's sizes; people, documents and plans are created already."""
+    create_usual_claim_windows()
     approvers = [each for each in context.records[Staff] if each.has_perm(MAY_ADMINISTER)]
     books, plans = load_price_books(context), load_plans(context)
     factory = BillFactory(context, books, plans, approvers, context.chance("funding"))

@@ -1,5 +1,12 @@
 """The models of funding: prices, provider invoices, claims and invoices, and their status history."""
 
+from apps.funding.models.claim_windows import (
+    ClaimWindow,
+    ClaimWindows,
+    ExpiredWindow,
+    find_expired_window,
+    supports_that_end,
+)
 from apps.funding.models.claims import (
     Bill,
     Claim,

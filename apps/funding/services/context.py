@@ -36,6 +36,7 @@ from apps.engagements.models import ServiceBooking
 from apps.funding.choices import ADMINISTER_PERMISSION, InvoiceClaimType
 from apps.funding.drafts import BillContext, BillDraft, DraftBill, DraftLine, LineContext, LineDraft
 from apps.funding.models import ZERO, Claim, ClaimLine, ProviderInvoice
+from apps.funding.models.claim_windows import current_windows, windows_of
 from apps.funding.models.prices import PriceTable, prices_of_products
 from apps.funding.services.duplicates import (
     LINES_OF_DAY,
@@ -226,8 +227,9 @@ def load_bill_contexts(
     new_references = {(bill.provider, bill.reference) for bill in renamed}
     existing = {draft.key for draft in drafts} - {None}
     lines_of_day, released_amounts = LINES_OF_DAY[bill_type.name], RELEASED_AMOUNTS[bill_type.name]
-    plans, same_day_lines, invoices, claims, released = fetch_all(
+    windows, plans, same_day_lines, invoices, claims, released = fetch_all(
         [
+            current_windows() if lines else None,
             plan_query(contacts) if lines else None,
             lines_of_day(contacts, products, days, records.own_bills) if lines else None,
             provider_invoices_with(new_references) if new_references else None,
@@ -235,6 +237,9 @@ def load_bill_contexts(
             released_amounts(existing) if existing else None,
         ]
     )
+    windows_now = windows_of(tuple(map(tuple, windows)))
+    for bill in bills:
+        bill.context.windows = windows_now
     # What existing bills count on each budget is replaced by their updates.
     released_sums: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
     for booking, category_budget, total in released:

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 from apps.engagements.coverage import CoveringBudget
 from apps.funding.drafts import BillContext, ClaimDraft, LineContext, LineDraft
+from apps.funding.models import ExpiredWindow
 from apps.funding.models.prices import EffectivePrice
 from apps.funding.validation.formats import format_day, format_money, format_period
 
@@ -57,4 +58,19 @@ def budget_message(total: Decimal, remaining: Decimal, budget: CoveringBudget) -
     return (
         f"The line's total of {format_money(total)} {why}, unpaid claims counted."
         " Lower it, or have the budget raised."
+    )
+
+
+def window_message(support: dt.date, expired: ExpiredWindow) -> str:
+    window = expired.window
+    since = "" if window.claimed_from == dt.date.min else f" from {format_day(window.claimed_from)} on"
+    text = (
+        f"{format_day(support)} is too old: supports are claimed within {window.length}{since}, and this one"
+        f" could be claimed until {format_day(expired.last_day)}. Check the day."
+    )
+    if window.is_confirmed:
+        return text
+    return (
+        f"{text} The window of {window.length} is reported, not confirmed: your organisation should confirm"
+        " or remove it in its settings (claim windows)."
     )

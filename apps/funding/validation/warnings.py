@@ -4,7 +4,6 @@ The codes are those of the warnings of POST /claim and /invoice. Each message sa
 what to do. The same entry gives the same text whenever it is entered, since the text is stored with the bill.
 """
 
-import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -17,6 +16,7 @@ from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
 from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, LineContext, LineDraft
+from apps.funding.models import find_expired_window
 from apps.funding.public_holidays import DayType, day_types, holiday_name, named_day_types
 from apps.funding.validation.formats import format_day, format_days, format_money
 from apps.funding.validation.warning_messages import (
@@ -24,6 +24,7 @@ from apps.funding.validation.warning_messages import (
     cap_message,
     same_claim_message,
     same_line_message,
+    window_message,
 )
 from apps.people.choices import state_code
 from apps.people.entered_texts import PLACEHOLDERS
@@ -303,28 +304,12 @@ def booking_ended_recently(line: LineDraft, context: LineContext, bill: BillCont
 
 # --- days -----------------------------------------------------------------------------------------------
 
-MAX_YEARS = 2
-
 
 def support_is_recent(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
-    limit = years_before(bill.today, MAX_YEARS)
-    if line.first_day >= limit:
+    expired = find_expired_window(bill.windows, line.first_day, bill.today)
+    if expired is None:
         return None
-    return Issue(
-        WarningCode.TOO_OLD,
-        "from_date",
-        f"{format_day(line.first_day)} is over two years ago; supports are paid for back to"
-        f" {format_day(limit)}. Check the day.",
-    )
-
-
-@lru_cache(maxsize=16)
-def years_before(today: dt.date, years: int) -> dt.date:
-    """The same day of the year; the 28th of February for the 29th."""
-    try:
-        return today.replace(year=today.year - years)
-    except ValueError:
-        return today.replace(year=today.year - years, day=28)
+    return Issue(WarningCode.TOO_OLD, "from_date", window_message(line.first_day, expired))
 
 
 def line_lies_within_the_period(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:

@@ -1,0 +1,69 @@
+"""The page of the claim windows, which belong to the organisation's settings."""
+
+from django.contrib import admin, messages
+from django.db import IntegrityError, transaction
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from unfold.decorators import display
+
+from apps.core.admin.subscriber import SETTINGS_LISTS
+from apps.core.admin_base import RecordAdmin, fieldset
+from apps.funding.drafts import WindowDraft
+from apps.funding.models import ClaimWindow
+from apps.funding.services.claim_windows import (
+    create_claim_windows,
+    update_claim_windows,
+)
+
+
+@admin.register(ClaimWindow)
+class ClaimWindowAdmin(RecordAdmin):
+    """Whoever may change the organisation's settings may change its windows."""
+
+    purpose = (
+        "How long after its day a support can be claimed. Of the rows that a day of claiming and a support"
+        " fall under, the one with the latest days counts; without any, no support is too old."
+    )
+    draft_class = WindowDraft
+    create = staticmethod(create_claim_windows)
+    update = staticmethod(update_claim_windows)
+    menu_group = "Administration"
+    menu_order = 901
+    icon = "event_busy"
+    list_display = ("window", "claims", "supports", "basis", "archived")
+    fieldsets = (fieldset(None, ("number", "unit"), ("claimed_from", "supports_from"), "is_confirmed"),)
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.has_perm("core.change_subscriber"))
+
+    has_add_permission = has_change_permission = has_module_permission = has_view_permission
+
+    def restore_records(self, request: HttpRequest, records: QuerySet[Model]) -> int:
+        try:
+            with transaction.atomic():
+                return super().restore_records(request, records)
+        except IntegrityError:
+            text = "There is a claim window for the same days already. Archive that one first."
+            self.message_user(request, text, messages.ERROR)
+            return 0
+
+    @display(description="window", ordering="number")
+    def window(self, window: ClaimWindow) -> str:
+        return window.length
+
+    @display(description="claimed from", ordering="claimed_from")
+    def claims(self, window: ClaimWindow) -> object:
+        return window.claimed_from or "Always"
+
+    @display(description="supports from", ordering="supports_from")
+    def supports(self, window: ClaimWindow) -> object:
+        return window.supports_from or "All"
+
+    @display(
+        description="basis", ordering="is_confirmed", label={"Confirmed": "success", "Reported": "warning"}
+    )
+    def basis(self, window: ClaimWindow) -> str:
+        return "Confirmed" if window.is_confirmed else "Reported"
+
+
+SETTINGS_LISTS.append(ClaimWindow)
