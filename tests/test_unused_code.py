@@ -55,6 +55,15 @@ def definitions() -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
         yield from ((module, node) for node in found if app_of(module))
 
 
+def constants() -> Iterator[tuple[str, str]]:
+    """Names that modules give to values, each with its module: tables, lists of rules, numbers."""
+    for module, path in MODULES.items():
+        for node in tree(path).body if app_of(module) else ():
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            names_given = (each for target in targets if target for each in ast.walk(target))
+            yield from ((module, each.id) for each in names_given if isinstance(each, ast.Name))
+
+
 def methods_of_pages() -> Iterator[tuple[str, ast.FunctionDef]]:
     """Methods of the classes of the back office, each with its full name."""
     for module, owner in definitions():
@@ -74,6 +83,14 @@ def test_every_function_and_class_of_a_module_is_used():
         and ".management.commands." not in module
     ]
     assert unused == []
+
+
+def test_every_constant_of_a_module_is_used():
+    """A list of rules that no service is given, a kind of files that is not among them."""
+    found = [*constants()]
+    assert len(found) > 1000
+    used = names() | attributes() | quoted_words() | {"urlpatterns"}  # which Django finds
+    assert [f"{module}.{name}" for module, name in found if name not in used] == []
 
 
 def test_every_action_and_column_of_a_page_is_named():

@@ -1,6 +1,8 @@
 """Version 2.1: records are changed and archived, PACE plans are shown (interface.md 9; docs/versions.md)."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +20,7 @@ from tests.engagements.builders import a_category_budget
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_line_body, an_invoice_body
 from tests.people.builders import a_contact
 
+PAGE = Path(__file__).parents[2] / "docs" / "versions.md"
 IGNORED = {"ignoreWarnings": "true"}
 CHANGEABLE = [each for each in get_service(V2_1).entity_sets if each.resource.methods_of_2_1]
 
@@ -422,6 +425,20 @@ def test_the_metadata_of_a_version_describes_it(api, later):
         assert described[f"{capability}.DeleteRestrictions"]["Deletable"] is ("DELETE" in methods)
         is_changed = bool(methods & {"PUT", "PATCH", "DELETE"})
         assert ("@Org.OData.Core.V1.OptimisticConcurrency" in described) is is_changed
+
+
+def test_the_page_of_versions_has_what_the_version_adds():
+    rows = re.findall(r"^\| ([a-z, ]+) \| ([A-Z][^|]*) \|", PAGE.read_text(), re.MULTILINE)
+    written = {
+        path: {*re.findall("[A-Z]{3,}", methods)} for paths, methods in rows for path in paths.split(", ")
+    }
+    for entity_set in get_service(V2_1).entity_sets:
+        resource = entity_set.resource
+        if resource.methods_of_2_1:
+            added = {*resource.methods, *resource.methods_of_2_1} - {"GET", "POST"}
+            assert written[entity_set.path] == added, f"{PAGE} should have {added} of {entity_set.path}"
+        for member in resource.fields_of_2_1:
+            assert f"`{member.name}`" in PAGE.read_text(), f"{PAGE} should name {member.name}"
 
 
 def test_the_openapi_document_of_a_version_describes_it(api):

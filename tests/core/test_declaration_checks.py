@@ -10,7 +10,8 @@ from apps.core.declaration_checks import check_declarations
 from apps.documents.resources import DocumentResource
 from apps.odata.checks import check_service
 from apps.people.admin.people import ClientAdmin
-from apps.people.models import Client, Position
+from apps.people.admin.staff import StaffAdmin
+from apps.people.models import Client, Position, Staff
 from apps.people.resources import PositionResource, RoleResource
 from apps.sales.admin.pages import PipelineAdmin
 
@@ -70,6 +71,14 @@ def test_a_page_without_a_method_is_named(monkeypatch):
     errors = [error for page in admin.site._registry.values() for error in page.check()]
     assert [error.id for error in errors] == ["core.E022"]
     assert errors[0].msg.endswith("has no method board_move_page for the page board/move.")
+
+
+def test_an_action_for_which_nobody_needs_a_permission_is_named(monkeypatch):
+    monkeypatch.delattr(StaffAdmin.disable_logins, "allowed_permissions")
+    errors = StaffAdmin(Staff, admin.site).check()
+    assert [(error.id, error.msg) for error in errors] == [
+        ("core.E023", "StaffAdmin lets everybody who sees the list do disable_logins.")
+    ]
 
 
 def test_a_member_without_a_column_is_left_to_the_check_of_the_protocol(monkeypatch):

@@ -20,6 +20,8 @@ from tests.sales.builders import an_opportunity
 
 pytestmark = pytest.mark.django_db
 
+OPENED = [Contact, Client, Staff, ClientEngagement]
+
 
 @pytest.fixture
 def records(at):
@@ -51,7 +53,11 @@ def overview(client, record):
     return page
 
 
-@pytest.mark.parametrize("model", [Contact, Client, Staff, ClientEngagement])
+def test_the_overview_of_every_model_with_panels_is_opened_here():
+    assert {model for model, panels in PANELS.items() if panels} == {*OPENED}
+
+
+@pytest.mark.parametrize("model", OPENED)
 def test_every_panel_has_as_many_records_as_the_list_that_it_links_to(client, ada, records, model):
     page = overview(client, records[model])
     assert page.context["empty_panels"] == []

@@ -41,6 +41,20 @@ def test_every_permission_about_bills_is_asked_by_a_transition():
     assert {row.permission for row in TRANSITIONS} - {None} == set(BillPermission)
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "changes"),
+    [
+        (InvoiceStatus.AWAITING_STAFF_APPROVAL, InvoiceStatus.REJECTED, True),
+        (InvoiceStatus.REJECTED, InvoiceStatus.AWAITING_STAFF_APPROVAL, True),
+        (InvoiceStatus.REJECTED, InvoiceStatus.CANCELLED, False),
+        (InvoiceStatus.APPROVED, InvoiceStatus.AGENCY_CLAIMED, False),
+    ],
+)
+def test_a_provider_invoice_loses_a_claim_that_ends_and_has_one_that_comes_back(source, target, changes):
+    row = Transition(TransitionName.REOPEN, "Reopen", frozenset({source.value}), target)
+    assert row.changes_provider_invoice is changes
+
+
 @pytest.mark.parametrize("model", [Claim, Invoice])
 def test_a_verb_leads_one_way_from_a_status(model):
     ways = [(row.name, status) for row in transitions_of(model) for status in row.sources]

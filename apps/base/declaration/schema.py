@@ -31,9 +31,6 @@ from apps.base.declaration.resource import (
 )
 from apps.base.errors import Forbidden
 
-ModelClass = type[models.Model]
-
-
 #: The names of types, members and members of enumerations.
 IDENTIFIER = re.compile(r"[^\W\d]\w{0,127}")
 

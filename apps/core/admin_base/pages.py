@@ -84,21 +84,33 @@ class PageAdmin(ModelAdmin):
     show_full_result_count = False
 
     def check(self, **options: object) -> list[CheckMessage]:
-        """Django's own checks, and that each page has its method."""
-        missing = (page for page in self.pages if not hasattr(self, f"{page.name}_page"))
-        hint = "Define it, or take the Page out of list_pages or record_pages."
+        """Django's own checks; each page has its method, and each action its permission."""
         return [
             *super().check(**options),
-            *(
-                Error(
+            *self.find_pages_without_method(),
+            *self.find_actions_without_permission(),
+        ]
+
+    def find_pages_without_method(self) -> Iterator[CheckMessage]:
+        for page in self.pages:
+            if not hasattr(self, f"{page.name}_page"):
+                yield Error(
                     f"{type(self).__name__} has no method {page.name}_page for the page {page.path}.",
-                    hint=hint,
+                    hint="Define it, or take the Page out of list_pages or record_pages.",
                     obj=type(self),
                     id="core.E022",
                 )
-                for page in missing
-            ),
-        ]
+
+    def find_actions_without_permission(self) -> Iterator[CheckMessage]:
+        for name in (*(self.actions or ()), *self.actions_submit_line):
+            action = getattr(self, str(name), None)
+            if action is not None and not getattr(action, "allowed_permissions", ()):
+                yield Error(
+                    f"{type(self).__name__} lets everybody who sees the list do {name}.",
+                    hint='Say what they need: @action(permissions=["change"]).',
+                    obj=type(self),
+                    id="core.E023",
+                )
 
     @property
     def pages(self) -> tuple[Page, ...]:

@@ -134,9 +134,9 @@ class Transition:
 
     @property
     def changes_provider_invoice(self) -> bool:
-        """True when the provider invoice of a claim may have another claim afterwards, or one less."""
-        ends = str(self.target) in ENDED and not self.sources <= ENDED
-        return ends or self.changes_archiving or self.resubmits is not None
+        """True when the provider invoice of a claim may have a claim more afterwards, or one less."""
+        has_ended = {status in ENDED for status in (*self.sources, str(self.target))}
+        return len(has_ended) > 1 or self.changes_archiving or self.resubmits is not None
 
     @property
     def changes_budgets(self) -> bool:
