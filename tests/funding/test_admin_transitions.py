@@ -59,8 +59,18 @@ def test_a_record_offers_the_actions_that_are_possible(client):
     assert button_labels(client, a_claim()) == ["Approve", "Hold", "Archive"]
     assert button_labels(client, a_claim(funding_status=ON_HOLD)) == ["Approve", "Release", "Archive"]
     partly = a_claim(funding_status="AgencyPartiallyPaid", amount_paid=Decimal("10.00"))
-    assert button_labels(client, partly)[:2] == ["Paid the rest", "Write off the gap"]
-    assert button_labels(client, a_claim(funding_status="AgencyFullyPaid")) == []
+    assert button_labels(client, partly) == [
+        "Ask to cancel",
+        "Paid a further part",
+        "Paid the rest",
+        "Write off the gap",
+        "Money taken back",
+        "Resubmit in full",
+        "Resubmit the gap",
+    ]
+    fully = a_claim(funding_status="AgencyFullyPaid", amount_paid=Decimal("140.00"))
+    assert button_labels(client, fully) == ["Ask to cancel", "Money taken back"]
+    assert button_labels(client, an_invoice(funding_status="Paid")) == []
     invoice = an_invoice(funding_status=APPROVED, invoice_claim_type="InvoiceToClient")
     assert button_labels(client, invoice) == ["Send", "Withdraw approval"]
 
@@ -135,7 +145,7 @@ def test_a_resubmitted_claim_leaves_its_queue_and_both_pages_name_the_other(clie
     assert set(listed(client, CLAIMS, **queue, resubmitted="all")) == {str(claim), str(other)}
     assert set(listed(client, CLAIMS)) == {str(claim), str(other), str(new)}
     tabs = {tab["label"]: tab["count"] for tab in get_unrendered(client, CLAIMS).context["tabs"]}
-    assert tabs["Rejected by the payment provider"] == "1"
+    assert tabs["Refused"] == "1"
     run_action(client, new, "archive")  # which gives the old one back what is open
     assert set(listed(client, CLAIMS, **queue)) == {str(claim), str(other)}
 
@@ -249,7 +259,7 @@ ADMINISTERS = ("funding.view_claim", "funding.change_claim", "funding.administer
         (None, APPROVED, []),
         ("approve", APPROVED, ["withdraw"]),
         ("claim", APPROVED, ["claim"]),
-        ("claim", "AgencyClaimed", ["ask-to-cancel"]),
+        ("claim", "AgencyClaimed", ["refuse", "ask-to-cancel"]),
         ("pay", "AgencyClaimed", ["pay", "pay-in-part"]),
     ],
 )
