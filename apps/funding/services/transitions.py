@@ -447,10 +447,12 @@ def hand_over_provider_invoices(
 def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[str, object]]]) -> None:
     """Write new values of bills, one statement for all that get the same ones, and their history.
 
-    Claims that lose a provider invoice come before those that get it: it has one holder at a time.
+    Claims that lose a provider invoice come before those that get it: it has one holder at a time. No row is
+    written twice: PostgreSQL would lock the provider invoice, which nobody locks after its claim.
     """
     groups: dict[tuple[tuple[str, object], ...], list[UUID]] = defaultdict(list)
-    entries, paid = [], []
+    paid: dict[tuple[str, ...], list[AnyBill]] = defaultdict(list)
+    entries = []
     for bill, values in bill_values:
         changed = {name: value for name, value in values.items() if getattr(bill, name) != value}
         if not changed:
@@ -462,14 +464,16 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[s
         if changed.get("amount_paid") == bill.total:
             changed["amount_paid"] = F("total")
         elif "amount_paid" in changed:
-            bill.amount_paid = changed.pop("amount_paid")
-            paid.append(bill)
+            for name, value in changed.items():
+                setattr(bill, name, value)
+            paid[tuple(changed)].append(bill)
+            continue
         groups[tuple(changed.items())].append(bill.pk)
     for group in sorted(groups, key=lambda group: ("takes_provider_invoice", True) in group):
         rows = model._default_manager.filter(AnyOf("guid", groups[group]))
         rows.update(**dict(group), modify_date=clock.now())
-    if paid:
-        saving.update(model, ("amount_paid",), paid)
+    for columns, bills in paid.items():
+        saving.update(model, columns, bills)
     history.write_differences(model, entries)
 
 
