@@ -448,7 +448,7 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[s
     """Write new values of bills, one statement for all that get the same ones, and their history.
 
     Claims that lose a provider invoice come before those that get it: it has one holder at a time. No row is
-    written twice: PostgreSQL would lock the provider invoice, which nobody locks after its claim.
+    written twice: PostgreSQL would check its references again and lock the provider invoice behind its claim.
     """
     groups: dict[tuple[tuple[str, object], ...], list[UUID]] = defaultdict(list)
     paid: dict[tuple[str, ...], list[AnyBill]] = defaultdict(list)
