@@ -45,11 +45,15 @@ class Trial(NamedTuple):
 
 def try_mutants(mutants: list[Mutant], lines: LinesOfTests, processes: int) -> None:
     """Try those that TRIALS lacks: what a copied process cannot change or kill in a process of its own."""
-    waiting = [mutant for mutant in mutants if mutant.name not in read_trials()]
-    tests = {mutant.name: lines.tests_for(mutant, LIKELIEST_SECONDS) for mutant in waiting}
     with ThreadPoolExecutor(processes) as threads:
-        slices = (dict(list(tests.items())[start::processes]) for start in range(processes))
-        list(threads.map(partial(try_in_copies, lines), [each for each in slices if each]))
+        for seconds in (LIKELIEST_SECONDS, SECONDS):
+            trials = read_trials()
+            left = [
+                each for each in mutants if each.name not in trials or trials[each.name].outcome == "survived"
+            ]
+            tests = [(mutant.name, lines.tests_for(mutant, seconds)) for mutant in left]
+            slices = [dict(tests[start::processes]) for start in range(processes)]
+            list(threads.map(partial(try_in_copies, lines), filter(None, slices)))
         trials = read_trials()
         left = [each for each in mutants if trials[each.name].outcome in ("outside", "survived")]
         list(threads.map(lambda each: try_in_process(each.name, lines.tests_for(each, SECONDS)), left))
