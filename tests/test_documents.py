@@ -265,7 +265,7 @@ def own_commands() -> set[str]:
 
 def test_each_command_stands_on_the_page_of_commands():
     first_cells = re.findall(r"^\| (.*?) \|", PAGES["docs/commands.md"], re.MULTILINE)
-    written = set(re.findall(r"`\./run (test (?:faults|races|openapi)|\w+)", "\n".join(first_cells)))
+    written = set(re.findall(r"`\./run (test (?:faults|races|openapi|mutants)|\w+)", "\n".join(first_cells)))
     assert own_commands() - INTERNAL_COMMANDS - written == set()
 
 

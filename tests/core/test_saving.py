@@ -7,7 +7,7 @@ import pytest
 from apps.base import clock
 from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent
 from apps.core.bulk_insert import WriteBatch
-from apps.core.models import Change
+from apps.core.models import Change, Subscriber
 from apps.core.saving import (
     apply_model_defaults,
     insert_records,
@@ -18,6 +18,7 @@ from apps.core.saving import (
     try_out,
     validate,
 )
+from apps.core.services import save_settings
 from apps.people.models import Client, Team
 
 pytestmark = pytest.mark.django_db
@@ -35,6 +36,12 @@ def test_numbered_records_get_the_next_numbers_and_leave_the_counter_right():
     after = Team(name="last")
     after.save()
     assert after.pk not in keys
+
+
+def test_the_settings_that_a_draft_leaves_out_stay():
+    for values in ({"name": "Blue Gum"}, {"currency": "NZD"}):
+        save_settings([Draft(values, given=values)])
+    assert list(Subscriber.objects.values_list("name", "currency")) == [("Blue Gum", "NZD")]
 
 
 def test_a_number_is_never_given_twice():

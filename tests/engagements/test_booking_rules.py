@@ -8,7 +8,7 @@ from apps.engagements.models import CategoryBudget
 from apps.engagements.services import load_booking_context
 from apps.engagements.validation import BOOKING_RULES as RULES
 from apps.engagements.validation import BOOKING_WARNINGS as WARNINGS
-from apps.engagements.validation import CATEGORY_BUDGET_RULES
+from apps.engagements.validation import CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS
 from tests.engagements.builders import (
     END,
     START,
@@ -141,3 +141,9 @@ def test_bookings_made_together_count_one_another():
 def test_more_used_than_budgeted_is_warned_of():
     amounts = {"budget": Decimal("10.00"), "used_elsewhere": Decimal("10.01")}
     assert found(WARNINGS, a_draft_in(**amounts)) == [("OverBudget", "used_elsewhere")]
+
+
+def test_more_used_than_budgeted_is_warned_of_in_a_category_budget_as_well():
+    amounts = {"budget": Decimal("10.00"), "used_elsewhere": Decimal("10.01")}
+    draft = a_draft(CategoryBudget, engagement=a_pace_plan(), category=a_category(15), **amounts)
+    assert found(CATEGORY_BUDGET_WARNINGS, draft) == [("OverBudget", "used_elsewhere")]

@@ -279,6 +279,13 @@ def test_credits_are_used_up_before_anything_is_paid():
     assert paid_of_lines(invoice) == ["50.00", "15.00", "-20.00"]
 
 
+def test_a_credit_below_a_dollar_is_used_up_once():
+    lines = [*priced("0.50", is_credit_item=True), *priced("50.00", "30.00")]
+    invoice = an_invoice(lines, funding_status="AgencyClaimed")
+    applied(invoice, "pay-in-part", amounts={invoice.pk: Decimal("45.00")})
+    assert paid_of_lines(invoice) == ["-0.50", "45.50", "0.00"]
+
+
 def test_a_part_payment_may_say_the_lines():
     claim = a_claim(priced("50.00", "30.00"), funding_status="AgencyClaimed")
     first, second = claim.line_items.order_by("position")
@@ -552,6 +559,17 @@ def test_an_archived_resubmission_gives_everything_back():
     applied(claim, "pay-the-rest")
     assert refused(new, "restore") == f"{claim}, which it resubmits, is now fully paid by the agency."
     assert recount_budgets() == (0, 0)
+
+
+def test_of_two_resubmissions_of_a_claim_restored_together_the_first_is():
+    claim = a_claim(priced("60.00"), funding_status="PaymentProviderRejected")
+    one = resubmitted(claim, "resubmit")
+    applied(one, "archive")
+    other = resubmitted(claim, "resubmit")
+    applied(other, "archive")
+    result = apply_transition(Claim, [other.pk, one.pk], "restore")
+    assert result.done == [other.pk]
+    assert result.refused[0].message == f"{claim}, which it resubmits, was resubmitted again as {other}."
 
 
 def test_a_claim_between_two_others_is_not_archived():

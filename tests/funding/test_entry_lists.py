@@ -244,6 +244,15 @@ def test_a_document_leads_to_its_claim_or_to_the_form_of_one(client, invoices):
         )
 
 
+def test_a_document_of_several_provider_invoices_leads_to_the_claim_on_one_of_them(client, invoices):
+    document = a_document(category=invoices)
+    a_provider_invoice(document=document)
+    claim = a_claim(provider_invoice=a_provider_invoice(document=document))
+    a_provider_invoice(document=document)
+    links = get_unrendered(client, f"{DOCUMENTS}{document.pk}/change/").context["record_links"]
+    assert f"{CLAIMS}{claim.pk}/change/" in [each.link for each in links]
+
+
 def test_who_may_view_no_claims_sees_none_at_documents(client, invoices):
     document = a_document(category=invoices)
     claim = a_claim(provider_invoice=a_provider_invoice(document=document))

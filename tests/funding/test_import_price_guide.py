@@ -161,6 +161,20 @@ def test_what_changed_is_changed_and_shown_in_the_history(run, run_last_year):
     assert told["name"] == ["Item 01_701", "Walk"]
 
 
+def test_an_item_has_the_name_of_its_latest_range(run):
+    rows = last_year()
+    rows[2]["Support Item Name"] = "Swim"
+    run(rows)
+    assert Product.objects.get(code=SWIM).name == "Swim"
+
+
+def test_an_item_with_another_name_and_the_same_prices_is_changed(run, run_last_year):
+    run_last_year()
+    rows = last_year()
+    rows[0]["Support Item Name"] = "Walk"
+    assert "0 new, 1 changed, 3 unchanged" in run(rows)
+
+
 def test_a_long_description_of_the_subscriber_s_own_stays(run, run_last_year):
     run_last_year()
     Product.objects.filter(code=WALK).update(long_description="Ours")

@@ -125,6 +125,8 @@ def test_a_paid_line_keeps_its_product(claim):
 def test_a_paid_line_keeps_its_days(claim):
     assert issues_of(claim, {"from_date": dt.date(2025, 7, 8)}) == of_line("from_date")
     assert issues_of(claim, {"to_date": dt.date(2025, 7, 8)}) == of_line("to_date")
+    both = {"from_date": dt.date(2025, 7, 8), "to_date": dt.date(2025, 7, 9)}
+    assert issues_of(claim, both) == of_line("from_date")
     assert issues_of(claim, start_date=dt.date(2025, 7, 6)) == [("NotAllowed", "start_date")]
     assert issues_of(claim, end_date=dt.date(2025, 7, 14)) == [("NotAllowed", "end_date")]
     same = {"from_date": claim.start_date, "to_date": claim.end_date}

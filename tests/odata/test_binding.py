@@ -104,6 +104,7 @@ def test_only_declared_names_can_be_reached(text, message):
         ("Start ge '2026-07-01'", "Start is a date; '2026-07-01' is a string."),
         ("Name gt 50", "Name is a string; 50 is a whole number."),
         ("Size eq '5'", "Size is a whole number; '5' is a string."),
+        (f"Size eq '{'9' * 61}'", f"Size is a whole number; '{'9' * 60}' is a string."),
         ("Urgent eq 1", "Urgent is a boolean; 1 is a whole number."),
         ("Name in ('a',1)", "Name is a string; 1 is a whole number."),
         ("Start in (2026-07-01,null,true)", "Start is a date; True is a boolean."),

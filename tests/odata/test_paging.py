@@ -37,6 +37,12 @@ def refusal(given, text="Code", entity_set="Job"):
     return refused.value
 
 
+def test_an_order_has_sixteen_terms_at_most():
+    assert keys_of(",".join(["Code"] * 16))
+    with pytest.raises(BadQuery, match="takes at most 16 terms"):
+        keys_of(",".join(["Code"] * 17))
+
+
 VALUES = [
     (ValueKind.STRING, st.text(st.characters(exclude_categories=["Cs"]))),
     (ValueKind.BOOLEAN, st.booleans()),

@@ -89,6 +89,13 @@ def test_older_backups_than_those_to_keep_are_deleted(tmp_path, capsys):
     assert f"{tmp_path / '20260102T000000Z'}: deleted." in capsys.readouterr().out
 
 
+def test_no_older_backup_is_deleted_unless_a_number_to_keep_is_given(tmp_path):
+    (tmp_path / "20260101T000000Z").mkdir()
+    (tmp_path / "20260101T000000Z" / "SHA256SUMS").touch()
+    assert create_backup(tmp_path).deleted == []
+    assert len(backups_in(tmp_path)) == 2
+
+
 @pytest.mark.parametrize("words", [("--keep", "0"), ("--keep", "all")])
 def test_at_least_one_backup_is_kept(tmp_path, words):
     with pytest.raises(CommandError, match="is not a number of backups: 1 or more"):

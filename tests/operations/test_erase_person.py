@@ -6,6 +6,7 @@ import json
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.db.models import Sum
 from django.urls import reverse
 
@@ -25,7 +26,7 @@ from apps.sales.models import Opportunity
 from tests.api.caller import Caller, an_application
 from tests.api.followers import Follower
 from tests.engagements.builders import a_plan
-from tests.funding.builders import a_claim
+from tests.funding.builders import a_claim, an_invoice
 from tests.operations.databases import all_rows
 from tests.operations.persons import BIRTHDAY, LAST_SERVICE, NAME, a_participant
 from tests.people.records import a_client, a_contact, a_staff_member
@@ -90,6 +91,15 @@ def test_the_books_keep_their_amounts_and_the_rest_is_gone(participant, erase):
     assert not any(recount_budgets())
 
 
+def test_an_invoice_stays_in_its_series(participant, erase):
+    columns = {"contact": participant.contact, "start_date": LAST_SERVICE, "end_date": LAST_SERVICE}
+    first = an_invoice(**columns, funding_status="Paid")
+    second = an_invoice(**columns, funding_status="Paid", recurrence_of=first, recurrence_date=LAST_SERVICE)
+    erase(participant.contact)
+    second.refresh_from_db()
+    assert (second.recurrence_of, second.recurrence_date) == (first, LAST_SERVICE)
+
+
 def test_records_of_others_stay_as_they_are(participant, erase):
     neighbour = a_participant(provider=participant.provider)
 
@@ -104,6 +114,14 @@ def test_records_of_others_stay_as_they_are(participant, erase):
     erase(participant.contact)
     assert rows() == before
     assert list(Change.objects.filter(record_key=str(neighbour.contact.pk)).values()) == history
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL's vacuum reuses what is deleted")
+def test_sqlite_overwrites_the_bytes_of_what_is_erased(participant, erase):
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA secure_delete = OFF")
+        erase(participant.contact)
+        assert cursor.execute("PRAGMA secure_delete").fetchone() == (1,)
 
 
 def test_the_files_are_deleted(participant, erase):

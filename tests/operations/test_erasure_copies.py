@@ -182,6 +182,20 @@ def test_no_column_and_no_file_holds_anything_of_the_person(participant, office,
     assert any("127.0.0.1:9/hook" in line for line in proof["remains"])
 
 
+@pytest.mark.parametrize("codec", ["utf-8", "utf-16", "cp1252"])
+def test_a_file_with_the_person_in_it_is_emptied_whatever_its_name(
+    participant, office, erase, client, data_folder, codec
+):
+    contact = participant.contact
+    others = "".join(f"Mia{number},Nguyen\n" for number in range(40))  # the page of the import quotes some
+    text = f"FirstName,LastName\n{others}{contact.first_name},{contact.last_name}\n"
+    upload(client, "new people.csv", text.encode(codec))
+    run_tasks()
+    erase(contact)
+    record = FileImport.objects.get()
+    assert record.content is None
+
+
 def test_a_key_of_before_repeats_nothing_and_stores_nothing(participant, office, erase, client, data_folder):
     copy_everywhere(client, office, participant.contact)
     erase(participant.contact)

@@ -1,8 +1,11 @@
 """Rules that staff and contacts share (interface.md 4.1)."""
 
+import datetime as dt
+
 import pytest
 
 from apps.base.drafts import apply_rules
+from apps.people.models import Contact
 from apps.people.validation import PERSON_WARNINGS
 from tests.people.builders import a_contact, a_contact_body, a_staff_body, a_staff_member
 
@@ -68,6 +71,15 @@ def test_a_rule_about_an_invalid_member_is_not_reported_as_well(faults):
 )
 def test_a_scheme_number_of_unusual_length_is_warned_about(number, codes):
     person = a_contact(SchemeNumber=number)
+    assert [finding.code for _, finding in apply_rules([person], PERSON_WARNINGS)] == codes
+
+
+@pytest.mark.parametrize(
+    ("birthday", "codes"), [(dt.date(2026, 11, 24), []), (dt.date(2026, 11, 25), ["UnusualBirthday"])]
+)
+def test_a_birthday_is_today_at_the_latest(at, birthday, codes):
+    at("2026-11-24 12:00")
+    person = Contact(first_name="Ida", last_name="Fox", birthday=birthday)
     assert [finding.code for _, finding in apply_rules([person], PERSON_WARNINGS)] == codes
 
 

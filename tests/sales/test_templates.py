@@ -6,7 +6,10 @@ import uuid
 import pytest
 
 from apps.base import clock
+from apps.base.drafts import Draft
+from apps.people.models import Team
 from apps.sales.models import Opportunity
+from apps.sales.services import update_opportunities
 from tests.people.builders import a_staff_member, a_team
 from tests.sales.builders import (
     a_stage,
@@ -57,6 +60,15 @@ def test_a_template_alone_makes_an_opportunity(template):
     assert record.template == template
     assert record.expiry_date == clock.today() + dt.timedelta(days=90)
     assert record.follow_up_date == clock.today() + dt.timedelta(days=7)
+
+
+def test_what_was_made_from_a_template_changes_whatever_became_of_its_team(template):
+    record = made_from(template)
+    Team.objects.filter(pk=template.team_id).update(archive_date=clock.now())
+    values = {"name": "Another name"}
+    update_opportunities([Draft(values, given=values, key=record.pk)])
+    record.refresh_from_db()
+    assert (record.name, record.team_id) == ("Another name", template.team_id)
 
 
 def test_members_of_the_request_override_the_template(template):
