@@ -1,5 +1,6 @@
 """The models of funding: prices, provider invoices, claims and invoices, and their status history."""
 
+from apps.funding.models.claim_files import ClaimFile, ClaimFileLine
 from apps.funding.models.claims import (
     Bill,
     Claim,
