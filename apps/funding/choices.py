@@ -101,7 +101,7 @@ class ClaimStatus(Enumeration):
     AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", 6, "Partially paid by the agency"
     CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", 7, "Cancellation requested"
     CANCELLED = "PaymentProviderCancelled", 8
-    REJECTED = "PaymentProviderRejected", 9, "Rejected by the payment provider"
+    REJECTED = "PaymentProviderRejected", 9, "Refused"
 
 
 class InvoiceStatus(Enumeration):
@@ -116,7 +116,7 @@ class InvoiceStatus(Enumeration):
     AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", 6, "Partially paid by the agency"
     CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", 7, "Cancellation requested"
     CANCELLED = "PaymentProviderCancelled", 8
-    REJECTED = "PaymentProviderRejected", 9, "Rejected by the payment provider"
+    REJECTED = "PaymentProviderRejected", 9, "Refused"
     CLIENT_REJECTED = "ClientRejected", 10, "Rejected by the client"
     PLAN_MANAGER_REJECTED = "PlanManagerRejected", 11, "Rejected by the plan manager"
     SENT = "Sent", 12

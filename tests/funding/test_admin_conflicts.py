@@ -198,7 +198,7 @@ def test_what_was_typed_for_an_action_is_kept_when_it_is_impossible_meanwhile(
     for each in before:
         take(claim, each)
     later(at, 1)
-    take(claim, meanwhile)
+    take(claim, meanwhile, reason="Entered twice")
     later(at, 2)
     answer = client.post(page_of(claim).replace("change/", f"do/{name}/"), answers)
     assert answer.status_code == 200

@@ -13,6 +13,7 @@ from django.db import connection
 from apps.core.models import Subscriber
 from apps.funding.admin.claims import ClaimAdmin
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
+from apps.funding.services.transitions import apply_transition
 from tests.funding.admin_forms import (
     CLAIMS,
     INVOICES,
@@ -59,8 +60,18 @@ def test_a_record_offers_the_actions_that_are_possible(client):
     assert button_labels(client, a_claim()) == ["Approve", "Hold", "Archive"]
     assert button_labels(client, a_claim(funding_status=ON_HOLD)) == ["Approve", "Release", "Archive"]
     partly = a_claim(funding_status="AgencyPartiallyPaid", amount_paid=Decimal("10.00"))
-    assert button_labels(client, partly)[:2] == ["Paid the rest", "Write off the gap"]
-    assert button_labels(client, a_claim(funding_status="AgencyFullyPaid")) == []
+    assert button_labels(client, partly) == [
+        "Ask to cancel",
+        "Paid a further part",
+        "Paid the rest",
+        "Write off the gap",
+        "Money taken back",
+        "Resubmit in full",
+        "Resubmit the gap",
+    ]
+    fully = a_claim(funding_status="AgencyFullyPaid", amount_paid=Decimal("140.00"))
+    assert button_labels(client, fully) == ["Ask to cancel", "Money taken back"]
+    assert button_labels(client, an_invoice(funding_status="Paid")) == []
     invoice = an_invoice(funding_status=APPROVED, invoice_claim_type="InvoiceToClient")
     assert button_labels(client, invoice) == ["Send", "Withdraw approval"]
 
@@ -115,6 +126,85 @@ def test_a_part_payment_asks_for_its_amount(client):
     assert (claim.funding_status, claim.amount_paid) == ("AgencyPartiallyPaid", Decimal("40.50"))
 
 
+def a_paid_claim():
+    """Two lines of 140.00, both paid."""
+    claim = a_claim(2, funding_status="AgencyClaimed")
+    apply_transition(Claim, [claim.pk], "pay")
+    return reloaded(claim)
+
+
+def test_what_is_taken_back_is_asked_for_as_one_amount_or_line_by_line(client):
+    claim = a_paid_claim()
+    form = get_unrendered(client, f"{CLAIMS}{claim.pk}/do/take-back/").context["form"]
+    first, second = claim.line_items.order_by("position")
+    assert [(line, paid) for line, paid, _ in form.lines] == [(first, first.total), (second, second.total)]
+    assert "At most 280.00" in form.fields["amount"].help_text
+    for answers in ({}, {"amount": "20", str(first.pk): "20"}, {"amount": "much"}, {str(first.pk): "much"}):
+        answer = run_action(client, claim, "take-back", reason="Debt 17", **answers)
+        assert answer.status_code == 200
+        assert answer.context["form"].errors
+    assert "reason" in run_action(client, claim, "take-back", amount="20").context["form"].errors
+    assert reloaded(claim).amount_paid == Decimal("280.00")
+    run_action(client, claim, "take-back", amount="150.50", reason="Debt 17")
+    assert [str(line.amount_paid) for line in claim.line_items.order_by("position")] == ["129.50", "0.00"]
+    form = get_unrendered(client, f"{CLAIMS}{claim.pk}/do/take-back/").context["form"]
+    assert [field is None for _, _, field in form.lines] == [False, True]  # of one line nothing is paid
+    answer = run_action(client, claim, "take-back", reason="Debt 18", **{str(first.pk): "29.50"}, follow=True)
+    claim = reloaded(claim)
+    assert (claim.funding_status, claim.amount_paid) == ("AgencyPartiallyPaid", Decimal("100.00"))
+    amounts = [(move["label"], str(move["amount"])) for move in answer.context["moves"]]
+    assert amounts == [
+        ("Money taken back", "-29.50"),
+        ("Money taken back", "-150.50"),
+        ("Paid in full", "280.00"),
+    ]
+    assert "AUD -150.50" in answer.content.decode()
+
+
+def test_what_was_typed_to_be_taken_back_can_be_corrected(client):
+    claim = a_paid_claim()
+    first, _ = claim.line_items.order_by("position")
+    answer = run_action(client, claim, "take-back", reason="Debt 17", **{str(first.pk): "140.01"})
+    text = answer.content.decode()
+    assert "Of line 1 140.00 was paid itself: 140.01 cannot be taken back from it." in text
+    assert 'value="140.01"' in text
+    assert 'aria-label="Taken back of line 1"' in text
+
+
+def test_of_a_claim_with_one_line_one_amount_is_taken_back(client):
+    claim = a_claim(funding_status="AgencyClaimed")
+    apply_transition(Claim, [claim.pk], "pay")
+    form = get_unrendered(client, f"{CLAIMS}{claim.pk}/do/take-back/").context["form"]
+    assert list(form.fields) == ["amount", "reason"]
+    run_action(client, claim, "take-back", amount="140", reason="Debt 17")
+    assert reloaded(claim).funding_status == "PaymentProviderCancelled"
+
+
+def test_a_cancellation_that_takes_money_back_says_so_first(client):
+    claim, unpaid = a_paid_claim(), a_claim(funding_status="AgencyClaimed")
+    for each in (claim, unpaid):
+        run_action(client, each, "ask-to-cancel", reason="Entered twice")
+    buttons = {
+        each: get_unrendered(client, f"{CLAIMS}{each.pk}/change/").context["buttons"]
+        for each in (claim, unpaid)
+    }
+    assert {each: shown[0]["asks_first"] for each, shown in buttons.items()} == {claim: True, unpaid: False}
+    said = "280.00, which was paid of it, is taken back: nothing of it is paid any more."
+    assert said in client.get(f"{CLAIMS}{claim.pk}/do/confirm-cancellation/").content.decode()
+    run_action(client, claim, "confirm-cancellation")
+    assert (reloaded(claim).funding_status, reloaded(claim).amount_paid) == ("PaymentProviderCancelled", 0)
+
+
+def test_parts_and_what_is_taken_back_are_asked_of_one_claim_at_a_time(client):
+    for status in ("AgencyPartiallyPaid", "AgencyFullyPaid"):
+        a_claim(funding_status=status)
+        labels = list_actions(client, f"{CLAIMS}?status={status}")
+        assert "Ask to cancel…" in labels
+        assert not {"Paid a further part…", "Money taken back…"} & set(labels)
+    a_claim(funding_status="AgencyClaimed")
+    assert "Refused by the agency…" in list_actions(client, f"{CLAIMS}?status=AgencyClaimed")
+
+
 def test_a_resubmitted_claim_leads_to_its_successor(client):
     claim = a_claim(funding_status="PaymentProviderRejected")
     answer = run_action(client, claim, "resubmit", follow=True)
@@ -135,7 +225,7 @@ def test_a_resubmitted_claim_leaves_its_queue_and_both_pages_name_the_other(clie
     assert set(listed(client, CLAIMS, **queue, resubmitted="all")) == {str(claim), str(other)}
     assert set(listed(client, CLAIMS)) == {str(claim), str(other), str(new)}
     tabs = {tab["label"]: tab["count"] for tab in get_unrendered(client, CLAIMS).context["tabs"]}
-    assert tabs["Rejected by the payment provider"] == "1"
+    assert tabs["Refused"] == "1"
     run_action(client, new, "archive")  # which gives the old one back what is open
     assert set(listed(client, CLAIMS, **queue)) == {str(claim), str(other)}
 
@@ -249,7 +339,7 @@ ADMINISTERS = ("funding.view_claim", "funding.change_claim", "funding.administer
         (None, APPROVED, []),
         ("approve", APPROVED, ["withdraw"]),
         ("claim", APPROVED, ["claim"]),
-        ("claim", "AgencyClaimed", ["ask-to-cancel"]),
+        ("claim", "AgencyClaimed", ["refuse", "ask-to-cancel"]),
         ("pay", "AgencyClaimed", ["pay", "pay-in-part"]),
     ],
 )

@@ -20,6 +20,17 @@ from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.validation.transitions import transitions_of
 from tests.engagements.builders import a_booking, a_category_budget
+from tests.funding.applied import (
+    amounts,
+    applied,
+    fresh,
+    held,
+    moves,
+    paid_of_lines,
+    priced,
+    refused,
+    resubmitted,
+)
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.builders import a_role, a_staff_member
 
@@ -31,49 +42,6 @@ def somebody(**columns):
     role = a_role()
     role.permissions.set(Permission.objects.filter(codename__endswith="_funding_invoices"))
     return a_staff_member(role=role, **columns)
-
-
-def moves(bill):
-    name = bill._meta.model_name
-    rows = StatusMove.objects.filter(**{name: bill}).order_by("id")
-    return [(each.verb, each.from_status, each.to_status, each.reason) for each in rows]
-
-
-def applied(bill, verb, **options):
-    """The bill after a transition that must succeed."""
-    result = apply_transition(type(bill), [bill.pk], verb, **options)
-    assert result.done == [bill.pk], [each.message for each in result.refused]
-    return fresh(bill)
-
-
-def fresh(bill):
-    return type(bill).objects.get(pk=bill.pk)
-
-
-def refused(bill, verb, **options):
-    """Why a bill was refused; it did not change."""
-    before = fresh(bill).__dict__ | {"_state": None}
-    history, lines = moves(bill), Change.objects.count()
-    result = apply_transition(type(bill), [bill.pk], verb, **options)
-    assert result.done == []
-    assert fresh(bill).__dict__ | {"_state": None} == before
-    assert (moves(bill), Change.objects.count()) == (history, lines)
-    (refusal,) = result.refused
-    assert (refusal.key, refusal.label) == (bill.pk, str(bill))
-    return refusal.message
-
-
-def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
-    return Amounts(Decimal(claimed), Decimal(paid), Decimal(waiting))
-
-
-def held(budget):
-    budget.refresh_from_db()
-    return Amounts(budget.claimed, budget.paid, budget.waiting)
-
-
-def priced(*prices, **columns):
-    return [{"quantity": "1", "price": price, **columns} for price in prices]
 
 
 @pytest.fixture
@@ -136,8 +104,8 @@ def test_a_move_that_is_not_in_the_table_is_refused_with_those_that_are():
     assert refused(claim, "release") == (
         "It is approved. Possible from there: withdraw approval, claim from the agency."
     )
-    paid = a_claim(funding_status="AgencyFullyPaid")
-    assert refused(paid, "approve") == "It is fully paid by the agency. Nothing more can be done to it."
+    paid = an_invoice(funding_status="Paid")
+    assert refused(paid, "approve") == "It is paid. Nothing more can be done to it."
 
 
 def test_what_a_bill_may_do_follows_from_the_guards_too(settings_saved):
@@ -282,17 +250,14 @@ def test_an_invoice_goes_to_the_agency_or_to_the_client():
 def test_a_refused_cancellation_leads_back(before):
     claim = a_claim(funding_status=before)
     for _ in range(2):
-        assert applied(claim, "ask-to-cancel").funding_status == "PaymentProviderCancellationRequested"
+        asked = applied(claim, "ask-to-cancel", reason="Entered twice")
+        assert asked.funding_status == "PaymentProviderCancellationRequested"
         assert applied(claim, "refuse-cancellation").funding_status == before
-    applied(claim, "ask-to-cancel")
+    applied(claim, "ask-to-cancel", reason="Entered twice")
     assert applied(claim, "confirm-cancellation").funding_status == "PaymentProviderCancelled"
 
 
 # --- payments -------------------------------------------------------------------------------------------
-
-
-def paid_of_lines(bill):
-    return [str(line.amount_paid) for line in bill.line_items.order_by("position")]
 
 
 def test_a_part_payment_fills_the_lines_in_their_order():
@@ -465,12 +430,14 @@ def test_a_provider_invoice_learns_of_every_transition(settings_saved, name, sta
     settings_saved(payment_provider_module=True)
     is_archived = name == "restore"
     archived = {"archive_date": clock.now(), "takes_provider_invoice": False} if is_archived else {}
-    claim = a_claim(funding_status=status, **archived)
+    paid = Decimal("1.00") if name == "take-back" else Decimal(0)
+    claim = a_claim([{"amount_paid": paid}], funding_status=status, amount_paid=paid, **archived)
     ProviderInvoice.objects.update(approval_status=approval_status)
     with transaction.atomic():
         recount_claim_flags()
     before = fresh(claim.provider_invoice)
-    amounts = {claim.pk: Decimal("1.00")} if name == "pay-in-part" else None
+    needs_amount = name in ("pay-in-part", "pay-further", "take-back")
+    amounts = {claim.pk: Decimal("1.00")} if needs_amount else None
     with CaptureQueriesContext(connection) as statements:
         result = apply_transition(Claim, [claim.pk], name, reason="As told.", amounts=amounts)
     is_blocked = name == "approve" and approval_status == "OnHoldByClient"
@@ -484,12 +451,6 @@ def test_a_provider_invoice_learns_of_every_transition(settings_saved, name, sta
 
 
 # --- resubmitting ---------------------------------------------------------------------------------------
-
-
-def resubmitted(bill, verb, **options):
-    result = apply_transition(type(bill), [bill.pk], verb, **options)
-    assert result.done == [bill.pk], [each.message for each in result.refused]
-    return type(bill).objects.get(pk=result.resubmissions[bill.pk])
 
 
 def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():

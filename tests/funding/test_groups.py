@@ -36,7 +36,7 @@ def claims(client, db):
     ("by", "filters", "groups"),
     [
         ("month", "", [("March 2026", 2, 23), ("February 2026", 1, 10)]),
-        ("status", "", [("Rejected by the payment provider", 2, 23), ("On hold", 1, 10)]),
+        ("status", "", [("Refused", 2, 23), ("On hold", 1, 10)]),
         ("status", "?creation_date_to=2026-02-28", [("On hold", 1, 10)]),
         ("month", "?creation_date_from=2026-03-01&phase=rejected", [("March 2026", 2, 23)]),
     ],

@@ -120,6 +120,36 @@ def test_an_archived_bill_with_money_of_its_own():
     assert list(find_money_faults()) == ["claim C-1, archived, and 70.00 were paid of it"]
 
 
+@pytest.mark.parametrize("status", ["PaymentProviderCancelled", "PaymentProviderRejected"])
+def test_a_bill_that_nothing_can_be_paid_of_with_money_of_its_own(status):
+    a_paid_claim()
+    Claim.objects.update(funding_status=status)
+    assert list(find_money_faults()) == [f"claim C-1, {status}, and 70.00 were paid of it"]
+
+
+def test_money_that_was_taken_back_without_an_entry():
+    claim = a_paid_claim()
+    apply_transition(Claim, [claim.pk], "take-back", reason="Debt", amounts={claim.pk: Decimal("30.00")})
+    assert list(find_money_faults()) == []
+    StatusMove.objects.filter(verb="take-back").update(paid_lines={})
+    fault = "claim C-1, line 1: 40.00 paid, the entries of its payments come to 70.00"
+    assert list(find_money_faults()) == [fault]
+
+
+def test_a_cancellation_from_before_money_was_taken_back_took_nothing():
+    claim = a_paid_claim()
+    second = resubmission_of(claim, "resubmit-gap")
+    for name in ("approve", "claim", "ask-to-cancel", "confirm-cancellation"):
+        assert apply_transition(Claim, [second.pk], name, reason="Because").done
+    StatusMove.objects.filter(verb="confirm-cancellation").update(paid_lines=None)
+    assert list(find_money_faults()) == []
+    paid_line(second).update(amount_paid=Decimal("1.00"))
+    Claim.objects.filter(pk=second.pk).update(amount_paid=Decimal("1.00"))
+    assert f"claim {second}, line 1: 1.00 paid, the entries of its payments come to 0.00" in list(
+        find_money_faults()
+    )
+
+
 def test_payments_from_before_amounts_were_kept_are_not_judged():
     claim = a_paid_claim()
     StatusMove.objects.update(paid_lines=None)

@@ -14,7 +14,7 @@ from apps.funding.models import ZERO, Claim, Invoice, StatusMove
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.statuses import RESUBMITTABLE
-from apps.funding.validation.transitions import PaymentExtent, TransitionName
+from apps.funding.validation.transitions import TransitionName
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.builders import a_claim, an_invoice
 
@@ -93,14 +93,19 @@ def take(step, bills):
     rows = list_transitions(bill)
     verbs = [row.name for row in rows] if as_possible and rows else list(TransitionName)
     verb = verbs[verb_number % len(verbs)]
-    is_open = bill.total - bill.amount_paid
-    part = min(max((is_open * percent / 100).quantize(CENT), CENT), is_open - CENT)
-    amounts = (
-        {bill.pk: part} if any(row.pays is PaymentExtent.PART and row.name is verb for row in rows) else None
-    )
+    row = next((row for row in rows if row.name is verb), None)
+    amounts = None
+    if row is not None and row.asks_for_amount:
+        # Of what was paid all may be taken back; what is outstanding is never paid in part.
+        whole = bill.paid_itself if row.takes_back else bill.total - bill.amount_paid - CENT
+        if not whole:
+            return []
+        amounts = {bill.pk: min(max((whole * percent / 100).quantize(CENT), CENT), whole)}
+        if row.takes_back and percent > 70:
+            amounts = {bill.pk: whole}
     before = StatusMove.objects.count()
     result = apply_transition(type(bill), [bill.pk], verb, reason="Because", amounts=amounts)
-    assert bool(result.done) == (verb in {row.name for row in rows}), (verb, bill, result)
+    assert bool(result.done) == (row is not None), (verb, bill, result)
     assert len(result.done) + len(result.refused) == 1
     assert StatusMove.objects.count() == before + len(result.done)
     return [type(bill).objects.get(pk=key) for key in result.resubmissions.values()]

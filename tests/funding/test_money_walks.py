@@ -8,6 +8,7 @@ import json
 import os
 from collections import defaultdict
 from decimal import Decimal
+from uuid import UUID
 
 from django.db import transaction
 from hypothesis import HealthCheck, settings
@@ -30,12 +31,20 @@ from apps.core.models import Subscriber
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.funding.choices import ApprovalAction
 from apps.funding.drafts import ProviderInvoiceDraft
-from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
+from apps.funding.models import (
+    ZERO,
+    Claim,
+    ClaimLine,
+    Invoice,
+    InvoiceLine,
+    ProviderInvoice,
+    StatusMove,
+)
 from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.provider_invoices import archive_provider_invoices, update_provider_invoices
 from apps.funding.services.transitions import apply_transition, list_transitions
-from apps.funding.validation.transitions import PaymentExtent, TransitionName
+from apps.funding.validation.transitions import TransitionName, transition_named
 from apps.odata.write.dispatch import Target, update
 from apps.people.merging import merge, undo_merge
 from apps.people.models import Contact
@@ -68,8 +77,9 @@ RESUBMISSIONS = [TransitionName.RESUBMIT, TransitionName.RESUBMIT_GAP]
 class Money(RuleBasedStateMachine):
     """An office with two participants, three products, two bookings and a claim; what is done there.
 
-    ``given`` is what the payments of the walk came to. ``paid`` is what was paid of each line before a step,
-    ``counted`` what of it counts on each booking.
+    ``given`` is what the payments of the walk came to, without what was taken back. ``paid`` is what was paid
+    of each line before a step, ``counted`` what of it counts on each booking; ``lost`` are the lines of which
+    money was taken back by the step.
     """
 
     @initialize(amounts=st.tuples(quantities, prices), resubmitted=st.none() | st.sampled_from(RESUBMISSIONS))
@@ -85,7 +95,7 @@ class Money(RuleBasedStateMachine):
             a_booking(plan, category=9, budget=Decimal(5000))
         self.entries = [a_priced_entry(amount) for amount in ("10.00", "33.3333", "70.00")]
         self.keys, self.given, self.paid, self.counted = [], ZERO, {}, {}
-        self.merged, self.may_count_less = False, False
+        self.merged, self.may_count_less, self.lost = False, False, set()
         self.enter(0, [amounts, ("1", "20")], 0, "claim")
         if resubmitted:
             self.pay_in_part_and_resubmit(0, 60, resubmitted)
@@ -247,39 +257,78 @@ class Money(RuleBasedStateMachine):
             if rows:
                 self.take(bill, rows[0], percent, False, 1)
 
+    @rule(
+        number=which,
+        percent=st.integers(1, 99),
+        further=st.booleans(),
+        name=st.sampled_from(["take-back", "ask-to-cancel"]),
+        answer=st.sampled_from(["confirm-cancellation", "refuse-cancellation", "take-back"]),
+        by_line=st.booleans(),
+    )
+    def pay_and_take_back(self, number, percent, further, name, answer, by_line):
+        """What the agency paid it wants back, in part or altogether."""
+        steps = [
+            "approve",
+            "claim",
+            "pay-in-part",
+            "pay-further" if further else "pay-the-rest",
+            name,
+            answer,
+        ]
+        for step in steps:
+            bill = self.bill(number)
+            rows = [row for row in list_transitions(bill) if row.name == step]
+            if rows:
+                self.take(bill, rows[0], percent, by_line, 1)
+
     @rule(name=st.sampled_from(list(TransitionName)), numbers=st.lists(which, min_size=2, max_size=3))
     def move_many(self, name, numbers):
         """Any transition for several claims at once; those that it does not suit stay as they are."""
         keys = {bill.pk: bill for bill in map(self.bill, numbers) if isinstance(bill, Claim)}
-        outstanding = {key: bill.outstanding for key, bill in keys.items()}
+        row = transition_named(name)
+        amounts = {key: sum(self.amounts(bill, row).values(), ZERO) for key, bill in keys.items()}
         result = apply_transition(Claim, keys, name, reason="Because")
-        self.after(Claim, name, result, {key: outstanding[key] for key in result.done})
+        self.after(Claim, row, result, {key: amounts[key] for key in result.done})
 
     def refreshed(self, bill):
         bill.refresh_from_db()
         return bill
 
     def take(self, bill, row, percent, by_line, times):
-        payment, amount = None, bill.outstanding
-        if row.pays is PaymentExtent.PART:
-            lines = {
-                line.pk: (line.total - line.amount_paid) * percent / 100 for line in bill.line_items.all()
-            }
-            payment = {key: share.quantize(CENT) for key, share in lines.items()}
-            amount = sum(payment.values(), ZERO)
-            payment = payment if by_line else amount
+        payment, lines = None, self.amounts(bill, row)
+        if row.asks_for_amount:
+            # All is taken back now and then; a part that is all that is outstanding is none.
+            percent = 100 if row.takes_back and percent > 70 else percent
+            lines = {key: (amount * percent / 100).quantize(CENT) for key, amount in lines.items()}
+            payment = lines if by_line else sum(lines.values(), ZERO)
         amounts = None if payment is None else {bill.pk: payment}
         for _ in range(times):
             result = apply_transition(type(bill), [bill.pk], row.name, reason="Because", amounts=amounts)
-            paid = {bill.pk: amount} if result.done else {}
-            self.after(type(bill), row.name, result, paid)
+            self.after(type(bill), row, result, dict.fromkeys(result.done, sum(lines.values(), ZERO)))
 
-    def after(self, model, name, result, paid):
-        pays = {TransitionName.PAY, TransitionName.PAY_IN_PART, TransitionName.PAY_THE_REST}
-        if name in pays:
-            self.given += sum(paid.values(), ZERO)
+    def amounts(self, bill, row):
+        """By line, what is outstanding; or, to be taken back, what the bill's own entries come to."""
+        lines = {line.pk: line.total - line.amount_paid for line in bill.line_items.all()}
+        if not row.takes_back:
+            return lines
+        entries = StatusMove.objects.filter(**{bill._meta.model_name: bill}, paid_lines__isnull=False)
+        paid = dict.fromkeys(lines, ZERO)
+        for entry in entries.exclude(verb__in=RESUBMISSIONS):
+            for key, amount in entry.paid_lines.items():
+                paid[UUID(key)] += Decimal(amount)
+        return paid
+
+    def after(self, model, row, result, amounts):
+        amount = sum(amounts.values(), ZERO)
+        if row.pays:
+            self.given += amount
+        elif row.takes_back:
+            self.given -= amount
+            lines = LINE_MODELS[model].objects.filter(**{f"{model._meta.model_name}__in": list(amounts)})
+            self.lost |= set(lines.values_list("pk", flat=True))
         # What an archived one had taken over counts with its original again, on the budget of that time.
-        self.may_count_less |= name in (TransitionName.ARCHIVE, TransitionName.RESTORE)
+        self.may_count_less |= row.name in (TransitionName.ARCHIVE, TransitionName.RESTORE)
+        self.may_count_less |= row.takes_back is not None
         self.note(model, result.resubmissions.values())
 
     # --- around them
@@ -344,6 +393,9 @@ class Money(RuleBasedStateMachine):
         lines = {line.pk: line for model in LINE_MODELS.values() for line in model.objects.all()}
         for key, (paid, product, first_day, last_day) in self.paid.items():
             line = lines[key]
+            if key in self.lost:
+                assert ZERO <= line.amount_paid <= paid or paid <= line.amount_paid <= ZERO
+                continue
             assert (line.product_id, line.first_day, line.last_day) == (product, first_day, last_day)
             assert abs(line.amount_paid) >= abs(paid)
         self.paid = {
@@ -354,7 +406,7 @@ class Money(RuleBasedStateMachine):
         counted = dict(ServiceBooking.objects.values_list("pk", "paid"))
         if not self.may_count_less:
             assert all(counted[key] >= paid for key, paid in self.counted.items())
-        self.counted, self.may_count_less = counted, False
+        self.counted, self.may_count_less, self.lost = counted, False, set()
 
     @invariant()
     def a_provider_invoice_that_was_paid_is_not_free(self):

@@ -38,16 +38,17 @@ def test_numbers_are_found_without_regard_to_case_and_blanks():
 
 
 def test_refused_ones_are_listed_and_the_others_moved():
-    waiting, paid = a_claim(), a_claim(funding_status="AgencyFullyPaid")
-    assert ran("move_claims", "approve", paid.claim_number, "X-1", waiting.claim_number) == (
+    waiting, cancelled = a_claim(), a_claim(funding_status="PaymentProviderCancelled")
+    assert ran("move_claims", "approve", cancelled.claim_number, "X-1", waiting.claim_number) == (
         1,
         [
             "X-1: there is no claim of this number.",
-            f"{paid}: It is fully paid by the agency. Nothing more can be done to it.",
+            f"{cancelled}: It is cancelled. Possible from there: resubmit in full, resubmit the gap,"
+            " archive.",
             "1 moved by the system, 2 refused.",
         ],
     )
-    assert (status(waiting), status(paid)) == ("Approved", "AgencyFullyPaid")
+    assert (status(waiting), status(cancelled)) == ("Approved", "PaymentProviderCancelled")
 
 
 def test_a_person_moves_in_their_own_name_with_their_own_permission():
@@ -91,6 +92,35 @@ def test_a_file_says_what_was_paid_of_each(tmp_path):
             (paid, "2026-01-01"),  # SQLite tells times in UTC
             (paid, "2026-01-02"),
         }
+
+
+def test_a_file_says_what_was_paid_further_of_each(tmp_path):
+    claims = [a_claim([{"quantity": "1", "price": "100"}], funding_status="AgencyClaimed") for _ in "ab"]
+    file = tmp_path / "paid.csv"
+    file.write_text(f"{claims[0]},40.00\n{claims[1]},12.50\n")
+    for name in ("pay-in-part", "pay-further"):
+        options = ("--file", str(file))
+        assert ran("move_claims", name, *options) == (0, ["2 moved by the system, 0 refused."])
+    assert [status(claim) for claim in claims] == ["AgencyPartiallyPaid"] * 2
+    assert [str(claim.amount_paid) for claim in claims] == ["80.00", "25.00"]
+
+
+def test_money_is_taken_back_of_one_claim_at_a_time(tmp_path):
+    one, other = (a_claim([{"quantity": "1", "price": "100"}], funding_status="AgencyClaimed") for _ in "ab")
+    ran("move_claims", "pay", str(one), str(other))
+    reason = ("--reason", "Debt 17")
+    numbers = (str(one), str(other))
+    assert ran("move_claims", "take-back", *numbers, *reason, "--amount", "30")[1] == [
+        f"{one}: Money taken back: one at a time, not 2 at once.",
+        f"{other}: Money taken back: one at a time, not 2 at once.",
+        "0 moved by the system, 2 refused.",
+    ]
+    assert ran("move_claims", "take-back", str(one), *reason, "--amount", "30")[0] == 0
+    assert (status(one), str(one.amount_paid)) == ("AgencyPartiallyPaid", "70.00")
+    file = tmp_path / "taken.csv"
+    file.write_text(f"{one},70.00\n")
+    assert ran("move_claims", "take-back", *reason, "--file", str(file))[0] == 0
+    assert (status(one), str(one.amount_paid)) == ("PaymentProviderCancelled", "0.00")
 
 
 def test_resubmissions_are_reported():

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from decimal import Decimal
 
 import pytest
 from django.db import transaction
@@ -12,6 +13,7 @@ from apps.funding.drafts import ClaimDraft
 from apps.funding.models import Claim, StatusMove
 from apps.funding.services import transitions, update
 from apps.funding.services.effects import recount_budgets
+from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.transitions import apply_transition
 from tests.engagements.builders import a_booking
 from tests.funding.bodies import a_claim_body, submitted
@@ -99,6 +101,78 @@ def test_a_bill_is_resubmitted_by_one_of_two(make, number):
     (loser,) = (answer for answer in answers if not answer.done)
     assert [each.message for each in loser.refused] == [f"It was resubmitted as {new}: go on with that one."]
     assert model is not Claim or Claim.objects.get(takes_provider_invoice=True) == new
+
+
+def a_paid_claim(amount):
+    """A claim of 100.00, of which an amount was paid."""
+    booking = a_booking()
+    claim = a_claim(
+        [{"booking": booking, "quantity": "1", "price": "100.00"}], funding_status="AgencyClaimed"
+    )
+    recount_budgets()
+    name, amounts = ("pay", None) if amount == 100 else ("pay-in-part", {claim.pk: Decimal(amount)})
+    assert apply_transition(Claim, [claim.pk], name, amounts=amounts).done
+    return claim
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_money_is_not_taken_back_twice_by_two_at_once(number):
+    claim = a_paid_claim(100)
+    options = {"reason": "Debt 17", "amounts": {claim.pk: Decimal("60.00")}}
+    answers = call_at_once(*[lambda: lingering(Claim, [claim.pk], "take-back", **options)] * 2)
+    (loser,) = (answer for answer in answers if not answer.done)
+    assert [each.message for each in loser.refused] == [
+        "60.00 is more than the 40.00 that was paid of it itself."
+    ]
+    claim.refresh_from_db()
+    assert (claim.amount_paid, claim.funding_status) == (40, "AgencyPartiallyPaid")
+    assert (recount_budgets(), list(find_money_faults())) == ((0, 0), [])
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_two_halves_that_are_taken_back_at_once_cancel_the_claim(number):
+    claim = a_paid_claim(100)
+    options = {"reason": "Debt 17", "amounts": {claim.pk: Decimal("50.00")}}
+    answers = call_at_once(*[lambda: lingering(Claim, [claim.pk], "take-back", **options)] * 2)
+    assert [answer.done for answer in answers] == [[claim.pk]] * 2
+    claim.refresh_from_db()
+    assert (claim.amount_paid, claim.funding_status) == (0, "PaymentProviderCancelled")
+    assert (recount_budgets(), list(find_money_faults())) == ((0, 0), [])
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.parametrize("how", ["resubmit", "resubmit-gap"])
+def test_money_is_not_taken_back_of_what_is_just_resubmitted(how, number):
+    """Whichever comes first: the new claim took along what the old one has, or its gap."""
+    claim = a_paid_claim(60)
+    options = {"reason": "Debt 17", "amounts": {claim.pk: Decimal("10.00")}}
+    made, taken = call_at_once(
+        lambda: lingering(Claim, [claim.pk], how),
+        lambda: lingering(Claim, [claim.pk], "take-back", **options),
+    )
+    new = Claim.objects.get(pk=made.resubmissions[claim.pk])
+    left = Decimal("50.00") if taken.done else Decimal("60.00")
+    assert new.outstanding == 100 - left
+    if not taken.done:
+        assert [each.message for each in taken.refused] == [
+            f"It was resubmitted as {new}: go on with that one."
+        ]
+    assert (recount_budgets(), list(find_money_faults())) == ((0, 0), [])
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.parametrize("name", ["pay-further", "take-back"])
+def test_a_resubmission_is_not_restored_beside_money_that_moves(name, number):
+    claim = a_paid_claim(60)
+    key = apply_transition(Claim, [claim.pk], "resubmit-gap").resubmissions[claim.pk]
+    apply_transition(Claim, [key], "archive")
+    options = {"reason": "Debt 17", "amounts": {claim.pk: Decimal("10.00")}}
+    restored, moved = call_at_once(
+        lambda: lingering(Claim, [key], "restore"),
+        lambda: lingering(Claim, [claim.pk], name, **options),
+    )
+    assert bool(restored.done) != bool(moved.done)
+    assert (recount_budgets(), list(find_money_faults())) == ((0, 0), [])
 
 
 def test_a_claim_is_not_approved_while_its_provider_invoice_is_being_put_on_hold():

@@ -34,7 +34,7 @@ def test_every_status_can_be_reached_and_left_or_ends_the_life():
     reached = {row.target for row in TRANSITIONS} | {InvoiceStatus.AWAITING_STAFF_APPROVAL}
     left = set().union(*(row.sources for row in TRANSITIONS))
     assert reached >= set(InvoiceStatus)
-    assert set(InvoiceStatus) - left == {InvoiceStatus.AGENCY_FULLY_PAID, InvoiceStatus.PAID}
+    assert set(InvoiceStatus) - left == {InvoiceStatus.PAID}
 
 
 def test_every_permission_about_bills_is_asked_by_a_transition():
@@ -94,6 +94,13 @@ def status_rows():
     return "\n".join(rows) + "\n"
 
 
+def test_entries_of_resubmissions_are_told_from_those_that_moved_money():
+    """``MOVED_MONEY`` and ``money_moved`` know them by the beginning of their names."""
+    assert {row.name for row in TRANSITIONS if row.resubmits} == {
+        name for name in TransitionName if name.startswith("resubmit")
+    }
+
+
 def transition_rows():
     """The table of transitions as the page shows it."""
     rows = ["| From | Transition | In commands | To | Permission | Only |", "|---|---|---|---|---|---|"]
@@ -101,6 +108,8 @@ def transition_rows():
         target = f"{row.target.value}" if isinstance(row.target, RelativeStatus) else f"`{row.target}`"
         if row.resubmits:
             target = "the same, and a new one"
+        if row.target_when_unpaid:
+            target += f"; when nothing is left, `{row.target_when_unpaid}`"
         sources = ", ".join(f"`{status}`" for status in InvoiceStatus if status in row.sources)
         permission = row.permission.name.lower() if row.permission else ""
         columns = (sources, row.label, f"`{row.name}`", target, permission, "; ".join(conditions(row)))
@@ -117,6 +126,8 @@ def conditions(row):
         yield "one at a time"
     if row.pays:
         yield f"pays {row.pays.value}"
+    if row.takes_back:
+        yield f"takes back {row.takes_back.value}"
     if row.name is TransitionName.RESTORE:
         yield "archived ones"
     yield from (guard.__doc__ for guard in row.guards)

@@ -24,8 +24,10 @@ pytestmark = pytest.mark.django_db
         ("claim", {"funding_status": "Approved"}),
         ("confirm-cancellation", {"funding_status": "PaymentProviderCancellationRequested"}),
         ("refuse-cancellation", {"funding_status": "PaymentProviderCancellationRequested"}),
+        ("refuse", {"funding_status": "AgencyClaimed"}),
         ("pay", {"funding_status": "AgencyClaimed"}),
         ("pay-in-part", {"funding_status": "AgencyClaimed"}),
+        ("pay-further", {"funding_status": "AgencyPartiallyPaid"}),
         ("resubmit", {"funding_status": "PaymentProviderRejected"}),
         ("resubmit-gap", {"funding_status": "PaymentProviderRejected"}),
         ("archive", {}),
@@ -45,7 +47,9 @@ def test_statements_are_constant_in_the_number_of_claims(verb, columns):
 def statements(number, verb, columns):
     entry = an_entry()
     claims = [a_claim([line(entry), line(entry)], **columns) for _ in range(number)]
-    amounts = {claim.pk: Decimal("1.00") for claim in claims} if verb == "pay-in-part" else None
+    amounts = (
+        {claim.pk: Decimal("1.00") for claim in claims} if verb in ("pay-in-part", "pay-further") else None
+    )
     with CaptureQueriesContext(connection) as seen:
         moved = apply_transition(
             Claim, [claim.pk for claim in claims], verb, reason="Because", amounts=amounts
@@ -57,3 +61,26 @@ def statements(number, verb, columns):
 
 def line(entry):
     return {"entry": entry, "booking": a_booking(), "quantity": "1", "price": "10.00"}
+
+
+def test_money_of_many_claims_is_taken_back_by_the_same_statements():
+    few, many = confirmed_cancellations(2), confirmed_cancellations(5)
+    assert len(few) == len(many) <= 22, "\n".join(query["sql"][:100] for query in many)
+
+
+def confirmed_cancellations(number):
+    """What it takes to confirm those of claims that resubmit an older one, half paid with each."""
+    entry, keys = an_entry(), []
+    for _ in range(number):
+        claim = a_claim([line(entry), line(entry)], funding_status="AgencyClaimed")
+        for verb, amount in (("pay-in-part", "7.00"), ("resubmit", None)):
+            amounts = {claim.pk: Decimal(amount)} if amount else None
+            result = apply_transition(Claim, [claim.pk], verb, amounts=amounts)
+        key = result.resubmissions[claim.pk]
+        for verb in ("approve", "claim", "pay", "ask-to-cancel"):
+            assert apply_transition(Claim, [key], verb, reason="Because").done
+        keys.append(key)
+    with CaptureQueriesContext(connection) as seen:
+        assert len(apply_transition(Claim, keys, "confirm-cancellation").done) == number
+    assert set(Claim.objects.filter(pk__in=keys).values_list("amount_paid", flat=True)) == {Decimal("7.00")}
+    return seen.captured_queries

@@ -1,7 +1,7 @@
 """Actions on one record, on selected ones of a list, or on all of a filter; refused records are listed."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import partial
@@ -183,8 +183,8 @@ class ActionAdmin(RecordAdmin):
         """The sentence about one record on a page that asks first."""
         return f"{self.opts.verbose_name.capitalize()} {record}"
 
-    def question_form(self, name: str) -> type[forms.Form]:
-        """The form of an action."""
+    def question_form(self, name: str, record: Model | None = None) -> Callable[..., forms.Form]:
+        """The form of an action, on one record or on many, which is called with what was sent."""
         return ReasonForm
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
@@ -381,7 +381,7 @@ class ActionAdmin(RecordAdmin):
         if name not in self.action_labels:
             raise Http404
         is_sent = request.method == "POST"
-        form = self.question_form(name)(request.POST if is_sent else None)
+        form = self.question_form(name, record)(request.POST if is_sent else None)
         button = self.find_button(request, record, name)
         problems: list[str] = []
         if button is not None and is_sent and form.is_valid():
@@ -470,6 +470,7 @@ class ActionAdmin(RecordAdmin):
                     "from": self.status_labels.get(move.from_status, move.from_status),
                     "to": self.status_labels.get(move.to_status, move.to_status),
                     "reason": move.reason,
+                    "amount": move.money_moved,
                     "who": move.staff or move.application or "System",
                     "at": move.at,
                 }

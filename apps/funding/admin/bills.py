@@ -1,7 +1,7 @@
 """The pages of claims and invoices: entering, editing, viewing one, and its transitions."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from typing import Any, ClassVar
@@ -27,6 +27,7 @@ from apps.funding.admin.forms import BillForm, LineForm, place_label
 from apps.funding.admin.groups import GROUPS
 from apps.funding.admin.queues import STATUS
 from apps.funding.models import AcknowledgedWarning, ClaimLine, InvoiceLine
+from apps.funding.services.payments import load_lines_with_earlier
 from apps.funding.services.transitions import (
     apply_transition,
     explain_obstacle,
@@ -38,6 +39,7 @@ from apps.funding.validation.guards import AnyBill, lower_first
 from apps.funding.validation.transitions import (
     TRANSITIONS,
     PaymentExtent,
+    TakenBack,
     Transition,
     TransitionName,
     missing_permission,
@@ -69,6 +71,64 @@ class PartPaymentForm(PaymentForm):
         max_digits=14, decimal_places=2, widget=UnfoldAdminTextInputWidget(attrs={"inputmode": "decimal"})
     )
     field_order = ("amount", "day")
+
+
+class TakeBackForm(ReasonForm):
+    """What the agency took back of a bill, as one amount or line by line, and why."""
+
+    amount = forms.DecimalField(
+        label="Amount taken back",
+        required=False,
+        max_digits=14,
+        decimal_places=2,
+        widget=UnfoldAdminTextInputWidget(attrs={"inputmode": "decimal", "autofocus": True}),
+    )
+    field_order = ("amount", "reason")
+
+    def __init__(self, record: AnyBill, data: Mapping[str, str] | None = None) -> None:
+        super().__init__(data)
+        del self.fields["reason"].widget.attrs["autofocus"]
+        paid = format_amount(record.paid_itself)
+        self.fields["amount"].help_text = f"At most {paid}, which was paid of it itself. "
+        amounts = load_lines_with_earlier(type(record), {record.pk: record}).get(record.pk, [])
+        lines = record.line_items.select_related("product").in_bulk()
+        self.amounts = [(lines[each.key], each.paid_itself) for each in amounts]
+        if len(amounts) == 1:
+            return
+        self.fields[
+            "amount"
+        ].help_text += "It is taken from the lines, the last first. Or say it line by line."
+        for number, each in enumerate(amounts, start=1):
+            if each.paid_itself:
+                attributes = {"inputmode": "decimal", "aria-label": f"Taken back of line {number}"}
+                self.fields[str(each.key)] = forms.DecimalField(
+                    required=False,
+                    max_digits=14,
+                    decimal_places=2,
+                    widget=forms.TextInput(attrs={"class": "fu-cell", **attributes}),
+                )
+
+    @property
+    def questions(self) -> list[forms.BoundField]:
+        """The fields outside of the table of lines."""
+        return [self[name] for name in self.field_order]
+
+    @property
+    def lines(self) -> list[tuple[ClaimLine | InvoiceLine, Decimal, forms.BoundField | None]]:
+        """Each line, what was paid of it, and the field of what is taken back; no field where nothing is."""
+        return [
+            (line, paid, self[str(line.pk)] if str(line.pk) in self.fields else None)
+            for line, paid in self.amounts
+        ]
+
+    def clean(self) -> None:
+        """As ``amount``, one amount or those of the lines."""
+        answers = self.cleaned_data
+        by_line = {line.pk: amount for line, _ in self.amounts if (amount := answers.get(str(line.pk)))}
+        if not self.errors and bool(by_line) == (answers["amount"] is not None):
+            self.add_error("amount", "Give one amount, or how much of each line.")
+        elif by_line:
+            answers["amount"] = by_line
 
 
 class BillAdmin(BillListAdmin):
@@ -254,7 +314,7 @@ class BillAdmin(BillListAdmin):
             row
             for row in transitions_of(self.model)
             if not row.single
-            and row.pays is not PaymentExtent.PART
+            and not row.asks_for_amount
             and row.name is not TransitionName.RESTORE
             and missing_permission(row, staff_of(request)) is None
             and (status in row.sources if status else row.for_all)
@@ -265,7 +325,8 @@ class BillAdmin(BillListAdmin):
         rows = list_transitions(record, staff_of(request))
         is_warned = record.acknowledged_warnings.exists()
         return [
-            transition_button(row, shows_warnings=is_warned and row.shows_warnings) for row in in_order(rows)
+            transition_button(row, asks_first=(is_warned and row.shows_warnings) or is_loss(row, record))
+            for row in in_order(rows)
         ]
 
     def find_refusals(
@@ -290,16 +351,22 @@ class BillAdmin(BillListAdmin):
     def record_summary(self, record: AnyBill) -> str:
         return f"{super().record_summary(record)}: {record.contact}, {format_amount(record.total)}"
 
-    def question_form(self, name: str) -> type[forms.Form]:
+    def question_form(self, name: str, record: Any = None) -> Callable[..., forms.Form]:
         row = transition_named(name)
+        if row.takes_back is TakenBack.PART and record is not None:
+            return partial(TakeBackForm, record)
         if row.pays is not None:
             return PartPaymentForm if row.pays is PaymentExtent.PART else PaymentForm
         if row.name is TransitionName.HOLD:
             return HoldForm
         return ReasonForm if row.needs_reason else forms.Form
 
-    def question_context(self, record: Model, name: str) -> dict[str, object]:
-        return {"acknowledged": acknowledged_rows(record)} if transition_named(name).shows_warnings else {}
+    def question_context(self, record: Any, name: str) -> dict[str, object]:
+        row = transition_named(name)
+        if is_loss(row, record):
+            paid = format_amount(record.paid_itself)
+            return {"effect": f"{paid}, which was paid of it, is taken back: nothing of it is paid any more."}
+        return {"acknowledged": acknowledged_rows(record)} if row.shows_warnings else {}
 
     def run_action(
         self, request: HttpRequest, keys: Sequence[UUID], name: str, answers: dict[str, Any]
@@ -363,8 +430,13 @@ def pressed_button(request: HttpRequest) -> str:
     return then or next((name for name in ("_next", "_addanother") if name in request.POST), "")
 
 
-def transition_button(row: Transition, shows_warnings: bool = False) -> ActionButton:
-    asks_first = row.needs_reason or row.pays is not None or shows_warnings
+def is_loss(row: Transition, record: AnyBill) -> bool:
+    """The transition takes back all that was paid of a bill, of which something was."""
+    return row.takes_back is TakenBack.ALL and record.paid_itself != 0
+
+
+def transition_button(row: Transition, asks_first: bool = False) -> ActionButton:
+    asks_first = asks_first or row.needs_reason or row.pays is not None
     return ActionButton(row.name.value, row.label, asks_first, is_final=not row.is_taken_back)
 
 

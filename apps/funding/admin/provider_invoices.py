@@ -1,6 +1,6 @@
 """The pages of provider invoices: received, approved, and waiting for a claim."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -325,7 +325,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
             return []
         return [*map(approval_button, possible_actions(record.approval_status))]
 
-    def question_form(self, name: str) -> type[forms.Form]:
+    def question_form(self, name: str, record: Model | None = None) -> Callable[..., forms.Form]:
         needs_reason = APPROVAL_TRANSITIONS[ApprovalAction(name)].needs_reason
         return super().question_form(name) if needs_reason else forms.Form
 

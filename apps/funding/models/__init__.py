@@ -10,7 +10,7 @@ from apps.funding.models.claims import (
     LineItem,
     resubmission_exists,
 )
-from apps.funding.models.moves import AcknowledgedWarning, NumberSequence, StatusMove
+from apps.funding.models.moves import MOVED_MONEY, AcknowledgedWarning, NumberSequence, StatusMove
 from apps.funding.models.prices import (
     CENT,
     ZERO,

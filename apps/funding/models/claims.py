@@ -132,6 +132,11 @@ class Bill(Record):
         """The part of the total that is not paid."""
         return self.total - self.amount_paid
 
+    @property
+    def paid_itself(self) -> Decimal:
+        """What was paid of this bill, without what was paid of the one that it resubmits."""
+        return self.amount_paid - self.paid_earlier
+
 
 def resubmission_exists(model: type[Bill]) -> Exists:
     """The condition of a query that a current bill resubmits the bill: what is open is open with that one."""

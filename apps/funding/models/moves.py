@@ -1,11 +1,14 @@
 """Records about claims and invoices: their status history, acknowledged warnings, running numbers."""
 
+from decimal import Decimal
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
 from apps.base import clock
 from apps.funding.models.claims import Claim, Invoice
+from apps.funding.models.prices import ZERO
 from apps.funding.models.provider_invoices import ProviderInvoice
 
 
@@ -32,12 +35,17 @@ class AuthoredRecord(models.Model):
         default_permissions = ()
 
 
+#: The entries that changed what is paid; those of resubmissions have what came along.
+MOVED_MONEY = Q(paid_lines__isnull=False) & ~Q(verb__startswith="resubmit")
+
+
 class StatusMove(AuthoredRecord):
     """A transition of a claim, an invoice or a provider invoice. Written by the services, never changed.
 
     ``verb`` is the name of the transition, or of the action on a provider invoice. ``paid_lines`` of one that
-    pays: what it paid of lines, as ``{"guid of the line": "15.00"}``; of one that resubmits, what was paid of
-    the new lines before. ``None`` of others, and of those made before amounts were kept.
+    pays or takes money back: by how much it changed what is paid of lines, as
+    ``{"guid of the line": "15.00"}`` or ``"-15.00"``; of one that resubmits, what was paid of the new lines
+    before. ``None`` of others, and of those made before amounts were kept.
     """
 
     claim = models.ForeignKey(Claim, null=True, on_delete=models.CASCADE, related_name="moves")
@@ -62,6 +70,13 @@ class StatusMove(AuthoredRecord):
 
     def __str__(self) -> str:
         return f"{self.from_status} → {self.to_status}"
+
+    @property
+    def money_moved(self) -> Decimal:
+        """By how much it changed what is paid of its bill: nothing by a resubmission."""
+        if self.verb.startswith("resubmit"):
+            return ZERO
+        return sum(map(Decimal, (self.paid_lines or {}).values()), ZERO)
 
 
 class AcknowledgedWarning(AuthoredRecord):

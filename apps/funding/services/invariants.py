@@ -16,15 +16,17 @@ from apps.base.batched_queries import AnyOf
 from apps.core.bulk_insert import in_batches
 from apps.funding.models import ZERO, Bill, Claim, Invoice, StatusMove, is_within
 from apps.funding.services.payments import LINE_MODELS, LineAmounts, load_lines
-from apps.funding.statuses import RESUBMITTABLE
+from apps.funding.statuses import ENDED, RESUBMITTABLE
 from apps.funding.validation.transitions import TRANSITIONS, TransitionName
 
 PAYING_VERBS = frozenset(row.name.value for row in TRANSITIONS if row.pays)
+TAKING_VERBS = frozenset(row.name.value for row in TRANSITIONS if row.takes_back)
 
 
 @dataclass(slots=True)
 class BillMoney:
-    """A bill with its lines and the original that it resubmits, and the entries of what was paid of it.
+    """A bill with its lines and the original that it resubmits, and the entries of what was paid of it, or
+    taken back.
 
     ``payments`` are the ``paid_lines`` of its own status history, ``earlier`` those of its original's: of its
     own lines, and of other resubmissions' lines.
@@ -73,11 +75,16 @@ def load_money(model: type[Claim] | type[Invoice], keys: Sequence[UUID]) -> list
 
 def load_entries(
     model: type[Model], keys: Iterable[UUID]
-) -> Iterable[tuple[UUID, str, Mapping[str, str] | None]]:
-    """(bill, verb, what it paid of lines) of the transitions that paid, and of resubmissions in full."""
+) -> Iterator[tuple[UUID, str, Mapping[str, str] | None]]:
+    """(bill, verb, what it paid of lines) of transitions that moved money, and of resubmissions in full.
+
+    Cancellations that were confirmed before money could be taken back have no amounts: nothing was paid.
+    """
     name = str(model._meta.model_name)
-    moves = StatusMove.objects.filter(AnyOf(name, keys), verb__in=(*PAYING_VERBS, TransitionName.RESUBMIT))
-    return moves.order_by("id").values_list(f"{name}_id", "verb", "paid_lines")
+    verbs = (*PAYING_VERBS, *TAKING_VERBS, TransitionName.RESUBMIT)
+    moves = StatusMove.objects.filter(AnyOf(name, keys), verb__in=verbs).order_by("id")
+    for key, verb, paid_lines in moves.values_list(f"{name}_id", "verb", "paid_lines"):
+        yield key, verb, paid_lines or {} if verb in TAKING_VERBS else paid_lines
 
 
 # --- what must hold -------------------------------------------------------------------------------------
@@ -102,9 +109,10 @@ def faults_of(money: BillMoney) -> Iterator[str]:
 def faults_of_resubmission(money: BillMoney) -> Iterator[str]:
     """Check that what was paid of the original counts once: there, or with the bill that resubmits it."""
     bill, original = money.bill, money.original
-    if bill.archive_date is not None:
-        if bill.amount_paid != bill.paid_earlier:
-            yield f"archived, and {bill.amount_paid - bill.paid_earlier:,.2f} were paid of it"
+    if bill.paid_itself and (bill.is_archived or bill.funding_status in ENDED):
+        status = "archived" if bill.is_archived else bill.funding_status
+        yield f"{status}, and {bill.paid_itself:,.2f} were paid of it"
+    if bill.is_archived:
         return
     if bill.paid_earlier and (original is None or bill.paid_earlier != original.amount_paid):
         paid = ZERO if original is None else original.amount_paid

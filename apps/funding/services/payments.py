@@ -1,4 +1,4 @@
-"""Payments of claims and invoices: what may be paid, on which lines it counts, and on which day."""
+"""Payments of claims and invoices: what may be paid or taken back, on which lines it counts, on which day."""
 
 import datetime as dt
 from collections import defaultdict
@@ -13,27 +13,45 @@ from django.utils import timezone
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core import saving
-from apps.funding.models import CENT, ZERO, Claim, ClaimLine, Invoice, InvoiceLine, LineItem, is_within
-from apps.funding.validation.transitions import PaymentExtent
+from apps.funding.models import (
+    CENT,
+    ZERO,
+    Claim,
+    ClaimLine,
+    Invoice,
+    InvoiceLine,
+    LineItem,
+    StatusMove,
+    is_within,
+)
+from apps.funding.validation.transitions import PaymentExtent, TakenBack, TransitionName
 
-#: What was paid of a bill: an amount, or an amount for each of its lines by their keys.
+#: What was paid of a bill, or is taken back: an amount, or an amount for each of its lines by their keys.
 Payment = Decimal | Mapping[UUID, Decimal]
 
 LINE_MODELS: Mapping[type[Claim | Invoice], type[LineItem]] = {Claim: ClaimLine, Invoice: InvoiceLine}
 
 
 class LineAmounts(NamedTuple):
-    """The amounts of a line, and the budget they count on."""
+    """The amounts of a line, and the budget they count on.
+
+    ``earlier``: what of it was paid of the bill that its bill resubmits; loaded where money is taken back.
+    """
 
     key: UUID
     total: Decimal
     paid: Decimal
     booking: UUID | None
     category_budget: UUID | None
+    earlier: Decimal = ZERO
 
     @property
     def outstanding(self) -> Decimal:
         return self.total - self.paid
+
+    @property
+    def paid_itself(self) -> Decimal:
+        return self.paid - self.earlier
 
 
 def load_lines(model: type[Claim | Invoice], keys: Iterable[UUID]) -> dict[UUID, list[LineAmounts]]:
@@ -45,6 +63,29 @@ def load_lines(model: type[Claim | Invoice], keys: Iterable[UUID]) -> dict[UUID,
     for key, *columns_of_line in rows.order_by("position", "guid").values_list(*columns):
         lines[key].append(LineAmounts(*columns_of_line))
     return lines
+
+
+def load_lines_with_earlier(
+    model: type[Claim | Invoice], bills: Mapping[UUID, Claim | Invoice]
+) -> dict[UUID, list[LineAmounts]]:
+    """The lines of locked bills, with what of them was paid before: the status history has that by line."""
+    lines = load_lines(model, bills)
+    originals = {bill.resubmission_of_id for bill in bills.values() if bill.paid_earlier}
+    if not originals:
+        return lines
+    entries = StatusMove.objects.filter(
+        AnyOf(str(model._meta.model_name), originals), verb=TransitionName.RESUBMIT
+    )
+    earlier: dict[UUID, Decimal] = {}
+    for paid_lines in entries.values_list("paid_lines", flat=True):
+        earlier.update({UUID(key): Decimal(amount) for key, amount in (paid_lines or {}).items()})
+    return {
+        key: [line._replace(earlier=earlier.get(line.key, ZERO)) for line in of_bill]
+        for key, of_bill in lines.items()
+    }
+
+
+# --- paying ---------------------------------------------------------------------------------------------
 
 
 def find_payment_problem(
@@ -111,6 +152,84 @@ def allocate(amount: Decimal, lines: Sequence[LineAmounts]) -> dict[UUID, Decima
             shares[line.key] = min(line.outstanding, remaining)
             remaining -= shares[line.key]
     return shares
+
+
+# --- taking back ----------------------------------------------------------------------------------------
+
+
+def find_take_back_problem(
+    bill: Claim | Invoice, extent: TakenBack, payment: Payment | None, lines: Sequence[LineAmounts]
+) -> str | None:
+    """Why money cannot be taken back so; ``None`` when it can.
+
+    What was paid of the bill that this one resubmits stays with that one: here it only came along.
+    """
+    if lines and sum((line.earlier for line in lines), ZERO) != bill.paid_earlier:
+        return (
+            f"{bill.paid_earlier:,.2f} of it were paid with {bill.resubmission_of}, before the status history"
+            " had the amounts of lines: what was paid of this one itself is not known by line."
+        )
+    if extent is TakenBack.ALL:
+        return None
+    paid = bill.paid_itself
+    if payment is None:
+        return f"Say how much of the {paid:,.2f} that was paid is taken back."
+    if isinstance(payment, Mapping) and (problem := find_taken_line_problem(payment, lines)):
+        return problem
+    amount = sum(payment.values(), ZERO) if isinstance(payment, Mapping) else payment
+    if amount != amount.quantize(CENT):
+        return f"{amount} is no amount of money: cents are its smallest part."
+    if amount <= 0:
+        return f"{amount:,.2f} cannot be taken back: give an amount above 0."
+    if amount > paid:
+        problem = f"{amount:,.2f} is more than the {paid:,.2f} that was paid of it itself."
+        if bill.paid_earlier:
+            problem += f" {bill.paid_earlier:,.2f} were paid of {bill.resubmission_of}, which it resubmits."
+        return problem
+    if isinstance(payment, Mapping) and amount == paid:
+        is_all = all(payment.get(line.key, ZERO) == line.paid_itself for line in lines)
+        return None if is_all else f"{paid:,.2f} is all that was paid: take it back as one amount."
+    return None
+
+
+def find_taken_line_problem(payment: Mapping[UUID, Decimal], lines: Sequence[LineAmounts]) -> str | None:
+    """Why money cannot be taken back from the lines so: one is not of the bill, or has not so much."""
+    if unknown := payment.keys() - {line.key for line in lines}:
+        return f"It has no line {min(unknown)}."
+    for number, line in enumerate(lines, start=1):
+        amount, paid = payment.get(line.key, ZERO), line.paid_itself
+        if not is_within(amount, paid):
+            return (
+                f"Of line {number} {paid:,.2f} was paid itself: {amount:,.2f} cannot be taken back from it."
+            )
+    return None
+
+
+def left_by_line(
+    extent: TakenBack, payment: Payment | None, lines: Sequence[LineAmounts]
+) -> dict[UUID, Decimal]:
+    """What is paid of each line after money was taken back."""
+    if extent is TakenBack.ALL or payment is None:
+        return {line.key: line.earlier for line in lines}
+    shares = payment if isinstance(payment, Mapping) else allocate_taken_back(payment, lines)
+    return {line.key: line.paid - shares.get(line.key, ZERO) for line in lines}
+
+
+def allocate_taken_back(amount: Decimal, lines: Sequence[LineAmounts]) -> dict[UUID, Decimal]:
+    """The shares of the lines in an amount that is taken back: the last that was paid goes first.
+
+    Credits stay used up until all is taken back.
+    """
+    if amount == sum((line.paid_itself for line in lines), ZERO):
+        return {line.key: line.paid_itself for line in lines}
+    shares: dict[UUID, Decimal] = {}
+    for line in reversed(lines):
+        shares[line.key] = min(max(line.paid_itself, ZERO), amount)
+        amount -= shares[line.key]
+    return shares
+
+
+# --- saving ---------------------------------------------------------------------------------------------
 
 
 def save_paid_lines(

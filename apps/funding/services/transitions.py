@@ -34,7 +34,10 @@ from apps.funding.services.payments import (
     Payment,
     as_day,
     find_payment_problem,
+    find_take_back_problem,
+    left_by_line,
     load_lines,
+    load_lines_with_earlier,
     paid_by_line,
     payment_date,
     save_paid_lines,
@@ -58,7 +61,7 @@ from apps.people.models import Staff
 
 REASON_LENGTH = 400
 
-#: By the keys of bills, what was paid of their lines.
+#: By the keys of bills, what was paid of their lines; negative where it is taken back.
 PaidLines = Mapping[UUID, Mapping[UUID, Decimal]]
 
 
@@ -66,7 +69,8 @@ PaidLines = Mapping[UUID, Mapping[UUID, Decimal]]
 class TransitionRequest:
     """A transition for several bills; without ``staff`` the system acts.
 
-    ``amounts``: what was paid now, by the keys of the bills. ``day``: of the payment, today when ``None``.
+    ``amounts``: what was paid or is taken back now, by the keys of the bills. ``day``: of the payment, today
+    when ``None``.
     """
 
     model: type[AnyBill]
@@ -139,8 +143,8 @@ def apply_transition(
     """Apply the transition ``name`` (``TransitionName``) to claims or invoices; refused ones do not change.
 
     ``staff`` needs the permission to administer funding invoices, and that of the transition; without staff
-    the system acts (a command, a provider's answer). A part payment needs ``amounts``. Statements are
-    constant in the number of bills.
+    the system acts (a command, a provider's answer). A part payment, and what is taken back, needs
+    ``amounts``. Statements are constant in the number of bills.
     Locks, always in this order and each by key: provider invoices, bills, the number sequence, budgets.
     """
     wanted = list(dict.fromkeys(keys))
@@ -221,7 +225,10 @@ def lock_records(request: TransitionRequest, keys: Sequence[UUID]) -> LockedReco
         wanted.update(key for key in resubmissions.values_list("resubmission_of", flat=True) if key)
     rows = model._default_manager.filter(AnyOf("guid", wanted)).order_by("pk").select_for_update(of=("self",))
     bills = {bill.pk: bill for bill in rows}
-    return LockedRecords(bills, load_lines(model, bills) if request.transition.changes_budgets else {})
+    if not request.transition.changes_budgets:
+        return LockedRecords(bills, {})
+    load = load_lines_with_earlier if request.transition.takes_back else load_lines
+    return LockedRecords(bills, load(model, bills))
 
 
 def load_previous_statuses(model: type[AnyBill], keys: Iterable[UUID]) -> dict[UUID, str]:
@@ -271,7 +278,10 @@ def find_bill_problem(
         return describe_impossible(bill, context)
     if reason := refusal_reason(row, bill, context):
         return reason
-    return row.pays and find_payment_problem(bill, row.pays, request.amounts.get(bill.pk), lines)
+    amount = request.amounts.get(bill.pk)
+    if row.takes_back:
+        return find_take_back_problem(bill, row.takes_back, amount, lines)
+    return row.pays and find_payment_problem(bill, row.pays, amount, lines)
 
 
 def note_restored(bill: AnyBill, context: TransitionContext) -> None:
@@ -292,21 +302,35 @@ def plan_change(
     previous: Mapping[UUID, str],
 ) -> BillChange:
     values = {name: clock.now() if value is NOW else value for name, value in row.sets.items()}
+    paid = paid_afterwards(row, request.amounts.get(bill.pk), lines)
+    payments = {
+        line.key: paid[line.key] - line.paid for line in lines if paid and paid[line.key] != line.paid
+    }
+    if row.moves_money:
+        values["amount_paid"] = sum(paid.values(), ZERO)
+    is_unpaid = values.get("amount_paid") == bill.paid_earlier
+    if row.pays:
+        values["payment_date"] = payment_date(bill, request.day)
+    elif row.takes_back and is_unpaid:
+        values["payment_date"] = None
     if row.target is not RelativeStatus.SAME:
         # Without a status history (an import), the cancelled bill was claimed.
         target = previous.get(bill.pk, InvoiceStatus.AGENCY_CLAIMED)
         target = target if row.target is RelativeStatus.PREVIOUS else row.target
+        target = row.target_when_unpaid or target if is_unpaid else target
         values |= {"funding_status": str(target), "status_date": clock.now(), "status_reason": request.reason}
-    paid: Mapping[UUID, Decimal] = {}
-    payments: Mapping[UUID, Decimal] = {}
-    if row.pays:
-        paid = paid_by_line(row.pays, request.amounts.get(bill.pk), lines)
-        payments = {line.key: paid[line.key] - line.paid for line in lines if paid[line.key] != line.paid}
-        values["payment_date"] = payment_date(bill, request.day)
-        values["amount_paid"] = sum(paid.values(), ZERO)
     if isinstance(bill, Claim) and row.name is TransitionName.ARCHIVE:
         values["takes_provider_invoice"] = False
     return BillChange(bill, row, values, paid, payments)
+
+
+def paid_afterwards(
+    row: Transition, amount: Payment | None, lines: Sequence[LineAmounts]
+) -> Mapping[UUID, Decimal]:
+    """What is paid of each line after a transition that changes it; nothing is said of others."""
+    if row.pays:
+        return paid_by_line(row.pays, amount, lines)
+    return left_by_line(row.takes_back, amount, lines) if row.takes_back else {}
 
 
 # --- saving ---------------------------------------------------------------------------------------------
@@ -325,7 +349,9 @@ def save_changes(
     bill_values += hand_over_provider_invoices(changes, locked.bills, context)
     moves = [(change.bill.pk, change.bill.funding_status, change.status) for change in changes]
     save_bills(model, bill_values)
-    paid_lines: PaidLines = {change.bill.pk: change.payments for change in changes} if transition.pays else {}
+    paid_lines: PaidLines = {}
+    if transition.moves_money:
+        paid_lines = {change.bill.pk: change.payments for change in changes}
     resubmissions: dict[UUID, UUID] = {}
     if transition.resubmits is not None:
         originals = [change.bill for change in changes]

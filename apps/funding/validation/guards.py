@@ -6,10 +6,12 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Max
+
 from apps.base.batched_queries import AnyOf
 from apps.core.models import Subscriber
-from apps.funding.choices import ApprovalStatus, InvoiceClaimType
-from apps.funding.models import Claim, Invoice, ProviderInvoice
+from apps.funding.choices import ApprovalStatus, BillPermission, InvoiceClaimType
+from apps.funding.models import MOVED_MONEY, Claim, Invoice, ProviderInvoice, StatusMove
 from apps.funding.statuses import STATUSES
 from apps.people.models import Staff
 
@@ -68,6 +70,21 @@ class TransitionContext:
         rows = claims.values_list("provider_invoice", "pk", "claim_number")
         return {invoice: (key, number) for invoice, key, number in rows}
 
+    @cached_property
+    def paid_since_archiving(self) -> set[UUID]:
+        """The keys of bills whose original was paid, or lost money, after they were archived.
+
+        By the order of entries: while such a bill is not archived, its original takes no such transition.
+        """
+        bill = str(self.model._meta.model_name)
+        entries = StatusMove.objects.filter(AnyOf(bill, [*self.originals, *(each.pk for each in self.bills)]))
+        last = entries.order_by().values_list(f"{bill}_id")
+        archived = dict(last.filter(verb="archive").annotate(last=Max("pk")))
+        moved = dict(last.filter(MOVED_MONEY).annotate(last=Max("pk")))
+        return {
+            each.pk for each in self.bills if moved.get(each.resubmission_of_id, 0) > archived.get(each.pk, 0)
+        }
+
 
 #: Why a bill cannot take a transition, as a sentence; ``None`` when it can. The docstring is the condition
 #: in docs/life_of_a_claim.md.
@@ -123,6 +140,26 @@ def has_no_resubmission(bill: AnyBill, context: TransitionContext) -> str | None
     return number and f"It was resubmitted as {number}: go on with that one."
 
 
+def has_money_of_its_own(bill: AnyBill, context: TransitionContext) -> str | None:
+    """something was paid of it itself"""
+    if bill.paid_itself > 0:
+        return None
+    if not bill.paid_earlier or bill.resubmission_of_id is None:
+        return "Nothing was paid of it."
+    original = context.originals[bill.resubmission_of_id]
+    paid = f"{bill.paid_earlier:,.2f} were paid of {original}, which it resubmits"
+    return f"Nothing was paid of it itself: {paid}."
+
+
+def may_pay_when_money_is_taken_back(bill: AnyBill, context: TransitionContext) -> str | None:
+    """when something was paid of it itself, with the permission to record payments"""
+    staff = context.staff
+    if staff is None or not bill.paid_itself or staff.has_perm(f"funding.{BillPermission.PAY}"):
+        return None
+    paid, permission = f"{bill.paid_itself:,.2f}", lower_first(BillPermission.PAY.label.removeprefix("Can "))
+    return f"{paid} were paid of it, which this takes back: your role lacks the permission to {permission}."
+
+
 def has_an_unpaid_part(bill: AnyBill, context: TransitionContext) -> str | None:
     """something of it is not paid"""
     return None if bill.total != bill.amount_paid else "Nothing of it is open: all of it was paid."
@@ -149,6 +186,14 @@ def original_may_be_resubmitted(bill: AnyBill, context: TransitionContext) -> st
         status = STATUSES[original.funding_status].label
         return f"{original}, which it resubmits, is now {lower_first(status)}."
     return None
+
+
+def nothing_was_paid_since_archiving(bill: AnyBill, context: TransitionContext) -> str | None:
+    """nothing was paid or taken back meanwhile of what it resubmits"""
+    if bill.resubmission_of_id is None or bill.pk not in context.paid_since_archiving:
+        return None
+    original = context.originals[bill.resubmission_of_id]
+    return f"Of {original}, which it resubmits, something was paid or taken back meanwhile: resubmit it anew."
 
 
 def provider_invoice_has_no_other_claim(bill: AnyBill, context: TransitionContext) -> str | None:

@@ -15,11 +15,14 @@ from apps.funding.validation.guards import (
     TransitionContext,
     approver_is_not_who_entered_it,
     has_an_unpaid_part,
+    has_money_of_its_own,
     has_no_resubmission,
     is_billed_to_the_agency,
     is_billed_to_the_client,
     is_not_between_resubmissions,
     lower_first,
+    may_pay_when_money_is_taken_back,
+    nothing_was_paid_since_archiving,
     original_may_be_resubmitted,
     payment_provider_is_used,
     provider_invoice_has_no_other_claim,
@@ -41,13 +44,16 @@ class TransitionName(StrEnum):
     SUBMIT = "submit"
     ACCEPT = "accept"
     REJECT = "reject"
+    REFUSE = "refuse"
     ASK_TO_CANCEL = "ask-to-cancel"
     CONFIRM_CANCELLATION = "confirm-cancellation"
     REFUSE_CANCELLATION = "refuse-cancellation"
     PAY = "pay"
     PAY_IN_PART = "pay-in-part"
+    PAY_FURTHER = "pay-further"
     PAY_THE_REST = "pay-the-rest"
     WRITE_OFF = "write-off"
+    TAKE_BACK = "take-back"
     RESUBMIT = "resubmit"
     RESUBMIT_GAP = "resubmit-gap"
     SEND = "send"
@@ -73,6 +79,13 @@ class PaymentExtent(Enum):
 
     FULL = "all that is outstanding"
     PART = "a part of what is outstanding"
+
+
+class TakenBack(Enum):
+    """How much of what was paid of a bill itself a transition takes back."""
+
+    ALL = "all that was paid of it itself"
+    PART = "what was paid of it itself, or a part of that"
 
 
 class Resubmission(Enum):
@@ -101,8 +114,9 @@ class Transition:
 
     ``guards`` are conditions beyond those of the row, ``permission`` is what people need besides
     administering bills.
-    ``sets`` are columns set besides the status, its date and its reason. ``resubmits``: creates a new bill
-    from the old one, which stays in its status. ``reads_provider_invoice``: that of a claim must not change
+    ``sets`` are columns set besides the status, its date and its reason. ``target_when_unpaid``: where bills
+    go of which nothing is paid any more. ``resubmits``: creates a new bill from the old one, which stays in
+    its status. ``reads_provider_invoice``: that of a claim must not change
     meanwhile.
     ``single``: never for several bills at once; ``is_taken_back``: of many bills, other transitions take it
     back. ``for_all``: lists of all statuses have its button as well. ``shows_warnings``: whoever takes it
@@ -118,6 +132,8 @@ class Transition:
     single: bool = False
     sets: Mapping[str, object] = field(default_factory=dict)
     pays: PaymentExtent | None = None
+    takes_back: TakenBack | None = None
+    target_when_unpaid: InvoiceStatus | None = None
     resubmits: Resubmission | None = None
     permission: BillPermission | None = None
     guards: tuple[Guard, ...] = ()
@@ -128,6 +144,16 @@ class Transition:
     shows_warnings: bool = False
 
     @property
+    def asks_for_amount(self) -> bool:
+        """Each bill needs an amount, which nobody would give many bills at once."""
+        return self.pays is PaymentExtent.PART or self.takes_back is TakenBack.PART
+
+    @property
+    def moves_money(self) -> bool:
+        """It changes what is paid; its entries of the status history say by how much."""
+        return self.pays is not None or self.takes_back is not None
+
+    @property
     def changes_archiving(self) -> bool:
         """It archives or restores: the gap of a resubmitted bill is its own again, or not any more."""
         return "archive_date" in self.sets
@@ -135,13 +161,16 @@ class Transition:
     @property
     def changes_provider_invoice(self) -> bool:
         """True when the provider invoice of a claim may have another claim afterwards, or one less."""
-        ends = str(self.target) in ENDED and not self.sources <= ENDED
+        targets = {str(self.target), str(self.target_when_unpaid)}
+        ends = not targets.isdisjoint(ENDED) and not self.sources <= ENDED
         return ends or self.changes_archiving or self.resubmits is not None
 
     @property
     def changes_budgets(self) -> bool:
         """True when bills may count differently on budgets afterwards."""
-        if self.pays or self.resubmits or self.target is RelativeStatus.PREVIOUS or self.changes_archiving:
+        if self.moves_money or self.resubmits or self.changes_archiving:
+            return True
+        if self.target is RelativeStatus.PREVIOUS:
             return True
         open_amounts = {STATUSES[status].open_amount for status in (*self.sources, str(self.target))}
         return len(open_amounts) > 1
@@ -226,18 +255,35 @@ TRANSITIONS: tuple[Transition, ...] = (
         permission=BillPermission.CLAIM,
     ),
     Transition(
+        T.REFUSE,
+        "Refused by the agency",
+        _from(S.AGENCY_CLAIMED),
+        S.REJECTED,
+        needs_reason=True,
+        permission=BillPermission.CLAIM,
+    ),
+    Transition(
         T.ASK_TO_CANCEL,
         "Ask to cancel",
-        _from(S.SUBMITTED_TO_PAYMENT_PROVIDER, S.AGENCY_CLAIMED),
+        _from(
+            S.SUBMITTED_TO_PAYMENT_PROVIDER,
+            S.AGENCY_CLAIMED,
+            S.AGENCY_FULLY_PAID,
+            S.AGENCY_PARTIALLY_PAID,
+        ),
         S.CANCELLATION_REQUESTED,
+        needs_reason=True,
         permission=BillPermission.CLAIM,
+        guards=(has_no_resubmission,),
     ),
     Transition(
         T.CONFIRM_CANCELLATION,
         "Cancellation confirmed",
         _from(S.CANCELLATION_REQUESTED),
         S.CANCELLED,
+        takes_back=TakenBack.ALL,
         permission=BillPermission.CLAIM,
+        guards=(may_pay_when_money_is_taken_back,),
     ),
     Transition(
         T.REFUSE_CANCELLATION,
@@ -264,6 +310,15 @@ TRANSITIONS: tuple[Transition, ...] = (
         permission=BillPermission.PAY,
     ),
     Transition(
+        T.PAY_FURTHER,
+        "Paid a further part",
+        _from(S.AGENCY_PARTIALLY_PAID),
+        RelativeStatus.SAME,
+        pays=PaymentExtent.PART,
+        permission=BillPermission.PAY,
+        guards=(has_no_resubmission,),
+    ),
+    Transition(
         T.PAY_THE_REST,
         "Paid the rest",
         _from(S.AGENCY_PARTIALLY_PAID),
@@ -280,6 +335,18 @@ TRANSITIONS: tuple[Transition, ...] = (
         needs_reason=True,
         permission=BillPermission.PAY,
         guards=(has_no_resubmission,),
+    ),
+    Transition(
+        T.TAKE_BACK,
+        "Money taken back",
+        _from(S.AGENCY_FULLY_PAID, S.AGENCY_PARTIALLY_PAID),
+        S.AGENCY_PARTIALLY_PAID,
+        needs_reason=True,
+        single=True,
+        takes_back=TakenBack.PART,
+        target_when_unpaid=S.CANCELLED,
+        permission=BillPermission.PAY,
+        guards=(has_no_resubmission, has_money_of_its_own),
     ),
     Transition(
         T.RESUBMIT,
@@ -358,7 +425,11 @@ TRANSITIONS: tuple[Transition, ...] = (
         EDITABLE | ENDED,
         RelativeStatus.SAME,
         sets={"archive_date": None},
-        guards=(original_may_be_resubmitted, provider_invoice_has_no_other_claim),
+        guards=(
+            original_may_be_resubmitted,
+            nothing_was_paid_since_archiving,
+            provider_invoice_has_no_other_claim,
+        ),
         button=Button.END,
         is_taken_back=True,
     ),

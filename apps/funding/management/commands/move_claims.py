@@ -25,7 +25,7 @@ from apps.funding.validation.transitions import transitions_of
 from apps.people.models import Staff
 from apps.people.services import find_staff
 
-#: What was paid of a bill by its number; ``None`` when no amount is given.
+#: What was paid of a bill, or taken back, by its number; ``None`` when no amount is given.
 Payments = dict[str, Decimal | None]
 
 
@@ -41,10 +41,10 @@ class TransitionCommand(BaseCommand):
         parser.add_argument(
             "--file",
             type=Path,
-            help="CSV without a header: a number per line, and in the next column what was paid, if anything",
+            help="CSV without a header: a number per line, in the next column what was paid or taken back",
         )
         parser.add_argument("--reason", help="why; some transitions need it")
-        parser.add_argument("--amount", type=read_amount, help="what was paid of each NUMBER")
+        parser.add_argument("--amount", type=read_amount, help="what was paid of each NUMBER, or taken back")
         parser.add_argument("--date", type=read_day, help="the day of a payment (today): 2026-07-31")
         parser.add_argument(
             "--by", metavar="EMAIL", help="the staff member in whose name; the system's when left out"
