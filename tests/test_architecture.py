@@ -93,6 +93,8 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "statuses": "the table of statuses and transitions",
         "public_holidays": "the calendar of the states",
         "invoice_pdf": "an invoice as a document to send",
+        "file_formats": "the files that the agency, banks and accounts read and write",
+        "rejection_codes": "the agency's codes of refused lines, in plain words",
     },
 }
 

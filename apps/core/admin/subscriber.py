@@ -35,6 +35,7 @@ class SubscriberAdmin(RecordAdmin):
             "team_on_opportunities",
             "four_eyes",
             "hold_reasons",
+            "remittance_tolerance",
         ),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from decimal import Decimal
 from typing import ClassVar
 from zoneinfo import ZoneInfo, available_timezones
 
@@ -99,6 +100,16 @@ class Subscriber(TimestampedModel):
         db_default=HOLD_REASONS,
         max_length=4000,
         help_text="One a line. They are offered where a claim or an invoice is put on hold.",
+    )
+
+    remittance_tolerance = models.DecimalField(
+        "tolerance of remittances",
+        max_digits=6,
+        decimal_places=2,
+        default=Decimal("0.00"),
+        db_default=Decimal("0.00"),
+        validators=[MinValueValidator(0)],
+        help_text="The agency may pay a claim short by at most so much: the rest is written off.",
     )
 
     class Meta:

@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Lower
 
 from apps.core.models import Record, money, optional_reference
 from apps.funding.models.claims import Claim, ClaimLine, Invoice, InvoiceLine
@@ -72,6 +73,8 @@ class ClaimFileLine(models.Model):
     class Meta:
         default_permissions = ()
         ordering = ("claim_file", "position")
+        # Answers have references in any case.
+        indexes = (models.Index(Lower("reference"), name="funding_reference_in_any_case"),)
         constraints = (
             models.UniqueConstraint(fields=["claim_file", "position"], name="funding_one_line_at_a_position"),
             models.UniqueConstraint(

@@ -69,8 +69,8 @@ PaidLines = Mapping[UUID, Mapping[UUID, Decimal]]
 class TransitionRequest:
     """A transition for several bills; without ``staff`` the system acts.
 
-    ``amounts``: what was paid or is taken back now, by the keys of the bills. ``day``: of the payment, today
-    when ``None``.
+    ``reasons`` are those of single bills, in place of ``reason``. ``amounts``: what was paid or is taken back
+    now, by the keys of the bills. ``day``: of the payment, today when ``None``.
     """
 
     model: type[AnyBill]
@@ -79,6 +79,7 @@ class TransitionRequest:
     reason: str | None
     amounts: Mapping[UUID, Payment]
     day: dt.date | dt.datetime | None
+    reasons: Mapping[UUID, str] = field(default_factory=dict)
 
     @property
     def transition(self) -> Transition:
@@ -136,7 +137,7 @@ def apply_transition(
     keys: Iterable[UUID],
     name: str,
     staff: Staff | None = None,
-    reason: str | None = None,
+    reason: str | Mapping[UUID, str] | None = None,
     amounts: Mapping[UUID, Payment] | None = None,
     day: dt.date | dt.datetime | None = None,
 ) -> TransitionResult:
@@ -144,13 +145,14 @@ def apply_transition(
 
     ``staff`` needs the permission to administer funding invoices, and that of the transition; without staff
     the system acts (a command, a provider's answer). A part payment, and what is taken back, needs
-    ``amounts``. Statements are constant in the number of bills.
+    ``amounts``. A reason is one for all bills, or one for each by its key. Statements are constant in the
+    number of bills.
     Locks, always in this order and each by key: provider invoices, bills, the number sequence, budgets.
     """
     wanted = list(dict.fromkeys(keys))
-    request = TransitionRequest(
-        model, TransitionName(name), staff, (reason or "").strip() or None, amounts or {}, day
-    )
+    reasons = reason if isinstance(reason, Mapping) else {}
+    common = None if isinstance(reason, Mapping) else (reason or "").strip() or None
+    request = TransitionRequest(model, TransitionName(name), staff, common, amounts or {}, day, reasons)
     provider_invoices: dict[UUID, ProviderInvoice] = {}
     transition = request.transition
     if model is Claim and (transition.reads_provider_invoice or transition.changes_provider_invoice):
@@ -197,7 +199,8 @@ def find_transition_refusals(
 
 def find_request_problem(request: TransitionRequest, number: int) -> str | None:
     """Why no bill can take the transition; ``None`` when nothing speaks against the request as such."""
-    transition, staff, reason = request.transition, request.staff, request.reason
+    transition, staff = request.transition, request.staff
+    reason = max(request.reasons.values(), key=len, default=request.reason)
     if staff is not None and (missing := missing_permission(transition, staff)):
         return (
             f"{staff} may not change the status of claims and invoices like that: the role {staff.role} lacks"
@@ -318,7 +321,8 @@ def plan_change(
         target = previous.get(bill.pk, InvoiceStatus.AGENCY_CLAIMED)
         target = target if row.target is RelativeStatus.PREVIOUS else row.target
         target = row.target_when_unpaid or target if is_unpaid else target
-        values |= {"funding_status": str(target), "status_date": clock.now(), "status_reason": request.reason}
+        reason = request.reasons.get(bill.pk, request.reason)
+        values |= {"funding_status": str(target), "status_date": clock.now(), "status_reason": reason}
     if isinstance(bill, Claim) and row.name is TransitionName.ARCHIVE:
         values["takes_provider_invoice"] = False
     return BillChange(bill, row, values, paid, payments)
@@ -359,7 +363,13 @@ def save_changes(
         resubmissions, paid_lines = made.keys, made.paid_earlier
         postings += made.postings
     record_moves(
-        str(model._meta.model_name), moves, request.name.value, request.reason, request.staff, paid_lines
+        str(model._meta.model_name),
+        moves,
+        request.name.value,
+        request.reason,
+        request.staff,
+        paid_lines,
+        request.reasons,
     )
     post_to_budgets(postings)
     if model is Claim and transition.changes_provider_invoice:
@@ -449,8 +459,10 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[s
 
     Claims that lose a provider invoice come before those that get it: it has one holder at a time.
     """
+    bill_values = list(bill_values)
     groups: dict[tuple[tuple[str, object], ...], list[UUID]] = defaultdict(list)
-    entries, paid = [], []
+    entries, paid, with_reasons = [], [], list[AnyBill]()
+    reasons = {values["status_reason"] for _, values in bill_values if "status_reason" in values}
     for bill, values in bill_values:
         changed = {name: value for name, value in values.items() if getattr(bill, name) != value}
         if not changed:
@@ -464,12 +476,17 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[s
         elif "amount_paid" in changed:
             bill.amount_paid = changed.pop("amount_paid")
             paid.append(bill)
+        if len(reasons) > 1 and "status_reason" in changed:
+            bill.status_reason = str(changed.pop("status_reason"))
+            with_reasons.append(bill)
         groups[tuple(changed.items())].append(bill.pk)
     for group in sorted(groups, key=lambda group: ("takes_provider_invoice", True) in group):
         rows = model._default_manager.filter(AnyOf("guid", groups[group]))
         rows.update(**dict(group), modify_date=clock.now())
     if paid:
         saving.update(model, ("amount_paid",), paid)
+    if with_reasons:
+        saving.update(model, ("status_reason",), with_reasons)
     history.write_differences(model, entries)
 
 
@@ -480,6 +497,7 @@ def record_moves(
     reason: str | None,
     staff: Staff | None,
     paid_lines: PaidLines = MappingProxyType({}),
+    reasons: Mapping[UUID, str] = MappingProxyType({}),
 ) -> None:
     """Write (key, from, to) into the status history; ``record`` is the reference of ``StatusMove``."""
     author = history.author()
@@ -495,5 +513,8 @@ def record_moves(
             *(f"{record}_id", "verb", "from_status", "to_status", "reason"),
             *("at", "staff_id", "application", "paid_lines"),
         ),
-        [(key, name, source, target, reason, *who, entries.get(key)) for key, source, target in moves],
+        [
+            (key, name, source, target, reasons.get(key, reason), *who, entries.get(key))
+            for key, source, target in moves
+        ],
     )
