@@ -9,6 +9,7 @@ from apps.core.models import Change, Subscriber
 from apps.funding.file_formats.answer_files import sha256_of
 from apps.funding.file_formats.remittances import read_remittance
 from apps.funding.models import Claim, ClaimLine, Remittance, RemittanceLine, StatusMove
+from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.remittances import import_remittance
@@ -318,3 +319,20 @@ def test_a_small_line_that_still_waits_is_not_written_off(paid, tolerance):
     assert status(claim) == ("AgencyPartiallyPaid", Decimal("140.00"))
     paid(a_payment(two.reference, "0.04", "2"), name="2.csv")
     assert status(claim) == ("AgencyFullyPaid", Decimal("140.04"))
+
+
+# --- what verify finds ----------------------------------------------------------------------------------
+
+
+def test_verify_finds_more_paid_than_claimed_and_bills_that_say_less(paid):
+    claim = a_claim(2, **CLAIMED)
+    one, two = a_claim_file(claim)
+    paid(a_payment(one.reference, "140.00", "1"), a_payment(two.reference, "40.00", "2"))
+    assert list(find_answer_faults()) == []
+    apply_transition(Claim, [claim.pk], "take-back", amounts={claim.pk: Decimal(50)}, reason="Debt 1")
+    assert list(find_answer_faults()) == []
+    RemittanceLine.objects.filter(payment_number="2").update(amount=Decimal("140.01"))
+    assert list(find_answer_faults()) == [
+        f"{two.reference}: remittances paid 140.01 of the 140.00 that were claimed",
+        f"claim {claim}: remittances paid 280.01 of it, its status history has 180.00",
+    ]

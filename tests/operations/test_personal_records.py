@@ -51,6 +51,7 @@ OF_NOBODY = {
     "core.FileImportPage": "rows of such a file, deleted with it",
     "core.ReadLogChain": "where the log of reads ends",
     "funding.EntryList": "which documents somebody enters claims from",
+    "funding.Remittance": "a file of many people: its sums; the rows are found by their lines",
     "core.ImportMapping": "what columns and values of files mean",
     "core.PersonalDataRead": "what staff and applications read: keys, and no value of a record",
     "core.Notice": "of staff",

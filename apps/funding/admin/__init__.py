@@ -10,4 +10,5 @@ from apps.funding.admin import (
     price_books,
     price_guide,
     provider_invoices,
+    remittances,
 )

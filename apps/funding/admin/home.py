@@ -14,6 +14,7 @@ from apps.funding.admin.bill_lists import PROGRESS, over_business_days
 from apps.funding.admin.month_end import entered_in, group_by_month, last_months
 from apps.funding.admin.queues import (
     DECIDED,
+    REFUSED_BY_AGENCY,
     STATUS,
     WAITING,
     Queue,
@@ -92,7 +93,7 @@ def claim_work(request: HttpRequest) -> HomeContent:
         if (reason := group["status_reason"])
     ]
     late_before = {status: over_business_days(days) for status, days in DAYS_IN_STATUS.items()}
-    queues = load_queues(Claim, left_out=FINISHED, late_before=late_before)
+    queues = load_queues(Claim, left_out={*FINISHED, REFUSED_BY_AGENCY}, late_before=late_before)
     own = own_bills(Claim, request.user)
     rows = queue_rows(Claim, queues, DAYS_IN_STATUS, own, {on_hold: reasons[:HOLD_REASONS]})
     note = (
@@ -104,7 +105,7 @@ def claim_work(request: HttpRequest) -> HomeContent:
 
 def invoice_work(request: HttpRequest) -> HomeContent:
     """The open invoices by status, and how many of them are this person's."""
-    queues = load_queues(Invoice, left_out=FINISHED)
+    queues = load_queues(Invoice, left_out={*FINISHED, REFUSED_BY_AGENCY})
     return HomeContent(queue_rows(Invoice, queues, {}, own_bills(Invoice, request.user)))
 
 

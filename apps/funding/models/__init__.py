@@ -23,4 +23,4 @@ from apps.funding.models.prices import (
     to_cents,
 )
 from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, EntryList, ProviderInvoice
-from apps.funding.models.remittances import ClaimResult, Remittance, RemittanceLine
+from apps.funding.models.remittances import ClaimResult, Remittance, RemittanceLine, may_still_be_paid

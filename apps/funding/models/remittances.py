@@ -1,5 +1,7 @@
 """What the agency answered to the lines of claim files: results, and remittances of what it paid."""
 
+from decimal import Decimal
+
 from django.db import models
 from django.db.models import Q
 
@@ -39,6 +41,18 @@ class ClaimResult(AuthoredRecord):
         return self.text or self.code or ("accepted" if self.is_accepted else "refused")
 
 
+def may_still_be_paid(
+    amount: Decimal, paid: Decimal, is_accepted: bool | None, promised: Decimal | None
+) -> bool:
+    """Whether a line in a claim file waits for the agency: not refused, and nothing paid or more promised.
+
+    What is missing of other lines is missing for good: they were refused, capped, or paid short.
+    """
+    if paid >= amount or (is_accepted is False and not paid):
+        return False
+    return not paid or bool(is_accepted and promised is not None and promised > paid)
+
+
 class Remittance(Record):
     """A file of what the agency paid. Its rows are ``lines``, but for those that are no lines of ours.
 
@@ -53,6 +67,9 @@ class Remittance(Record):
     day = models.DateField("paid on", editable=False)
     row_count = models.PositiveIntegerField("rows", editable=False)
     total = money(editable=False)
+    #: Its page names bills, and no participant.
+    has_personal_data = False
+
     unmatched_count = models.PositiveIntegerField("rows of others", editable=False)
     unmatched_total = money("total of others", editable=False)
 

@@ -20,7 +20,7 @@ from apps.core.models import Subscriber
 from apps.core.table_files.tables import Row
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import InvoiceStatus
-from apps.funding.models import ZERO, Claim, ClaimFileLine, Invoice, RemittanceLine
+from apps.funding.models import ZERO, Claim, ClaimFileLine, Invoice, RemittanceLine, may_still_be_paid
 from apps.funding.rejection_codes import next_step
 from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.payments import LineAmounts, Payment, load_lines
@@ -102,7 +102,8 @@ class AnsweredLine:
     """A line of a claim file with what the agency has answered to it so far.
 
     ``paid`` is what remittances paid of it until ``last_day``; ``is_accepted`` is ``None`` without a result;
-    ``promised``: what the agency said that it will pay. ``is_settled``: somebody recorded all of it by hand.
+    ``promised``: what the agency said that it will pay. ``recorded`` is what is paid of the bill's line, by
+    remittances or by hand.
     """
 
     bill: AnyBill
@@ -119,19 +120,16 @@ class AnsweredLine:
     is_capped: bool = False
     paid: Decimal = ZERO
     last_day: dt.date | None = None
-    is_settled: bool = False
+    recorded: Decimal = ZERO
 
     @property
     def is_refused(self) -> bool:
-        """True when the agency refused it, and paid nothing of it."""
-        return self.is_accepted is False and not self.paid
+        """True when the agency refused it, and nothing was paid of it."""
+        return self.is_accepted is False and not self.recorded
 
     @property
     def waits(self) -> bool:
-        """True while the agency may still pay: it refused nothing, and paid nothing or promised more."""
-        if self.is_refused or self.is_settled or self.paid >= self.amount:
-            return False
-        return not self.paid or bool(self.is_accepted and (self.promised or ZERO) > self.paid)
+        return may_still_be_paid(self.amount, self.recorded, self.is_accepted, self.promised)
 
 
 @dataclass(slots=True)
@@ -214,12 +212,12 @@ def load_file_lines(model: type[AnyBill], keys: Collection[UUID], found: Answere
     )
     rows = ClaimFileLine.objects.filter(AnyOf(bill, keys)).order_by("pk").values_list(*columns)
     by_key: dict[int, AnsweredLine] = {}
-    settled = {each.key for key in keys for each in found.lines.get(key, ()) if not each.outstanding}
+    recorded = {each.key: each.paid for bill_key in keys for each in found.lines.get(bill_key, ())}
     for key, *of_line, bill_key, accepted, code, text, promised, is_capped in rows:
         answered = AnsweredLine(found.bills[model][bill_key], key, *of_line)
         answered.is_accepted, answered.promised, answered.is_capped = accepted, promised, bool(is_capped)
         answered.code, answered.text = code or "", text or ""
-        answered.is_settled = answered.line in settled
+        answered.recorded = recorded.get(answered.line, ZERO) if answered.line else ZERO
         by_key[answered.key] = answered
         found.by_reference[answered.reference.lower()] = answered
         if not answered.is_withdrawn:

@@ -79,8 +79,8 @@ class ResultImport:
             return self.take_accepted(row, line, subject)
         if line.is_accepted is False:
             return "known_already", ""
-        if line.paid:
-            return "in_conflict", f"{subject}: refused, but {line.paid:,.2f} of it were paid."
+        if line.recorded:
+            return "in_conflict", f"{subject}: refused, but {line.recorded:,.2f} of it were paid."
         line.is_accepted, line.code, line.text, line.promised = False, row.code, row.text, row.amount
         self.changed[line.key] = (line, row)
         return "refused", f"{subject}, {line.amount:,.2f}: {refusal_sentence(row.code, row.text)}"

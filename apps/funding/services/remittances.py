@@ -66,6 +66,7 @@ class RemittanceImport:
             word, message = self.judge(row, line)
             if word == "applied":
                 note_payment(line, row.amount, row.day)
+                line.recorded += row.amount
                 self.certain.append((row, line, self.store(row, line, "")))
                 continue
             if word != "applied_already":
@@ -137,7 +138,7 @@ class RemittanceImport:
             problem = "its line is gone." if line.line is None else moves.refused.get(line.bill.pk, "")
             if problem:
                 stored.is_applied, stored.reason = False, problem[:400]
-                line.paid -= row.amount
+                line.paid, line.recorded = line.paid - row.amount, line.recorded - row.amount
             self.note(row, line, "not_applicable" if problem else "applied", problem)
         short = {
             line.key: (row, line)

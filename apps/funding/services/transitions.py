@@ -359,7 +359,9 @@ def save_changes(
     resubmissions: dict[UUID, UUID] = {}
     if transition.resubmits is not None:
         originals = [change.bill for change in changes]
-        made = create_resubmissions(model, originals, transition.resubmits, request.staff)
+        is_gap = transition.resubmits is Resubmission.GAP
+        waiting = context.waiting_lines if is_gap else {}
+        made = create_resubmissions(model, originals, transition.resubmits, request.staff, waiting)
         resubmissions, paid_lines = made.keys, made.paid_earlier
         postings += made.postings
     record_moves(

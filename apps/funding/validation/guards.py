@@ -1,6 +1,7 @@
 """The conditions of transitions beyond their table, and what they read."""
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -10,8 +11,16 @@ from django.db.models import Max
 
 from apps.base.batched_queries import AnyOf
 from apps.core.models import Subscriber
-from apps.funding.choices import ApprovalStatus, BillPermission, InvoiceClaimType
-from apps.funding.models import MOVED_MONEY, Claim, Invoice, ProviderInvoice, StatusMove
+from apps.funding.choices import ApprovalStatus, BillPermission, InvoiceClaimType, InvoiceStatus
+from apps.funding.models import (
+    MOVED_MONEY,
+    Claim,
+    ClaimFileLine,
+    Invoice,
+    ProviderInvoice,
+    StatusMove,
+    may_still_be_paid,
+)
 from apps.funding.statuses import STATUSES
 from apps.people.models import Staff
 
@@ -53,6 +62,27 @@ class TransitionContext:
             AnyOf("resubmission_of", keys), archive_date=None
         ).order_by()
         return dict(rows.values_list("resubmission_of", f"{self.model._meta.model_name}_number"))
+
+    @cached_property
+    def waiting_lines(self) -> dict[UUID, tuple[UUID, Decimal]]:
+        """The lines of partly paid bills that stand in a claim file and may still be paid.
+
+        By their keys, their bill and what is open of them. What was taken back is not paid again.
+        """
+        bill = str(self.model._meta.model_name)
+        line = f"{bill}_line"
+        keys = [each.pk for each in self.bills if each.funding_status == InvoiceStatus.AGENCY_PARTIALLY_PAID]
+        moves = StatusMove.objects.filter(AnyOf(bill, keys), verb="take-back").order_by()
+        taken_back = {
+            UUID(key) for lines in moves.values_list("paid_lines", flat=True) for key in lines or {}
+        }
+        rows = ClaimFileLine.objects.filter(AnyOf(bill, keys), is_withdrawn=False).order_by()
+        columns = ("amount", f"{line}__amount_paid", "result__is_accepted", "result__amount")
+        return {
+            key: (bill_key, amount - paid)
+            for key, bill_key, amount, paid, *told in rows.values_list(line, bill, *columns)
+            if key not in taken_back and may_still_be_paid(amount, paid, *told)
+        }
 
     @cached_property
     def provider_invoices(self) -> Mapping[UUID, ProviderInvoice]:
@@ -161,8 +191,15 @@ def may_pay_when_money_is_taken_back(bill: AnyBill, context: TransitionContext) 
 
 
 def has_an_unpaid_part(bill: AnyBill, context: TransitionContext) -> str | None:
-    """something of it is not paid"""
-    return None if bill.total != bill.amount_paid else "Nothing of it is open: all of it was paid."
+    """something of it is not paid and waits for the agency no more"""
+    if bill.total == bill.amount_paid:
+        return "Nothing of it is open: all of it was paid."
+    if bill.funding_status != InvoiceStatus.AGENCY_PARTIALLY_PAID:
+        return None
+    waiting = sum((open for key, open in context.waiting_lines.values() if key == bill.pk), Decimal(0))
+    if waiting < bill.outstanding:
+        return None
+    return "All that is open of it still waits for the agency: nothing was refused or paid short for good."
 
 
 def is_not_between_resubmissions(bill: AnyBill, context: TransitionContext) -> str | None:

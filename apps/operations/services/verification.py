@@ -11,6 +11,7 @@ from apps.core.database.migrations import applied_migrations
 from apps.documents.models import Document
 from apps.documents.services import sweep
 from apps.documents.storage import read_file
+from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_money_faults
 from apps.operations.backup_files import BackupReader, document_file
@@ -161,6 +162,7 @@ def find_wrong_money() -> Iterator[str]:
     """Claims and invoices of which more was paid than they come to, or other sums than their entries say."""
     try:
         yield from find_money_faults()
+        yield from find_answer_faults()
     except Error as error:
         yield f"claims and invoices: {error}"
 
