@@ -20,7 +20,7 @@ from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.validation.transitions import transitions_of
 from tests.engagements.builders import a_booking, a_category_budget
-from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
+from tests.funding.builders import a_claim, a_claim_file, a_provider_invoice, an_invoice
 from tests.people.builders import a_role, a_staff_member
 
 pytestmark = pytest.mark.django_db
@@ -466,6 +466,8 @@ def test_a_provider_invoice_learns_of_every_transition(settings_saved, name, sta
     is_archived = name == "restore"
     archived = {"archive_date": clock.now(), "takes_provider_invoice": False} if is_archived else {}
     claim = a_claim(funding_status=status, **archived)
+    if name == "take-out-of-file":
+        a_claim_file([claim], status="NotSent")
     ProviderInvoice.objects.update(approval_status=approval_status)
     with transaction.atomic():
         recount_claim_flags()

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from django.db import models
 
-from apps.funding.models import AcknowledgedWarning, Claim, ProviderInvoice, StatusMove
+from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInvoice, StatusMove
 from apps.operations.personal_records import find_records, load_keys
 from apps.people.models import Client, Contact, CustomField, CustomFieldAnswer
 from apps.sales.models import Opportunity, OpportunityOutcomeReason, OpportunityStage
 from tests.documents.builders import a_document
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
-from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
+from tests.funding.builders import a_claim, a_claim_file, a_provider_invoice, an_invoice
 from tests.people.builders import a_lookup
 from tests.people.records import a_client, a_contact, a_staff_member
 
@@ -68,6 +68,8 @@ def a_participant(provider=None, staff=None):
     opportunity.outcome_reasons.add(a_lookup(OpportunityOutcomeReason, outcome="Lost"))
     a_contact(merged_into=contact)
     name_everywhere(contact)
+    # Its bytes have the scheme number, which is the name by now.
+    a_claim_file([Claim.objects.get(pk=claim.pk), Invoice.objects.get(pk=invoice.pk)])
     contact.refresh_from_db()
     return Participant(contact, claim, provider_invoice, provider)
 

@@ -1,6 +1,7 @@
 """The back office's pages of funding; Django registers a page when its module is imported."""
 
 from apps.funding.admin import (
+    claim_files,
     claims,
     documents,
     home,
