@@ -30,7 +30,7 @@ from apps.funding.services.remittances import import_remittance
 from tests.engagements.builders import a_booking
 from tests.funding.agency import Agency
 from tests.funding.builders import a_claim, an_invoice
-from tests.funding.claim_files import a_claim_file
+from tests.funding.claim_files import claimed_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -60,7 +60,7 @@ def claimed_bills(random):
         make = an_invoice if number == 9 else a_claim
         bills.append(make(lines, funding_status="AgencyClaimed"))
     recount_budgets()
-    return bills, a_claim_file(*bills)
+    return bills, claimed_lines(*bills)
 
 
 def read_answers(files):

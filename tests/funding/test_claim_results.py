@@ -15,7 +15,7 @@ from apps.funding.services.transitions import apply_transition
 from tests.engagements.builders import a_booking
 from tests.funding.answer_files import a_result, as_csv
 from tests.funding.builders import a_claim, an_invoice
-from tests.funding.claim_files import a_claim_file
+from tests.funding.claim_files import claimed_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -52,7 +52,7 @@ def status(bill):
 
 def test_a_line_that_is_accepted_waits_for_its_money(told):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     assert counts(told(a_result(line.reference.lower(), amount="140.00"))) == {"accepted": 1}
     assert status(claim) == "AgencyClaimed"
     result = ClaimResult.objects.get(file_line=line)
@@ -63,7 +63,7 @@ def test_a_line_that_is_accepted_waits_for_its_money(told):
 def test_a_claim_whose_lines_are_all_refused_is_refused_with_the_agency_s_texts(told):
     claim = a_claim([{"booking": a_booking()}, {}], **CLAIMED)
     recount_budgets()
-    one, two = a_claim_file(claim)
+    one, two = claimed_lines(claim)
     texts = ("C04 Quantity over approved", "Insufficient funds")
     report = told(a_result(one.reference, "ERROR", texts[0]), a_result(two.reference, "ERROR", texts[1]))
     assert counts(report) == {"refused": 2}
@@ -78,7 +78,7 @@ def test_a_claim_whose_lines_are_all_refused_is_refused_with_the_agency_s_texts(
 
 def test_each_claim_is_refused_with_texts_of_its_own(told, django_assert_max_num_queries):
     claims = [a_claim(**CLAIMED) for _ in range(30)]
-    lines = a_claim_file(*claims, an_invoice(**CLAIMED))
+    lines = claimed_lines(*claims, an_invoice(**CLAIMED))
     rows = [a_result(line.reference, "ERROR", f"{at}.00 is left") for at, line in enumerate(lines)]
     with django_assert_max_num_queries(70):
         told(*rows)
@@ -90,7 +90,7 @@ def test_each_claim_is_refused_with_texts_of_its_own(told, django_assert_max_num
 
 def test_a_long_text_is_cut_where_a_reason_ends(told):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     told(a_result(line.reference, "ERROR", "x" * 1000))
     assert status(claim) == "PaymentProviderRejected"
     assert len(claim.status_reason) == 400
@@ -99,7 +99,7 @@ def test_a_long_text_is_cut_where_a_reason_ends(told):
 
 def test_while_another_line_waits_the_claim_does(told):
     claim = a_claim(2, **CLAIMED)
-    one, two = a_claim_file(claim)
+    one, two = claimed_lines(claim)
     told(a_result(one.reference, "ERROR", "C04"))
     assert status(claim) == "AgencyClaimed"
     told(a_result(two.reference, "ERROR", "C04"), name="2.csv")
@@ -108,7 +108,7 @@ def test_while_another_line_waits_the_claim_does(told):
 
 def test_a_line_under_review_that_is_cancelled_later_is_refused(told):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     told(a_result(line.reference, amount="140.00"))
     assert counts(told(a_result(line.reference, "CANCELLED"), name="later.csv")) == {"refused": 1}
     assert status(claim) == "PaymentProviderRejected"
@@ -118,7 +118,7 @@ def test_a_line_under_review_that_is_cancelled_later_is_refused(told):
 
 def test_a_second_time_nothing_changes(told):
     claims = [a_claim(**CLAIMED), a_claim(2, **CLAIMED), a_claim(funding_status="PaymentProviderCancelled")]
-    lines = a_claim_file(*claims)
+    lines = claimed_lines(*claims)
     rows = [
         a_result(lines[0].reference, "ERROR", "C04"),
         a_result(lines[1].reference, amount="140.00"),
@@ -138,7 +138,7 @@ def test_a_second_time_nothing_changes(told):
 
 def test_a_trial_reports_the_same_and_stores_nothing(told):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     before = everything()
     trial = told(a_result(line.reference, "ERROR", "C04"), dry_run=True)
     assert everything() == before
@@ -160,7 +160,7 @@ def test_a_trial_reports_the_same_and_stores_nothing(told):
 )
 def test_results_that_contradict_each_other_are_shown(told, first, second, sentence):
     claim = a_claim(2, **CLAIMED)
-    one, _ = a_claim_file(claim)
+    one, _ = claimed_lines(claim)
     told(a_result(one.reference, *first))
     before = everything()
     report = told(a_result(one.reference, *second), name="2.csv")
@@ -171,7 +171,7 @@ def test_results_that_contradict_each_other_are_shown(told, first, second, sente
 
 def test_an_unknown_status_is_shown_as_it_is(told):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     report = told(a_result(line.reference, "UNDER REVIEW"))
     assert counts(report) == {"not_applicable": 1}
     assert "“UNDER REVIEW” is neither accepted nor refused" in report.notes[0].message
@@ -181,7 +181,7 @@ def test_an_unknown_status_is_shown_as_it_is(told):
 @pytest.mark.parametrize("name", ["archived", "withdrawn"])
 def test_a_result_of_what_waits_for_none_is_named(told, name):
     claim = a_claim(funding_status="PaymentProviderRejected" if name == "archived" else "AgencyClaimed")
-    (line,) = a_claim_file(claim, is_withdrawn=name == "withdrawn")
+    (line,) = claimed_lines(claim, is_withdrawn=name == "withdrawn")
     if name == "archived":
         apply_transition(Claim, [claim.pk], "archive")
     report = told(a_result(line.reference, "ERROR", "C04"))
@@ -194,7 +194,7 @@ def test_a_refused_rest_within_the_tolerance_is_written_off(told):
     Subscriber.objects.update_or_create(pk=1, defaults={"remittance_tolerance": Decimal("0.05")})
     Subscriber.clear_cache()
     claim = a_claim([{}, {"quantity": "1", "price": "0.04"}], **CLAIMED)
-    one, two = a_claim_file(claim)
+    one, two = claimed_lines(claim)
     line = claim.line_items.get(position=0)
     apply_transition(Claim, [claim.pk], "pay-in-part", amounts={claim.pk: {line.pk: line.total}})
     assert one.amount == line.total

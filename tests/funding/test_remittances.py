@@ -17,7 +17,7 @@ from apps.funding.services.transitions import apply_transition
 from tests.engagements.builders import a_booking
 from tests.funding.answer_files import a_payment, as_csv
 from tests.funding.builders import a_claim, an_invoice
-from tests.funding.claim_files import a_claim_file
+from tests.funding.claim_files import claimed_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -66,7 +66,7 @@ def status(bill):
 def test_a_line_that_is_paid_pays_its_claim_in_full(paid):
     claim = a_claim([{"booking": a_booking()}], **CLAIMED)
     recount_budgets()
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     report = paid(a_payment(line.reference, "140.00", day="20261120"))
     assert counts(report) == {"applied": 1}
     assert status(claim) == ("AgencyFullyPaid", Decimal("140.00"))
@@ -79,13 +79,13 @@ def test_a_line_that_is_paid_pays_its_claim_in_full(paid):
 
 def test_references_are_matched_in_any_case(paid):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     assert counts(paid(a_payment(line.reference.upper(), "140.00"))) == {"applied": 1}
 
 
 def test_parts_come_one_after_the_other(paid):
     claim = a_claim(2, **CLAIMED)
-    one, two = a_claim_file(claim)
+    one, two = claimed_lines(claim)
     paid(a_payment(one.reference, "40.00", "1"))
     assert status(claim) == ("AgencyPartiallyPaid", Decimal("40.00"))
     paid(a_payment(one.reference, "60.00", "2"), a_payment(two.reference, "1.00", "3"), name="2.csv")
@@ -98,7 +98,7 @@ def test_parts_come_one_after_the_other(paid):
 
 def test_several_payments_of_a_line_in_one_file_are_one_transition(paid):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     paid(a_payment(line.reference, "100.00", "1"), a_payment(line.reference, "40.00", "2"))
     assert status(claim) == ("AgencyFullyPaid", Decimal("140.00"))
     assert StatusMove.objects.filter(claim=claim).count() == 1
@@ -106,7 +106,7 @@ def test_several_payments_of_a_line_in_one_file_are_one_transition(paid):
 
 def test_invoices_to_the_agency_are_paid_like_claims(paid):
     invoice = an_invoice(**CLAIMED)
-    (line,) = a_claim_file(invoice)
+    (line,) = claimed_lines(invoice)
     paid(a_payment(line.reference, "140.00"))
     assert status(invoice) == ("AgencyFullyPaid", Decimal("140.00"))
     assert invoice.payment_date == dt.date(2026, 11, 20)
@@ -114,7 +114,7 @@ def test_invoices_to_the_agency_are_paid_like_claims(paid):
 
 def test_the_same_file_twice_changes_nothing(paid):
     claim, other = a_claim(**CLAIMED), a_claim(funding_status="PaymentProviderCancelled")
-    (line,), (cancelled,) = a_claim_file(claim), a_claim_file(other)
+    (line,), (cancelled,) = claimed_lines(claim), claimed_lines(other)
     rows = [
         a_payment(line.reference, "100.00"),
         a_payment(cancelled.reference, "140.00"),
@@ -131,7 +131,7 @@ def test_the_same_file_twice_changes_nothing(paid):
 
 def test_the_same_payment_in_another_file_and_twice_in_one_is_paid_once(paid):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     row = a_payment(line.reference, "100.00", "1")
     assert counts(paid(row, row)) == {"applied": 1, "applied_already": 1}
     report = paid(row, a_payment(line.reference, "40.00", "2"), name="next.csv")
@@ -141,7 +141,7 @@ def test_the_same_payment_in_another_file_and_twice_in_one_is_paid_once(paid):
 
 def test_a_trial_reports_the_same_and_stores_nothing(paid):
     claim = a_claim(2, **CLAIMED)
-    one, _ = a_claim_file(claim)
+    one, _ = claimed_lines(claim)
     rows = [
         a_payment(one.reference, "140.00"),
         a_payment("OTHER", "1.00"),
@@ -156,7 +156,7 @@ def test_a_trial_reports_the_same_and_stores_nothing(paid):
 
 def test_the_rows_come_to_what_became_of_them(paid):
     claim = a_claim(2, **CLAIMED)
-    one, two = a_claim_file(claim)
+    one, two = claimed_lines(claim)
     report = paid(
         a_payment(one.reference, "140.00", "1"),
         a_payment(one.reference, "140.00", "1"),
@@ -179,7 +179,7 @@ def test_the_rows_come_to_what_became_of_them(paid):
 
 def test_the_same_number_with_another_amount_is_in_conflict(paid):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     paid(a_payment(line.reference, "100.00", "1"))
     report = paid(a_payment(line.reference, "40.00", "1"), name="other.csv")
     assert counts(report) == {"in_conflict": 1}
@@ -193,7 +193,7 @@ def test_the_same_number_with_another_amount_is_in_conflict(paid):
 
 def test_more_than_was_claimed_is_in_conflict(paid):
     claim = a_claim(2, **CLAIMED)
-    one, two = a_claim_file(claim)
+    one, two = claimed_lines(claim)
     report = paid(a_payment(one.reference, "140.01", "1"), a_payment(two.reference, "140.00", "2"))
     assert counts(report) == {"applied": 1, "in_conflict": 1}
     assert "140.01 is more than the 140.00 that were claimed." in report.notes[0].message
@@ -205,7 +205,7 @@ def test_more_than_was_claimed_is_in_conflict(paid):
 @pytest.mark.parametrize(("amount", "sentence"), [("-5.00", "takes money back"), ("0.00", "it pays nothing")])
 def test_amounts_that_are_no_payment_are_shown_and_not_applied(paid, amount, sentence):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     report = paid(a_payment(line.reference, amount))
     assert counts(report) == {"not_applicable": 1}
     assert sentence in report.notes[0].message
@@ -229,7 +229,7 @@ def test_a_payment_of_what_waits_for_none_is_named_and_not_applied(paid, name, s
         "cancelled": "PaymentProviderCancelled",
     }
     claim = a_claim(funding_status=statuses.get(name, "AgencyClaimed"))
-    (line,) = a_claim_file(claim, is_withdrawn=name == "withdrawn")
+    (line,) = claimed_lines(claim, is_withdrawn=name == "withdrawn")
     other = None
     if name == "resubmitted":
         result = apply_transition(Claim, [claim.pk], "resubmit")
@@ -249,7 +249,7 @@ def test_a_payment_of_what_waits_for_none_is_named_and_not_applied(paid, name, s
 
 def test_what_could_not_be_applied_is_applied_once_it_can(paid):
     claim = a_claim(funding_status="AgencyPartiallyPaid")
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     result = apply_transition(Claim, [claim.pk], "resubmit")
     row = a_payment(line.reference, "140.00")
     assert counts(paid(row)) == {"not_applicable": 1}
@@ -262,7 +262,7 @@ def test_what_could_not_be_applied_is_applied_once_it_can(paid):
 
 def test_a_payment_that_somebody_recorded_by_hand_is_not_paid_again(paid):
     claim = a_claim(2, **CLAIMED)
-    one, two = a_claim_file(claim)
+    one, two = claimed_lines(claim)
     line = claim.line_items.get(position=0)
     apply_transition(Claim, [claim.pk], "pay-in-part", amounts={claim.pk: {line.pk: Decimal("140.00")}})
     report = paid(a_payment(one.reference, "140.00", "1"))
@@ -275,7 +275,7 @@ def test_a_payment_that_somebody_recorded_by_hand_is_not_paid_again(paid):
 
 def test_of_another_organisation_nothing_is_stored(paid):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     paid(a_payment("OTHER-1", "50.00"), a_payment("", "5.00"), name="theirs.csv")
     assert not Remittance.objects.exists()
     report = paid(a_payment("OTHER-1", "50.00"), a_payment(line.reference, "140.00"))
@@ -298,7 +298,7 @@ def tolerance():
 def test_a_claim_that_is_short_by_no_more_than_the_tolerance_counts_as_paid(paid, tolerance):
     claims = [a_claim([{"booking": a_booking()}], **CLAIMED) for _ in range(2)]
     recount_budgets()
-    lines = a_claim_file(*claims)
+    lines = claimed_lines(*claims)
     paid(a_payment(lines[0].reference, "139.95", "1"), a_payment(lines[1].reference, "139.94", "2"))
     assert status(claims[0]) == ("AgencyFullyPaid", Decimal("139.95"))
     assert claims[0].status_reason == "Paid short by no more than the tolerance of 0.05"
@@ -307,14 +307,14 @@ def test_a_claim_that_is_short_by_no_more_than_the_tolerance_counts_as_paid(paid
 
 def test_without_a_tolerance_every_cent_counts(paid):
     claim = a_claim(**CLAIMED)
-    (line,) = a_claim_file(claim)
+    (line,) = claimed_lines(claim)
     paid(a_payment(line.reference, "139.99"))
     assert status(claim) == ("AgencyPartiallyPaid", Decimal("139.99"))
 
 
 def test_a_small_line_that_still_waits_is_not_written_off(paid, tolerance):
     claim = a_claim([{}, {"quantity": "1", "price": "0.04"}], **CLAIMED)
-    one, two = a_claim_file(claim)
+    one, two = claimed_lines(claim)
     paid(a_payment(one.reference, "140.00", "1"))
     assert status(claim) == ("AgencyPartiallyPaid", Decimal("140.00"))
     paid(a_payment(two.reference, "0.04", "2"), name="2.csv")
@@ -326,7 +326,7 @@ def test_a_small_line_that_still_waits_is_not_written_off(paid, tolerance):
 
 def test_verify_finds_more_paid_than_claimed_and_bills_that_say_less(paid):
     claim = a_claim(2, **CLAIMED)
-    one, two = a_claim_file(claim)
+    one, two = claimed_lines(claim)
     paid(a_payment(one.reference, "140.00", "1"), a_payment(two.reference, "40.00", "2"))
     assert list(find_answer_faults()) == []
     apply_transition(Claim, [claim.pk], "take-back", amounts={claim.pk: Decimal(50)}, reason="Debt 1")

@@ -11,7 +11,7 @@ from apps.funding.services.transitions import apply_transition, explain_obstacle
 from apps.funding.validation.transitions import TransitionName
 from tests.engagements.builders import a_booking
 from tests.funding.builders import a_claim
-from tests.funding.claim_files import a_claim_file
+from tests.funding.claim_files import claimed_lines
 
 pytestmark = pytest.mark.django_db
 
@@ -26,7 +26,7 @@ def a_paid_claim(*paid):
     amounts = {line.pk: Decimal(amount) for line, amount in zip(lines, paid, strict=True) if amount}
     apply_transition(Claim, [claim.pk], "pay-in-part", amounts={claim.pk: amounts})
     claim.refresh_from_db()
-    return claim, a_claim_file(claim)
+    return claim, claimed_lines(claim)
 
 
 def gap_of(claim):
@@ -87,13 +87,13 @@ def test_what_was_taken_back_is_in_the_gap():
 
 def test_of_a_file_that_was_withdrawn_nothing_waits():
     claim = a_claim(2, funding_status="AgencyPartiallyPaid")
-    a_claim_file(claim, is_withdrawn=True)
+    claimed_lines(claim, is_withdrawn=True)
     assert gap_of(claim) == ["140.00", "140.00"]
 
 
 def test_of_a_refused_claim_all_is_in_the_gap():
     claim = a_claim(2, funding_status="PaymentProviderRejected")
-    a_claim_file(claim)
+    claimed_lines(claim)
     assert gap_of(claim) == ["140.00", "140.00"]
 
 

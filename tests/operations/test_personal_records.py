@@ -60,6 +60,7 @@ OF_NOBODY = {
     "django_tasks_database.DBTaskResult": "keys of what a task is about: purge_expired deletes it",
     "documents.DocumentCategory": "a lookup",
     "engagements.SupportCategory": "a lookup",
+    "funding.ClaimFile": "a file of many people, kept: an erasure blanks the scheme number in its rows",
     "funding.CostCentre": "a lookup",
     "funding.NumberSequence": "the next numbers",
     "funding.Price": "of products",

@@ -4,9 +4,13 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from apps.base.drafts import Draft, Issue
 from apps.core.admin_base import RecordAdmin, fieldset
 from apps.core.models import Subscriber
 from apps.core.services import save_settings
+
+#: What the agency's numbers of plan managers begin with.
+REGISTRATION_PREFIX = "405"
 
 
 @admin.register(Subscriber)
@@ -27,6 +31,7 @@ class SubscriberAdmin(RecordAdmin):
             ("invoice_number_prefix", "invoice_number_digits"),
             description="Running numbers for claims and invoices that come without one.",
         ),
+        fieldset("Agency", "registration_number"),
         fieldset("Invoices as PDF", "business_number", "invoice_sender", "payment_details"),
         fieldset(
             "Modules and rules",
@@ -38,6 +43,17 @@ class SubscriberAdmin(RecordAdmin):
             "remittance_tolerance",
         ),
     )
+
+    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
+        """Warn of a new registration number that begins otherwise than the agency's."""
+        number = draft.get("registration_number") or ""
+        if not number or number.startswith(REGISTRATION_PREFIX):
+            return []
+        if number == Subscriber.current().registration_number:
+            return []
+        start, given = REGISTRATION_PREFIX, number[: len(REGISTRATION_PREFIX)]
+        message = f"The agency's number of a plan manager begins with {start}, this one with {given}."
+        return [Issue("UnusualNumber", "registration_number", message)]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

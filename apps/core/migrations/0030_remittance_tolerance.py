@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('core', '0022_words_of_imports'),
+        ('core', '0023_registration_number'),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ from typing import ClassVar
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
 from apps.base.declaration.resource import Enumeration
@@ -79,6 +79,14 @@ class Subscriber(TimestampedModel):
 
     business_number = models.CharField(
         "business number (ABN)", max_length=90, blank=True, default="", db_default=""
+    )
+    registration_number = models.CharField(
+        max_length=10,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[RegexValidator(r"^[0-9]{6,10}\Z", "It has six to ten digits and nothing else.")],
+        help_text="The agency's number of this organisation, for claim files. It begins with 405.",
     )
     invoice_sender = models.TextField(
         "address",

@@ -2,6 +2,7 @@
 
 from apps.funding.admin import (
     answers,
+    claim_files,
     claims,
     documents,
     home,

@@ -283,7 +283,7 @@ class BillAdmin(BillListAdmin):
             page |= {"buttons": [], "errors": []}
         return super().render_change_form(request, {**context, **page}, *args, **options)
 
-    def bill_page(self, request: HttpRequest, record: Model) -> HttpResponse:
+    def bill_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         """A bill that cannot be edited any more, or by somebody who may only view it."""
         return self.render_page(
             request,
@@ -316,7 +316,7 @@ class BillAdmin(BillListAdmin):
         rows = [
             row
             for row in transitions_of(self.model)
-            if not row.single
+            if not (row.single or row.by_service)
             and not row.asks_for_amount
             and row.name is not TransitionName.RESTORE
             and missing_permission(row, staff_of(request)) is None
@@ -407,7 +407,7 @@ class BillAdmin(BillListAdmin):
             if may_change
             else None,
             "acknowledged": acknowledged_rows(record),
-            "resubmission_links": resubmission_links(record),
+            "links": [*resubmission_links(record), *claim_file_links(record)],
         }
 
 
@@ -430,6 +430,17 @@ def resubmission_links(record: AnyBill) -> list[tuple[str, str]]:
     found = [("Resubmits", record.resubmission_of)] if record.resubmission_of_id else []
     found += [("Resubmitted as", each) for each in record.resubmissions.filter(archive_date=None)]
     return [(label, record_link(each)) for label, each in found]
+
+
+def claim_file_links(record: AnyBill) -> list[tuple[str, str]]:
+    """The claim file that a bill stands in."""
+    lines = record.file_lines.filter(is_withdrawn=False).select_related("claim_file")
+    file = next((line.claim_file for line in lines.defer("claim_file__content")[:1]), None)
+    return (
+        []
+        if file is None
+        else [(f"In a claim file ({lower_first(file.get_status_display())})", record_link(file))]
+    )
 
 
 def pressed_button(request: HttpRequest) -> str:

@@ -12,8 +12,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('core', '0030_remittance_tolerance'),
-        ('funding', '0014_claim_files'),
         ('funding', '0014_refused_by_the_agency'),
+        ('funding', '0015_send_claim_files'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

@@ -17,6 +17,9 @@ class ClaimFile(Record):
 
     Written by ``services.claim_files`` alone. One that was not sent can be withdrawn, and stays as a record
     of that; its number and the references of its lines are never used again.
+
+    ``sha256`` is that of the file as it was made. Once scheme numbers of people whose records were erased are
+    blanked in ``content``, ``erased_sha256`` is that of what is kept.
     """
 
     class Status(models.TextChoices):
@@ -32,6 +35,7 @@ class ClaimFile(Record):
     until = models.DateField("supports until", null=True, editable=False)
     content = models.BinaryField()
     sha256 = models.CharField("SHA-256", max_length=64, editable=False)
+    erased_sha256 = models.CharField("SHA-256 after an erasure", max_length=64, null=True, editable=False)
     line_count = models.PositiveIntegerField("lines", editable=False)
     total = money(editable=False)
     status = models.CharField(max_length=9, choices=Status, default=Status.NOT_SENT, editable=False)
@@ -60,12 +64,10 @@ class ClaimFileLine(models.Model):
     position = models.PositiveIntegerField()
     reference = models.CharField(max_length=50, unique=True)
     claim = models.ForeignKey(Claim, null=True, on_delete=models.CASCADE, related_name="file_lines")
-    claim_line = models.ForeignKey(
-        ClaimLine, null=True, on_delete=models.SET_NULL, related_name="file_lines", db_index=False
-    )
+    claim_line = models.ForeignKey(ClaimLine, null=True, on_delete=models.SET_NULL, related_name="file_lines")
     invoice = models.ForeignKey(Invoice, null=True, on_delete=models.CASCADE, related_name="file_lines")
     invoice_line = models.ForeignKey(
-        InvoiceLine, null=True, on_delete=models.SET_NULL, related_name="file_lines", db_index=False
+        InvoiceLine, null=True, on_delete=models.SET_NULL, related_name="file_lines"
     )
     amount = money()
     is_withdrawn = models.BooleanField(default=False)

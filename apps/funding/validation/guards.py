@@ -15,6 +15,7 @@ from apps.funding.choices import ApprovalStatus, BillPermission, InvoiceClaimTyp
 from apps.funding.models import (
     MOVED_MONEY,
     Claim,
+    ClaimFile,
     ClaimFileLine,
     Invoice,
     ProviderInvoice,
@@ -91,6 +92,17 @@ class TransitionContext:
         if keys <= self.locked_invoices.keys():
             return self.locked_invoices
         return ProviderInvoice.objects.filter(AnyOf("pk", keys)).in_bulk()
+
+    @cached_property
+    def claim_files(self) -> Mapping[UUID, ClaimFile]:
+        """The claim file that each bill stands in, withdrawn ones left out."""
+        name = f"{self.model._meta.model_name}_id"
+        lines = ClaimFileLine.objects.filter(
+            AnyOf(name, [bill.pk for bill in self.bills]), is_withdrawn=False
+        ).order_by()
+        found = dict(lines.values_list(name, "claim_file"))
+        files = ClaimFile.objects.only("file_name", "status").in_bulk(set(found.values()))
+        return {key: files[file] for key, file in found.items()}
 
     @cached_property
     def holders(self) -> dict[UUID, tuple[UUID, str]]:
@@ -241,6 +253,14 @@ def provider_invoice_has_no_other_claim(bill: AnyBill, context: TransitionContex
     if holder is None or holder[0] in (bill.pk, bill.resubmission_of_id):
         return None
     return f"Its provider invoice is meanwhile claimed by {holder[1]}: archive that one first."
+
+
+def its_file_was_not_sent(bill: AnyBill, context: TransitionContext) -> str | None:
+    """its claim file was not sent"""
+    file = context.claim_files.get(bill.pk)
+    if file is None:
+        return "It stands in no claim file."
+    return None if file.status == ClaimFile.Status.NOT_SENT else f"Its claim file {file} was sent."
 
 
 def lower_first(label: object) -> str:

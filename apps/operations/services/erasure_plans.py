@@ -18,6 +18,7 @@ from apps.documents.models import Document
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import (
     Claim,
+    ClaimFileLine,
     ClaimLine,
     ClaimResult,
     Invoice,
@@ -62,10 +63,13 @@ RETAINED_COLUMNS: Mapping[type[models.Model], frozenset[str]] = {
     Invoice: _BILL
     | {"invoice_number", "invoice_number_key", "invoice_claim_type", "recurrence_of", "recurrence_date"},
     InvoiceLine: _LINE | {"invoice", "is_credit_item", "cost_centre"},
-    ClaimResult: frozenset({"file_line", "is_accepted", "amount", "is_capped", "at", "staff", "application"}),
+    ClaimFileLine: frozenset(column.name for column in ClaimFileLine._meta.concrete_fields),
+    ClaimResult: frozenset(
+        {"id", "file_line", "is_accepted", "amount", "is_capped", "at", "staff", "application"}
+    ),
     RemittanceLine: frozenset(
         {
-            *("remittance", "position", "file_line", "payment_number", "day", "amount", "claimed"),
+            *("id", "remittance", "position", "file_line", "payment_number", "day", "amount", "claimed"),
             *("is_applied", "reason"),
         }
     ),
