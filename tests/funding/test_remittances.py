@@ -4,6 +4,7 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
+from django.utils import timezone
 
 from apps.core.models import Change, Subscriber
 from apps.funding.file_formats.answer_files import sha256_of
@@ -70,7 +71,7 @@ def test_a_line_that_is_paid_pays_its_claim_in_full(paid):
     report = paid(a_payment(line.reference, "140.00", day="20261120"))
     assert counts(report) == {"applied": 1}
     assert status(claim) == ("AgencyFullyPaid", Decimal("140.00"))
-    assert claim.payment_date.date() == dt.date(2026, 11, 19)  # midnight of the 20th in Sydney, in UTC
+    assert timezone.localtime(claim.payment_date).date() == dt.date(2026, 11, 20)
     assert StatusMove.objects.get(claim=claim).verb == "pay"
     stored = RemittanceLine.objects.get()
     assert (stored.is_applied, stored.reason, stored.remittance.row_count) == (True, "", 1)

@@ -12,10 +12,12 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.db.models import Model
 from django.db.models.functions import Lower
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
 from apps.core.table_files.tables import Row
 from apps.engagements.models import CategoryBudget, ServiceBooking
@@ -225,6 +227,12 @@ def load_file_lines(model: type[AnyBill], keys: Collection[UUID], found: Answere
     paid = RemittanceLine.objects.filter(AnyOf("file_line", by_key), is_applied=True).order_by()
     for key, amount, day in paid.values_list("file_line", "amount", "day"):
         note_payment(by_key[key], amount, day)
+
+
+def insert_numbered(model: type[Model], records: Sequence[Model]) -> None:
+    """Insert new records whose keys the database numbers."""
+    columns = [column.attname for column in model._meta.concrete_fields if not column.primary_key]
+    bulk_insert(model, columns, ([getattr(each, name) for name in columns] for each in records))
 
 
 def note_payment(line: AnsweredLine, amount: Decimal, day: dt.date) -> None:

@@ -7,7 +7,7 @@ from django.db import transaction
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.retries import retry_on_conflict
-from apps.core import history, saving
+from apps.core import history
 from apps.funding.file_formats.results import ResultRow
 from apps.funding.models import ClaimResult
 from apps.funding.services.answers import (
@@ -17,6 +17,7 @@ from apps.funding.services.answers import (
     Moves,
     Note,
     Tally,
+    insert_numbered,
     load_answered_bills,
     refusal_sentence,
 )
@@ -118,7 +119,7 @@ class ResultImport:
             for key, (_, row) in self.changed.items()
         }
         new = [result for key, result in results.items() if key not in self.known]
-        saving.insert_instances(ClaimResult, new)
+        insert_numbered(ClaimResult, new)
         stored = list(ClaimResult.objects.filter(AnyOf("file_line", self.known & results.keys())))
         for each in stored:
             results[each.file_line_id].pk = each.pk

@@ -9,7 +9,7 @@ from django.db import transaction
 
 from apps.base.batched_queries import AnyOf
 from apps.base.retries import retry_on_conflict
-from apps.core import history, saving
+from apps.core import history
 from apps.funding.file_formats.remittances import RemittanceRow
 from apps.funding.models import ZERO, Remittance, RemittanceLine
 from apps.funding.services.answers import (
@@ -19,6 +19,7 @@ from apps.funding.services.answers import (
     Moves,
     Note,
     Tally,
+    insert_numbered,
     load_answered_bills,
     note_payment,
 )
@@ -172,4 +173,4 @@ class RemittanceImport:
             remittance.save()
         for each in self.new:
             each.remittance = remittance
-        saving.insert_instances(RemittanceLine, self.new)
+        insert_numbered(RemittanceLine, self.new)
