@@ -144,6 +144,18 @@ def test_the_page_of_a_claim_has_what_became_of_each_line(client, ada, answered)
     assert "not applied: -5.00 takes money back" in text
 
 
+def test_the_page_of_a_claim_file_has_the_answers_beside_each_line(client, ada, answered):
+    claim, results, path = answered
+    run("import_results", results)
+    run("import_remittances", path)
+    file = claim.file_lines.first().claim_file
+    rows = client.get(f"/admin/funding/claimfile/{file.pk}/file/").context["rows"]
+    assert [(row.result, row.paid) for row in rows] == [
+        ("Refused: C04 Over.", None),
+        ("No result yet.", 140),
+    ]
+
+
 def test_refused_claims_have_a_queue_with_the_ways_on(client, ada, answered):
     claim, results, path = answered
     refused = a_claim(funding_status="PaymentProviderRejected", status_reason="C01")

@@ -229,7 +229,8 @@ def test_an_unusual_registration_number_is_confirmed(client, ada, number, saved,
     save_settings(registration_number="")
     address = "/admin/core/subscriber/1/change/"
     form = client.get(address).context["adminform"].form
-    values = {name: value for name in form.fields if (value := form[name].value()) not in (None, False)}
+    values = {name: form[name].value() for name in form.fields}
+    values = {name: value for name, value in values.items() if value is not None and value is not False}
     answer = client.post(address, {**values, "registration_number": number})
     assert ("begins with 405, this one with 406" in text_of(answer)) is asked
     assert (Subscriber.objects.get().registration_number == number) is saved

@@ -390,7 +390,7 @@ def test_a_withdrawn_file_stays_and_its_bills_are_approved_again():
 def test_a_file_is_withdrawn_whole_or_not():
     gone, other = a_claimable_claim(), a_claimable_claim()
     [file] = create_claim_files()
-    apply_transition(Claim, [gone.pk], "ask-to-cancel")
+    apply_transition(Claim, [gone.pk], "ask-to-cancel", reason="Twice")
     with pytest.raises(ClaimFileRefusal, match=f"{gone} is refused: It is cancellation requested"):
         withdraw(file.pk)
     assert status_of(other) == "AgencyClaimed"

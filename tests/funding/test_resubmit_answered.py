@@ -101,3 +101,15 @@ def test_in_full_everything_is_resubmitted():
     claim, _ = a_paid_claim(100, 0)
     result = apply_transition(Claim, [claim.pk], "resubmit")
     assert Claim.objects.get(pk=result.resubmissions[claim.pk]).outstanding == Decimal("180.00")
+
+
+def test_a_file_that_was_answered_is_not_withdrawn():
+    claim = a_claim(funding_status="AgencyClaimed")
+    (line,) = claimed_lines(claim)
+    file = line.claim_file
+    file.status = "NotSent"
+    file.save()
+    assert explain_obstacle(claim, TransitionName.TAKE_OUT_OF_FILE) is None
+    told(line, True, 140)
+    sentence = f"The agency has answered to its claim file {file}: mark that as sent."
+    assert explain_obstacle(claim, TransitionName.TAKE_OUT_OF_FILE) == sentence

@@ -29,6 +29,7 @@ from apps.core.models import Subscriber
 from apps.core.read_log import log_shown
 from apps.funding.admin.actions import MENU, may_administer
 from apps.funding.admin.bills import staff_of
+from apps.funding.admin.remittances import result_text
 from apps.funding.choices import BillPermission
 from apps.funding.models import Claim, ClaimFile, ClaimFileLine, Invoice
 from apps.funding.services.claim_files import (
@@ -201,8 +202,8 @@ class ClaimFileAdmin(ReadOnlyAdmin):
 
     def file_page(self, request: HttpRequest, record: ClaimFile) -> HttpResponse:
         lines = record.lines.select_related(
-            *("claim__contact", "invoice__contact", "claim_line__product", "invoice_line__product")
-        )
+            *("claim__contact", "invoice__contact", "claim_line__product", "invoice_line__product", "result")
+        ).prefetch_related("payments")
         page = Paginator(lines.order_by("position"), LISTED_LINES).get_page(request.GET.get("page"))
         rows = [FileRow.of(line) for line in page]
         return self.render_page(
@@ -294,18 +295,22 @@ class ListedReason:
 
 @dataclass(frozen=True, slots=True)
 class FileRow:
-    """A line of a file: its bill, and its item unless the line was replaced since."""
+    """A line of a file: its bill, its item unless the line was replaced since, and the agency's answers."""
 
     line: ClaimFileLine
     bill: str
     participant: str
     item: str
+    result: str
+    paid: Decimal | None
 
     @classmethod
     def of(cls, line: ClaimFileLine) -> "FileRow":
         bill, bill_line = line.claim or line.invoice, line.claim_line or line.invoice_line
         item = bill_line.product.code if bill_line is not None else "–"
-        return cls(line, record_link(bill), str(bill.contact) if bill else "–", item)
+        paid = [each.amount for each in line.payments.all() if each.is_applied]
+        of_person = str(bill.contact) if bill else "–"
+        return cls(line, record_link(bill), of_person, item, result_text(line), sum(paid) if paid else None)
 
 
 def bills_of(lines: Iterable[ClaimFileLine]) -> dict[type[Model], list[UUID]]:

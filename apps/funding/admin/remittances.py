@@ -147,21 +147,26 @@ def answer_rows(bill: AnyBill) -> list[AnswerRow]:
     ]
 
 
+def result_text(line: Any) -> str:
+    """The agency's result for a line of a claim file, in a sentence."""
+    result = getattr(line, "result", None)
+    if result is None:
+        return "No result yet."
+    if not result.is_accepted:
+        return f"Refused: {result.text or result.code or 'without a reason'}."
+    promised = f", {result.amount:,.2f} promised" if result.amount is not None else ""
+    return f"Accepted{promised}{' (capped)' if result.is_capped else ''}."
+
+
 def answer_row(line: Any, of_bill: Any) -> AnswerRow:
     result = getattr(line, "result", None)
-    text = "No result yet."
-    if result is not None and result.is_accepted:
-        promised = f", {result.amount:,.2f} promised" if result.amount is not None else ""
-        text = f"Accepted{promised}{' (capped)' if result.is_capped else ''}."
-    elif result is not None:
-        text = f"Refused: {result.text or result.code or 'without a reason'}."
     return AnswerRow(
         item=of_bill.product.code if of_bill is not None else "A line that is gone",
         file=line.claim_file.file_name,
         is_withdrawn=line.is_withdrawn,
         reference=line.reference,
         amount=line.amount,
-        result=text,
+        result=result_text(line),
         next_step=next_step(result.code) if result is not None and not result.is_accepted else "",
         payments=list(line.payments.all()),
     )

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from apps.base.batched_queries import AnyOf
 from apps.core.models import Subscriber
@@ -63,6 +63,14 @@ class TransitionContext:
             AnyOf("resubmission_of", keys), archive_date=None
         ).order_by()
         return dict(rows.values_list("resubmission_of", f"{self.model._meta.model_name}_number"))
+
+    @cached_property
+    def answered_bills(self) -> set[UUID]:
+        """The bills that stand in a claim file to which the agency has answered."""
+        bill = f"{self.model._meta.model_name}_id"
+        lines = ClaimFileLine.objects.filter(AnyOf(bill, [each.pk for each in self.bills])).order_by()
+        answered = lines.filter(Q(result__isnull=False) | Q(payments__isnull=False), is_withdrawn=False)
+        return set(answered.values_list(bill, flat=True))
 
     @cached_property
     def waiting_lines(self) -> dict[UUID, tuple[UUID, Decimal]]:
@@ -256,11 +264,15 @@ def provider_invoice_has_no_other_claim(bill: AnyBill, context: TransitionContex
 
 
 def its_file_was_not_sent(bill: AnyBill, context: TransitionContext) -> str | None:
-    """its claim file was not sent"""
+    """its claim file was neither sent nor answered"""
     file = context.claim_files.get(bill.pk)
     if file is None:
         return "It stands in no claim file."
-    return None if file.status == ClaimFile.Status.NOT_SENT else f"Its claim file {file} was sent."
+    if file.status != ClaimFile.Status.NOT_SENT:
+        return f"Its claim file {file} was sent."
+    if bill.pk in context.answered_bills:
+        return f"The agency has answered to its claim file {file}: mark that as sent."
+    return None
 
 
 def lower_first(label: object) -> str:
