@@ -1,5 +1,7 @@
 """The pages of the back office against the rules of axe, in both themes, and on windows of two widths."""
 
+from decimal import Decimal
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib import admin
@@ -78,6 +80,13 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
     scene = Scene()
     billed = {"contact": scene.mia, "provider": scene.harbour, "start_date": scene.day, "end_date": scene.day}
     claim, approved = a_claim(**billed), a_claim(**billed, funding_status=ClaimStatus.APPROVED)
+    half = Decimal("70.00")
+    paid = a_claim(
+        [{"amount_paid": half}, {}],
+        **billed,
+        funding_status=ClaimStatus.AGENCY_PARTIALLY_PAID,
+        amount_paid=half,
+    )
     invoice = an_invoice(contact=scene.mia)
     waiting = scene.provider_invoice("INV-1", document=a_document())
     other = a_contact(first_name="Wilhelmina-Antoinette", last_name="Featherstonehaugh-Cholmondeley")
@@ -99,6 +108,7 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
         f"funding/claim/{claim.pk}/change/",
         f"funding/claim/{approved.pk}/change/",
         f"funding/claim/{claim.pk}/do/hold/",
+        f"funding/claim/{paid.pk}/do/take-back/",
         "funding/claim/queues/",
         "funding/claim/month-end/",
         f"funding/invoice/{invoice.pk}/change/",

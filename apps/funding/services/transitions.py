@@ -459,12 +459,14 @@ def hand_over_provider_invoices(
 def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[str, object]]]) -> None:
     """Write new values of bills, one statement for all that get the same ones, and their history.
 
-    Claims that lose a provider invoice come before those that get it: it has one holder at a time.
+    Claims that lose a provider invoice come before those that get it: it has one holder at a time. No row is
+    written twice: PostgreSQL would check its references again and lock the provider invoice behind its claim.
     """
     bill_values = list(bill_values)
-    groups: dict[tuple[tuple[str, object], ...], list[UUID]] = defaultdict(list)
-    entries, paid, with_reasons = [], [], list[AnyBill]()
     reasons = {values["status_reason"] for _, values in bill_values if "status_reason" in values}
+    groups: dict[tuple[tuple[str, object], ...], list[UUID]] = defaultdict(list)
+    own_values: dict[tuple[str, ...], list[AnyBill]] = defaultdict(list)
+    entries = []
     for bill, values in bill_values:
         changed = {name: value for name, value in values.items() if getattr(bill, name) != value}
         if not changed:
@@ -473,22 +475,20 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[s
         recorded = {name: value for name, value in changed.items() if name != "status_date"}
         before = {name: getattr(bill, name) for name in recorded}
         entries.append((bill.pk, history.describe(model, before, recorded)))
-        if changed.get("amount_paid") == bill.total:
+        is_paid_in_part = changed.get("amount_paid", bill.total) != bill.total
+        if is_paid_in_part or (len(reasons) > 1 and "status_reason" in changed):
+            for name, value in changed.items():
+                setattr(bill, name, value)
+            own_values[tuple(changed)].append(bill)
+            continue
+        if "amount_paid" in changed:
             changed["amount_paid"] = F("total")
-        elif "amount_paid" in changed:
-            bill.amount_paid = changed.pop("amount_paid")
-            paid.append(bill)
-        if len(reasons) > 1 and "status_reason" in changed:
-            bill.status_reason = str(changed.pop("status_reason"))
-            with_reasons.append(bill)
         groups[tuple(changed.items())].append(bill.pk)
     for group in sorted(groups, key=lambda group: ("takes_provider_invoice", True) in group):
         rows = model._default_manager.filter(AnyOf("guid", groups[group]))
         rows.update(**dict(group), modify_date=clock.now())
-    if paid:
-        saving.update(model, ("amount_paid",), paid)
-    if with_reasons:
-        saving.update(model, ("status_reason",), with_reasons)
+    for columns, bills in own_values.items():
+        saving.update(model, columns, bills)
     history.write_differences(model, entries)
 
 
