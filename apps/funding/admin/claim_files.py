@@ -58,7 +58,9 @@ class UntilForm(forms.Form):
     """The last day of the bills that go into a file."""
 
     until = DayField(
-        label="What ends by", widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "dd/mm/yyyy"})
+        label="What ends by",
+        localize=True,
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "dd/mm/yyyy"}),
     )
 
 
@@ -86,6 +88,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
 
     class Media:
         css: ClassVar[dict[str, Sequence[str]]] = {"all": ["funding.css"]}
+        js = ("file_import.js",)
 
     # --- permissions
 
@@ -114,7 +117,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer("content")
 
-    @display(description="file", ordering="number")
+    @display(description="file", ordering="file_name")
     def name(self, file: ClaimFile) -> str:
         return file.file_name
 
