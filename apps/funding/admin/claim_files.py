@@ -22,7 +22,15 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.base import clock
 from apps.base.errors import Conflict, plural
 from apps.core.admin_base import Page
-from apps.core.admin_base.display import admin_url, format_amount, link, list_url, record_link, short_day
+from apps.core.admin_base.display import (
+    admin_url,
+    amount_cell,
+    format_amount,
+    link,
+    list_url,
+    record_link,
+    short_day,
+)
 from apps.core.admin_base.forms import DayField
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.models import Subscriber
@@ -127,7 +135,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
 
     @display(description="total", ordering="total")
     def amount(self, file: ClaimFile) -> str | None:
-        return format_amount(file.total)
+        return amount_cell(file.total)
 
     @display(description="status", ordering="status", label=STATUS_COLOURS)
     def status_label(self, file: ClaimFile) -> str:
