@@ -57,7 +57,7 @@ def test_from_the_new_page_to_a_file_that_is_sent(client, ada):
     page = text_of(client.get(f"{address}change/"))
     assert "Mark as sent" not in page
     assert "Withdraw…" not in page
-    assert f'In a claim file (sent) <a class="rs-link" href="{address}change/">{file}</a>' in text_of(
+    assert f'Claim file (sent): <a class="rs-link" href="{address}change/">{file}</a>' in text_of(
         client.get(f"/admin/funding/claim/{claim.pk}/change/")
     )
     assert str(file) in text_of(client.get(FILES))

@@ -439,7 +439,7 @@ def claim_file_links(record: AnyBill) -> list[tuple[str, str]]:
     return (
         []
         if file is None
-        else [(f"In a claim file ({lower_first(file.get_status_display())})", record_link(file))]
+        else [(f"Claim file ({lower_first(file.get_status_display())}):", record_link(file))]
     )
 
 

@@ -22,7 +22,15 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.base import clock
 from apps.base.errors import Conflict, plural
 from apps.core.admin_base import Page
-from apps.core.admin_base.display import admin_url, format_amount, link, list_url, record_link, short_day
+from apps.core.admin_base.display import (
+    admin_url,
+    amount_cell,
+    format_amount,
+    link,
+    list_url,
+    record_link,
+    short_day,
+)
 from apps.core.admin_base.forms import DayField
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.models import Subscriber
@@ -59,7 +67,9 @@ class UntilForm(forms.Form):
     """The last day of the bills that go into a file."""
 
     until = DayField(
-        label="What ends by", widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "dd/mm/yyyy"})
+        label="What ends by",
+        localize=True,
+        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "dd/mm/yyyy"}),
     )
 
 
@@ -87,6 +97,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
 
     class Media:
         css: ClassVar[dict[str, Sequence[str]]] = {"all": ["funding.css"]}
+        js = ("file_import.js",)
 
     # --- permissions
 
@@ -115,7 +126,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer("content")
 
-    @display(description="file", ordering="number")
+    @display(description="file", ordering="file_name")
     def name(self, file: ClaimFile) -> str:
         return file.file_name
 
@@ -125,7 +136,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
 
     @display(description="total", ordering="total")
     def amount(self, file: ClaimFile) -> str | None:
-        return format_amount(file.total)
+        return amount_cell(file.total)
 
     @display(description="status", ordering="status", label=STATUS_COLOURS)
     def status_label(self, file: ClaimFile) -> str:
