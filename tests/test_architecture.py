@@ -90,9 +90,11 @@ OWN_FILES: dict[str, dict[str, str]] = {
     },
     "funding": {
         "approval": "the API's action on a provider invoice: its body and its description",
+        "file_formats": "the files of the agency, the bank and the accounts: rows to bytes and back",
         "statuses": "the table of statuses and transitions",
         "public_holidays": "the calendar of the states",
         "invoice_pdf": "an invoice as a document to send",
+        "rejection_codes": "the agency's codes of refused lines, in plain words",
     },
 }
 

@@ -120,6 +120,8 @@ class ImportOutcome:
 class ImportKind:
     """Files that are imported alike, by those who may add and change records of all its models.
 
+    ``permissions`` are what they need besides.
+
     ``run`` checks or applies a file: it reads rows of its own form, shows issues and notices, and calls the
     services; a task calls it, again where the first attempt was killed. ``count_words`` are the numbers that
     the page shows, ``good_words`` those of them that are applied, each a ``good_noun``. ``columns`` are those
@@ -133,6 +135,7 @@ class ImportKind:
     run: Callable[[ImportOrder], ImportOutcome]
     options: Sequence[ImportQuestion] = RECORD_OPTIONS
     other_models: Sequence[type[Model]] = ()
+    permissions: Sequence[str] = ()
     columns: Callable[[], Mapping[str, RecordColumn]] = dict
     after_undo: Callable[[], object] | None = None
     read_columns: Callable[[Path, Mapping[str, Any]], list[FileColumn]] = lambda path, options: []
@@ -180,7 +183,11 @@ def permitted_kinds(person: Any) -> list[ImportKind]:
         label, name = model._meta.app_label, model._meta.model_name
         return bool(person.has_perms([f"{label}.add_{name}", f"{label}.change_{name}"]))
 
-    return [kind for kind in import_kinds() if all(map(may_write, (kind.model, *kind.other_models)))]
+    return [
+        kind
+        for kind in import_kinds()
+        if person.has_perms(kind.permissions) and all(map(may_write, (kind.model, *kind.other_models)))
+    ]
 
 
 def choosable_columns(entity_set: EntitySet) -> dict[str, RecordColumn]:

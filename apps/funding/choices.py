@@ -66,6 +66,7 @@ class BillPermission(models.TextChoices):
 
     APPROVE = "approve_funding_invoices", "Can approve claims and invoices"
     CLAIM = "claim_funding_invoices", "Can claim from the agency, submit and send"
+    SEND_FILES = "send_claim_files", "Can make, send and withdraw claim files"
     PAY = "pay_funding_invoices", "Can record payments of claims and invoices"
 
 

@@ -171,7 +171,12 @@ def load(context: Context) -> None:
     with context.clock_at(context.workdays[0], 8):
         if not Subscriber.objects.exists():
             # Some of the demo's claims go through a payment provider.
-            values = {"name": ORGANISATION, "payment_provider_module": True}
+            values = {
+                "name": ORGANISATION,
+                "payment_provider_module": True,
+                "registration_number": "4050000001",
+                "business_number": business_number(0),
+            }
             save_settings([Draft(values, given=values)])
         roles = load_roles()
         examples = {applies_to: load_custom_fields(context, applies_to) for applies_to in AppliesTo.values}

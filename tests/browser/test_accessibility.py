@@ -10,7 +10,7 @@ from apps.core.admin_base import RecordAdmin
 from apps.funding.choices import ClaimStatus
 from tests.browser.test_claims import Scene
 from tests.documents.builders import a_document
-from tests.funding.builders import a_claim, an_invoice
+from tests.funding.builders import a_claim, a_claim_file, an_invoice
 from tests.people.records import a_contact, a_role
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -91,6 +91,7 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
     waiting = scene.provider_invoice("INV-1", document=a_document())
     other = a_contact(first_name="Wilhelmina-Antoinette", last_name="Featherstonehaugh-Cholmondeley")
     role = a_role("people.view_client")
+    file = a_claim_file([a_claim(**billed, funding_status=ClaimStatus.AGENCY_CLAIMED)], status="NotSent")
     with_axe = (
         "",
         "people/contact/",
@@ -111,6 +112,9 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
         f"funding/claim/{paid.pk}/do/take-back/",
         "funding/claim/queues/",
         "funding/claim/month-end/",
+        "funding/claimfile/add/",
+        f"funding/claimfile/{file.pk}/file/",
+        f"funding/claimfile/{file.pk}/withdraw/",
         f"funding/invoice/{invoice.pk}/change/",
         "sales/opportunity/board/",
         "documents/document/add/",

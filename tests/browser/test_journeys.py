@@ -10,7 +10,7 @@ from apps.documents.demo import pdf
 from apps.engagements.models import ClientEngagement
 from apps.engagements.services import create_support_categories
 from apps.funding.choices import ClaimStatus
-from apps.funding.models import AcknowledgedWarning, Claim
+from apps.funding.models import AcknowledgedWarning, Claim, ClaimFile
 from apps.funding.validation.warnings import WarningCode
 from apps.people.demo import load_roles
 from apps.people.models import Contact, Staff
@@ -19,6 +19,7 @@ from tests.browser.journeys import Journey
 from tests.browser.test_claims import Scene
 from tests.documents.builders import a_category, a_document
 from tests.funding.builders import a_claim
+from tests.funding.claimable import a_claimable_claim, save_settings
 from tests.people.records import a_contact, a_role, a_staff_member
 from tests.sales.builders import a_stage, an_opportunity
 
@@ -88,6 +89,28 @@ def test_a_team_lead_approves_claims_and_is_told_which_had_warnings(begin):
         journey.submit("[name=_do]")
         journey.wait_for("text=Approve: 3 claims. 1 with warnings: Price over cap (1).")
     assert Claim.objects.filter(funding_status=ClaimStatus.APPROVED).count() == 3
+
+
+def test_finance_makes_a_claim_file_and_sends_it(begin):
+    day = Scene().day
+    save_settings()
+    line, days = {"first_day": day, "last_day": day}, {"start_date": day, "end_date": day}
+    claims = [a_claimable_claim([line, line], **days) for _ in range(3)]
+    with begin("A claim file, made, downloaded and sent", "Accounts officer", "/admin/") as journey:
+        page = journey.page
+        journey.submit("#nav-sidebar >> text=Claim files")
+        journey.submit("main a[href$='claimfile/add/']")
+        journey.wait_for("text=3 claims and invoices in 6 lines")
+        journey.submit("text=Make 1 claim file")
+        with page.expect_download() as download:
+            journey.click("a.fu-button >> text=Download")
+        journey.submit("text=Mark as sent")
+        journey.wait_for(".fu-status >> text=Sent")
+    file = ClaimFile.objects.get()
+    assert (file.status, file.line_count) == ("Sent", 6)
+    assert download.value.suggested_filename == file.file_name
+    assert download.value.path().read_bytes() == bytes(file.content)
+    assert {Claim.objects.get(pk=each.pk).funding_status for each in claims} == {ClaimStatus.AGENCY_CLAIMED}
 
 
 def test_finance_closes_a_month_and_sees_what_is_open(begin):

@@ -1,6 +1,7 @@
 """Price books, provider invoices, claims and invoices, as little of them as will do."""
 
 import datetime as dt
+import hashlib
 import itertools
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -8,6 +9,7 @@ from apps.base.drafts import Draft
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
+    ClaimFile,
     ClaimLine,
     ClaimWindow,
     CostCentre,
@@ -115,6 +117,37 @@ def an_invoice(lines=1, **columns):
         }
     )
     return with_lines(record, InvoiceLine, "invoice", lines)
+
+
+def a_claim_file(bills, **columns):
+    """A claim file with the lines of bills, as it would have been stored; its bytes have their numbers."""
+    number = next(_numbers)
+    lines = [(bill, line) for bill in bills for line in bill.line_items.order_by("position")]
+    rows = [["RegistrationNumber", "NDISNumber"], *(["405", bill.contact.scheme_number] for bill, _ in lines)]
+    content = "".join(f"{','.join(map(str, row))}\r\n" for row in rows).encode()
+    file = ClaimFile(
+        **{
+            "number": number,
+            "file_name": f"C{number}.csv",
+            "registration_number": "405",
+            "content": content,
+            "sha256": hashlib.sha256(content).hexdigest(),
+            "line_count": len(lines),
+            "total": sum((line.total for _, line in lines), Decimal("0.00")),
+            "status": "Sent",
+            **columns,
+        }
+    )
+    file.save()
+    for position, (bill, line) in enumerate(lines, 1):
+        name = bill._meta.model_name
+        file.lines.create(
+            position=position,
+            reference=f"C{number}-{position}",
+            amount=line.total,
+            **{name: bill, f"{name}_line": line},
+        )
+    return file
 
 
 def bill_columns(columns):

@@ -31,7 +31,7 @@ from tests.funding.applied import (
     refused,
     resubmitted,
 )
-from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
+from tests.funding.builders import a_claim, a_claim_file, a_provider_invoice, an_invoice
 from tests.people.builders import a_role, a_staff_member
 
 pytestmark = pytest.mark.django_db
@@ -440,6 +440,8 @@ def test_a_provider_invoice_learns_of_every_transition(settings_saved, name, sta
     archived = {"archive_date": clock.now(), "takes_provider_invoice": False} if is_archived else {}
     paid = Decimal("1.00") if name == "take-back" else Decimal(0)
     claim = a_claim([{"amount_paid": paid}], funding_status=status, amount_paid=paid, **archived)
+    if name == "take-out-of-file":
+        a_claim_file([claim], status="NotSent")
     ProviderInvoice.objects.update(approval_status=approval_status)
     with transaction.atomic():
         recount_claim_flags()

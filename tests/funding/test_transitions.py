@@ -138,6 +138,8 @@ def conditions(row):
         yield "with a reason"
     if row.single:
         yield "one at a time"
+    if row.by_service:
+        yield "with the other bills of its claim file"
     if row.pays:
         yield f"pays {row.pays.value}"
     if row.takes_back:

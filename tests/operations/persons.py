@@ -5,13 +5,22 @@ from dataclasses import dataclass
 
 from django.db import models
 
-from apps.funding.models import AcknowledgedWarning, Claim, ProviderInvoice, StatusMove
+from apps.funding.models import (
+    AcknowledgedWarning,
+    Claim,
+    ClaimResult,
+    Invoice,
+    ProviderInvoice,
+    Remittance,
+    RemittanceLine,
+    StatusMove,
+)
 from apps.operations.personal_records import find_records, load_keys
 from apps.people.models import Client, Contact, CustomField, CustomFieldAnswer
 from apps.sales.models import Opportunity, OpportunityOutcomeReason, OpportunityStage
 from tests.documents.builders import a_document
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
-from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
+from tests.funding.builders import a_claim, a_claim_file, a_provider_invoice, an_invoice
 from tests.people.builders import a_lookup
 from tests.people.records import a_client, a_contact, a_staff_member
 
@@ -68,8 +77,45 @@ def a_participant(provider=None, staff=None):
     opportunity.outcome_reasons.add(a_lookup(OpportunityOutcomeReason, outcome="Lost"))
     a_contact(merged_into=contact)
     name_everywhere(contact)
+    # Its bytes have the scheme number, which is the name by now.
+    file = a_claim_file([Claim.objects.get(pk=claim.pk), Invoice.objects.get(pk=invoice.pk)])
+    answer(file)
     contact.refresh_from_db()
     return Participant(contact, claim, provider_invoice, provider)
+
+
+def answer(file):
+    """Answer every line of a claim file, with the name wherever the agency may write it."""
+    told = {"extra": {"Comment": NAME}}
+    remittance = Remittance(
+        file_name="paid.csv",
+        sha256="0" * 56 + f"{file.number:08}",
+        day=LAST_SERVICE,
+        row_count=2,
+        total=2,
+        unmatched_count=0,
+        unmatched_total=0,
+    )
+    remittance.save()
+    for line in file.lines.all():
+        ClaimResult.objects.create(
+            file_line=line,
+            is_accepted=True,
+            text=f"Accepted for {NAME}",
+            code=NAME,
+            file_name="r.csv",
+            **told,
+        )
+        RemittanceLine.objects.create(
+            remittance=remittance,
+            position=line.position,
+            file_line=line,
+            payment_number=line.reference,
+            day=LAST_SERVICE,
+            amount=1,
+            is_applied=True,
+            **told,
+        )
 
 
 def name_everywhere(contact):

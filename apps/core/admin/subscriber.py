@@ -7,6 +7,7 @@ from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
+from apps.base.drafts import Draft, Issue
 from apps.core.admin_base import RecordAdmin, RecordLink, fieldset
 from apps.core.admin_base.display import list_url
 from apps.core.models import Subscriber
@@ -14,6 +15,8 @@ from apps.core.services import save_settings
 
 #: The lists that belong to the settings, by the apps that own the records.
 SETTINGS_LISTS: list[type[Model]] = []
+#: What the agency's numbers of plan managers begin with.
+REGISTRATION_PREFIX = "405"
 
 
 @admin.register(Subscriber)
@@ -34,6 +37,7 @@ class SubscriberAdmin(RecordAdmin):
             ("invoice_number_prefix", "invoice_number_digits"),
             description="Running numbers for claims and invoices that come without one.",
         ),
+        fieldset("Agency", "registration_number"),
         fieldset("Invoices as PDF", "business_number", "invoice_sender", "payment_details"),
         fieldset(
             "Modules and rules",
@@ -42,8 +46,20 @@ class SubscriberAdmin(RecordAdmin):
             "team_on_opportunities",
             "four_eyes",
             "hold_reasons",
+            "remittance_tolerance",
         ),
     )
+
+    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
+        """Warn of a new registration number that begins otherwise than the agency's."""
+        number = draft.get("registration_number") or ""
+        if not number or number.startswith(REGISTRATION_PREFIX):
+            return []
+        if number == Subscriber.current().registration_number:
+            return []
+        start, given = REGISTRATION_PREFIX, number[: len(REGISTRATION_PREFIX)]
+        message = f"The agency's number of a plan manager begins with {start}, this one with {given}."
+        return [Issue("UnusualNumber", "registration_number", message)]
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from decimal import Decimal
 from typing import ClassVar
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.core.exceptions import ValidationError
-from django.core.validators import MaxValueValidator, MinValueValidator
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
 from django.db import models
 
 from apps.base.declaration.resource import Enumeration
@@ -79,6 +80,14 @@ class Subscriber(TimestampedModel):
     business_number = models.CharField(
         "business number (ABN)", max_length=90, blank=True, default="", db_default=""
     )
+    registration_number = models.CharField(
+        max_length=10,
+        blank=True,
+        default="",
+        db_default="",
+        validators=[RegexValidator(r"^[0-9]{6,10}\Z", "It has six to ten digits and nothing else.")],
+        help_text="The agency's number of this organisation, for claim files. It begins with 405.",
+    )
     invoice_sender = models.TextField(
         "address",
         blank=True,
@@ -99,6 +108,16 @@ class Subscriber(TimestampedModel):
         db_default=HOLD_REASONS,
         max_length=4000,
         help_text="One a line. They are offered where a claim or an invoice is put on hold.",
+    )
+
+    remittance_tolerance = models.DecimalField(
+        "tolerance of remittances",
+        max_digits=6,
+        decimal_places=2,
+        default=Decimal("0.00"),
+        db_default=Decimal("0.00"),
+        validators=[MinValueValidator(0)],
+        help_text="The agency may pay a claim short by at most so much: the rest is written off.",
     )
 
     class Meta:

@@ -1,4 +1,7 @@
-"""Tables from JSON: an array of records, an object whose ``value`` is one, or a record to a line."""
+"""Tables from JSON: an array of records, an object whose ``value`` is one, or a record to a line.
+
+Notifications of the agency have their array as ``response``, or as ``remittance_advice`` within that.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -12,6 +15,8 @@ from apps.core.table_files.delimited import TextLines
 from apps.core.table_files.tables import MAX_ROW, ImportFileError, Row, Table, check_width
 
 BLOCK = 1 << 16
+#: The members of an object that lead to its array of records: OData's, and those of the agency.
+LIST_MEMBERS = frozenset({"value", "response", "remittance_advice"})
 
 
 def unique_members(found: list[tuple[str, object]]) -> dict[str, object]:
@@ -186,11 +191,11 @@ class JsonText:
 
 
 def array_items(text: TextIO) -> Iterator[object]:
-    """The items of a JSON array, or of the array that an object has as ``value``."""
+    """The items of a JSON array, or of the array that an object has as one of ``LIST_MEMBERS``."""
     source = JsonText(text)
-    if source.peek() == "{":
+    while source.peek() == "{":
         source.skip("{")
-        while source.value() != "value":
+        while source.value() not in LIST_MEMBERS:
             source.skip(":")
             source.value()
             if source.peek() != ",":

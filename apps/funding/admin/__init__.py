@@ -1,6 +1,8 @@
 """The back office's pages of funding; Django registers a page when its module is imported."""
 
 from apps.funding.admin import (
+    answers,
+    claim_files,
     claim_windows,
     claims,
     documents,
@@ -11,4 +13,5 @@ from apps.funding.admin import (
     price_books,
     price_guide,
     provider_invoices,
+    remittances,
 )

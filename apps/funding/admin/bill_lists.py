@@ -41,6 +41,7 @@ from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.groups import GroupingAdmin
 from apps.funding.admin.queues import (
+    REFUSED_BY_AGENCY,
     STATUS,
     WINDOW,
     choices_of,
@@ -49,6 +50,7 @@ from apps.funding.admin.queues import (
     load_hold_reasons,
     load_queues,
     queue_tabs,
+    refused_by_agency,
 )
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import (
@@ -99,9 +101,10 @@ class StatusFilter(ConditionFilter):
     parameter_name = STATUS
 
     def conditions(self, model: type[Model]) -> Conditions:
-        return {
+        statuses = {
             value: (label, Q(funding_status=value)) for value, label in choices_of(model, "funding_status")
         }
+        return {**statuses, REFUSED_BY_AGENCY: ("Refused by the agency", refused_by_agency(model))}
 
 
 class ResubmissionFilter(ConditionFilter):
@@ -111,7 +114,7 @@ class ResubmissionFilter(ConditionFilter):
     parameter_name = "resubmitted"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        can_be_resubmitted = request.GET.get(STATUS) in RESUBMITTABLE
+        can_be_resubmitted = request.GET.get(STATUS) in {*RESUBMITTABLE, REFUSED_BY_AGENCY}
         return super().lookups(request, model_admin) if can_be_resubmitted else []
 
     def conditions(self, model: type[Claim] | type[Invoice]) -> Conditions:
@@ -315,9 +318,9 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         """Lists of bills on hold have a column of the reason."""
         columns = list(super().get_list_display(request))
         if request.GET.get(STATUS) and "status" in columns:
-            is_on_hold = request.GET[STATUS] == ClaimStatus.ON_HOLD
-            at = columns.index("status")
-            columns[at : at + 1] = ["hold_reason"] if is_on_hold else []
+            chosen, at = request.GET[STATUS], columns.index("status")
+            others = {ClaimStatus.ON_HOLD.value: ["hold_reason"], REFUSED_BY_AGENCY: ["status", "reason"]}
+            columns[at : at + 1] = others.get(chosen, [])
         return columns
 
     def get_sortable_by(self, request: HttpRequest) -> Sequence[object]:
@@ -410,6 +413,10 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
 
     @display(description="on hold for", ordering="status_reason")
     def hold_reason(self, bill: Bill) -> str:
+        return bill.status_reason or "–"
+
+    @display(description="reason", ordering="status_reason")
+    def reason(self, bill: Bill) -> str:
         return bill.status_reason or "–"
 
     @display(description="since", ordering="status_date")

@@ -25,7 +25,8 @@ from apps.funding.admin.actions import ACTION_PAGE, ActionButton, ActionOutcome,
 from apps.funding.admin.bill_lists import BillListAdmin
 from apps.funding.admin.forms import BillForm, LineForm, place_label
 from apps.funding.admin.groups import GROUPS
-from apps.funding.admin.queues import STATUS
+from apps.funding.admin.queues import REFUSED_BY_AGENCY, STATUS
+from apps.funding.admin.remittances import answer_rows
 from apps.funding.models import AcknowledgedWarning, ClaimLine, InvoiceLine
 from apps.funding.services.payments import load_lines_with_earlier
 from apps.funding.services.transitions import (
@@ -282,7 +283,7 @@ class BillAdmin(BillListAdmin):
             page |= {"buttons": [], "errors": []}
         return super().render_change_form(request, {**context, **page}, *args, **options)
 
-    def bill_page(self, request: HttpRequest, record: Model) -> HttpResponse:
+    def bill_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         """A bill that cannot be edited any more, or by somebody who may only view it."""
         return self.render_page(
             request,
@@ -299,6 +300,7 @@ class BillAdmin(BillListAdmin):
                 for line in self.lines_of(record)
             ],
             is_invoice=self.line_model is InvoiceLine,
+            answers=answer_rows(record),
             **self.provider_invoice_context(request, record, None),
             **self.status_context(request, record),
         )
@@ -310,16 +312,22 @@ class BillAdmin(BillListAdmin):
         if request.GET.get("archived") == "yes":
             return [transition_button(row) for row in TRANSITIONS if row.name is TransitionName.RESTORE]
         status = request.GET.get(STATUS)
+        is_refused = status == REFUSED_BY_AGENCY
         rows = [
             row
             for row in transitions_of(self.model)
-            if not row.single
+            if not (row.single or row.by_service)
             and not row.asks_for_amount
             and row.name is not TransitionName.RESTORE
             and missing_permission(row, staff_of(request)) is None
-            and (status in row.sources if status else row.for_all)
+            and (row.for_all if not status else self.is_way_on(row) if is_refused else status in row.sources)
         ]
         return [transition_button(row) for row in in_order(rows)]
+
+    def is_way_on(self, row: Transition) -> bool:
+        """True when bills that the agency refused, wholly or in part, go on by it."""
+        ways = (TransitionName.RESUBMIT, TransitionName.RESUBMIT_GAP, TransitionName.WRITE_OFF)
+        return row.name in (*ways, TransitionName.ARCHIVE)
 
     def record_buttons(self, request: HttpRequest, record: AnyBill) -> Sequence[ActionButton]:
         rows = list_transitions(record, staff_of(request))
@@ -399,7 +407,7 @@ class BillAdmin(BillListAdmin):
             if may_change
             else None,
             "acknowledged": acknowledged_rows(record),
-            "resubmission_links": resubmission_links(record),
+            "links": [*resubmission_links(record), *claim_file_links(record)],
         }
 
 
@@ -422,6 +430,17 @@ def resubmission_links(record: AnyBill) -> list[tuple[str, str]]:
     found = [("Resubmits", record.resubmission_of)] if record.resubmission_of_id else []
     found += [("Resubmitted as", each) for each in record.resubmissions.filter(archive_date=None)]
     return [(label, record_link(each)) for label, each in found]
+
+
+def claim_file_links(record: AnyBill) -> list[tuple[str, str]]:
+    """The claim file that a bill stands in."""
+    lines = record.file_lines.filter(is_withdrawn=False).select_related("claim_file")
+    file = next((line.claim_file for line in lines.defer("claim_file__content")[:1]), None)
+    return (
+        []
+        if file is None
+        else [(f"Claim file ({lower_first(file.get_status_display())}):", record_link(file))]
+    )
 
 
 def pressed_button(request: HttpRequest) -> str:

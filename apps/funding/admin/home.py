@@ -17,6 +17,7 @@ from apps.funding.admin.queues import (
     LAPSED,
     LAPSED_LABEL,
     LAPSING,
+    REFUSED_BY_AGENCY,
     STATUS,
     WAITING,
     WINDOW,
@@ -107,7 +108,7 @@ def claim_work(request: HttpRequest) -> HomeContent:
         if (reason := group["status_reason"])
     ]
     late_before = {status: over_business_days(days) for status, days in DAYS_IN_STATUS.items()}
-    queues = load_queues(Claim, left_out=FINISHED, late_before=late_before)
+    queues = load_queues(Claim, left_out={*FINISHED, REFUSED_BY_AGENCY}, late_before=late_before)
     own = own_bills(Claim, request.user)
     rows = queue_rows(Claim, queues, DAYS_IN_STATUS, own, {on_hold: reasons[:HOLD_REASONS]})
     note = (
@@ -119,7 +120,7 @@ def claim_work(request: HttpRequest) -> HomeContent:
 
 def invoice_work(request: HttpRequest) -> HomeContent:
     """The open invoices by status, and how many of them are this person's."""
-    queues = load_queues(Invoice, left_out=FINISHED)
+    queues = load_queues(Invoice, left_out={*FINISHED, REFUSED_BY_AGENCY})
     return HomeContent(queue_rows(Invoice, queues, {}, own_bills(Invoice, request.user)))
 
 

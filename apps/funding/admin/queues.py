@@ -28,6 +28,7 @@ from apps.funding.models import (
     WAITS_FOR_CLAIM,
     ZERO,
     Claim,
+    ClaimFileLine,
     ClaimLine,
     ClaimWindow,
     ClaimWindows,
@@ -45,6 +46,8 @@ LONG_AGO = dt.datetime(1900, 1, 1, tzinfo=dt.UTC)
 #: The parameter that chooses a queue in its list, and the queue of provider invoices without a claim.
 STATUS = "status"
 WAITING = "waiting"
+#: The queue of bills that the agency refused, wholly or some lines of them.
+REFUSED_BY_AGENCY = "refused-by-agency"
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,10 @@ def load_queues(
     ``late_before``: by status, the moment before which what waits is late.
     """
     waits_of = provider_invoice_waits if model is ProviderInvoice else partial(bill_waits, model)
-    choices = [choice for choice in choices_of(model, column) if choice[0] not in left_out]
+    choices = choices_of(model, column)
+    if model is not ProviderInvoice:
+        choices.append((REFUSED_BY_AGENCY, "Refused by the agency"))
+    choices = [choice for choice in choices if choice[0] not in left_out]
     parts = [capped_count(value, waits_of(value), late_before.get(value, LONG_AGO)) for value, _ in choices]
     with connection.cursor() as cursor:
         statement = " UNION ALL ".join(sql for sql, _ in parts)
@@ -121,11 +127,29 @@ def in_cents(amount: Decimal | float | None) -> Decimal:
 
 
 def bill_waits(model: type[Any], status: str) -> QuerySet[models.Model, tuple[object, ...]]:
-    """Since when the current bills of a status have had it, and their totals."""
+    """Since when the current bills of a queue have had their status, and their totals."""
+    if status == REFUSED_BY_AGENCY:
+        # Two queries, each with its index.
+        partly = bill_waits(model, ClaimStatus.AGENCY_PARTIALLY_PAID).filter(has_refused_lines(model))
+        return bill_waits(model, ClaimStatus.REJECTED).union(partly, all=True)
     bills = model._default_manager.filter(funding_status=status, archive_date=None).order_by()
     if status in RESUBMITTABLE:
         bills = bills.exclude(resubmission_exists(model))
     return bills.values(moment=F("status_date"), amount=F("total"))
+
+
+def has_refused_lines(model: type[Any]) -> Exists:
+    """The condition that the agency refused a line of a bill, and nothing was paid of that."""
+    bill = str(model._meta.model_name)
+    lines = ClaimFileLine.objects.filter(is_withdrawn=False, result__is_accepted=False)
+    unpaid = lines.filter(**{f"{bill}_line__amount_paid": 0})
+    return Exists(unpaid.filter(**{bill: OuterRef("pk")}).order_by())
+
+
+def refused_by_agency(model: type[Any]) -> Q:
+    """The condition of the bills in the queue of that name."""
+    partly = Q(has_refused_lines(model), funding_status=ClaimStatus.AGENCY_PARTIALLY_PAID)
+    return Q(funding_status=ClaimStatus.REJECTED) | partly
 
 
 def read_moment(value: Any) -> dt.datetime | None:

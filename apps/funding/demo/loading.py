@@ -18,6 +18,7 @@ from apps.funding.demo.price_books import load_price_books
 from apps.funding.demo.warnings import create_claims_with_warnings, examples_of
 from apps.funding.drafts import ApprovalDraft
 from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice, to_cents
+from apps.funding.services.claim_files import create_claim_files, mark_sent
 from apps.funding.services.claim_windows import create_usual_claim_windows
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import act_on_provider_invoices, create_provider_invoices
@@ -36,6 +37,10 @@ MAY_ADMINISTER, MAY_CREDIT = (
 
 #: Bills come in on each of the last workdays; before, on fewer days, each with the bills of several.
 LATEST_DAYS, OLDER_DAYS, LEAST_OF_A_DAY, MOST_OF_A_DAY = 8, 24, 25, 2_000
+#: The latest days have this part of the claims, so that many are approved and wait for the next claim file.
+LATEST_PART = Fraction(3, 10)
+#: Before today by workdays, the days of the weekly claim files. Earlier claims were made without one.
+FILE_DAYS = range(60, 4, -5)
 #: So many lives besides the common one, which comes first, occur among the bills of one day: each life that
 #: only one bill of a day has costs calls of its own.
 OTHER_LIVES_OF_A_DAY = 4
@@ -66,6 +71,9 @@ class Timeline:
     agenda: dict[tuple[int, type[Bill], str], dict[UUID, Sequence[str]]] = field(
         default_factory=lambda: defaultdict(dict)
     )
+    #: The days of claim files to come, and by the keys of the bills that wait for one what follows on it.
+    file_days: list[int] = field(default_factory=list)
+    waiting: dict[UUID, Sequence[str]] = field(default_factory=dict)
     claims: int = 0
     invoices: int = 0
 
@@ -149,11 +157,20 @@ class Timeline:
             self.agenda[day + DAYS[name], model, name][key] = following
 
     def apply_transitions_before(self, end: int) -> None:
-        """Let the bills take the transitions of all days before ``end``."""
-        while due := [slot for slot in self.agenda if slot[0] < end]:
-            slot = min(due, key=itemgetter(0))
+        """Let the bills take the transitions of all days before ``end``, and make their claim files."""
+        while True:
+            due = [slot for slot in self.agenda if slot[0] < end]
+            slot = min(due, key=itemgetter(0), default=None)
+            if self.file_days and self.file_days[0] < (end if slot is None else slot[0]):
+                self.make_claim_files(self.file_days.pop(0))
+                continue
+            if slot is None:
+                return
             day, model, name = slot
             bills = self.agenda.pop(slot)
+            if name == TransitionName.CLAIM and day >= self.first_file_day:
+                self.waiting |= bills
+                continue
             # An approval is withdrawn from one bill at a time.
             groups = [[key] for key in bills] if name == TransitionName.WITHDRAW else [list(bills)]
             with self.context.clock_at(self.context.workdays[day], 15.5):
@@ -162,6 +179,24 @@ class Timeline:
                     for key in result.done:
                         self.schedule(day, model, key, bills[key])
                     self.begin_lives(day, model, list(result.resubmissions.values()), "resubmissions")
+
+    @property
+    def first_file_day(self) -> int:
+        return len(self.context.workdays) - FILE_DAYS[0]
+
+    def make_claim_files(self, day: int) -> None:
+        """Make the files of all that is approved by then, and send them."""
+        with self.context.clock_at(self.context.workdays[day], 17):
+            files = create_claim_files(staff=self.factory.choose_staff())
+            for file in files:
+                mark_sent(file.pk, self.factory.choose_staff())
+        for file in files:
+            for claim, invoice in file.lines.values_list("claim", "invoice").distinct():
+                model, key = (Claim, claim) if claim else (Invoice, invoice)
+                for slot, bills in self.agenda.items():
+                    if slot[1] is model:
+                        bills.pop(key, None)  # what it would have been instead
+                self.schedule(day, model, key, self.waiting.pop(key, [TransitionName.PAY.value]))
 
     def apply_transition(self, model: type[Bill], name: str, keys: Sequence[UUID]) -> TransitionResult:
         amounts = None
@@ -215,7 +250,9 @@ def load(context: Context) -> None:
     approvers = [each for each in context.records[Staff] if each.has_perm(MAY_ADMINISTER)]
     books, plans = load_price_books(context), load_plans(context)
     factory = BillFactory(context, books, plans, approvers, context.chance("funding"))
-    timeline = Timeline(context, factory)
+    end = len(context.workdays)
+    days_of_files = [end - ago for ago in FILE_DAYS]
+    timeline = Timeline(context, factory, file_days=days_of_files)
     claims, invoices = context.sizes["claims"], context.sizes["invoices"]
     if invoices >= 10 * RECURRING:
         timeline.create_recurring_invoices()
@@ -223,10 +260,8 @@ def load(context: Context) -> None:
     # Claims with warnings come only where they are few among the others.
     examples = examples_of(context, books, plans)
     examples = examples if claims >= 3 * len(examples) else []
-    end = len(context.workdays)
     first = end * (YEARS - 2) // YEARS
-    for day in days_of_bills(first, end, claims):
-        share = Fraction(day - first + 1, end - first)
+    for day, share in days_of_bills(first, end, claims):
         timeline.apply_transitions_before(day)
         timeline.create_claims_of_day(day, int((claims - len(examples)) * share) - timeline.claims)
         due = recurring + int((invoices - recurring) * share)
@@ -236,13 +271,23 @@ def load(context: Context) -> None:
     timeline.fill_inbox(context.sizes["inbox"])
 
 
-def days_of_bills(first: int, end: int, claims: int) -> list[int]:
-    """The days that bills come in on; each has the bills of the days since the one before."""
+def days_of_bills(first: int, end: int, claims: int) -> list[tuple[int, Fraction]]:
+    """The days that bills come in on, each with the part of them that has come by its end.
+
+    A day before the latest ones has the bills of the days about it.
+    """
     latest = end - LATEST_DAYS
     count = max(min(OLDER_DAYS, claims // LEAST_OF_A_DAY), claims // MOST_OF_A_DAY, 1)
     count = min(count, latest - first)
-    older = (first + (latest - first) * (nth + 1) // count - 1 for nth in range(count))
-    return [*older, *range(latest, end)]
+    older = [
+        (
+            first + (latest - first) * (2 * nth + 1) // (2 * count),
+            (1 - LATEST_PART) * Fraction(nth + 1, count),
+        )
+        for nth in range(count)
+    ]
+    left = (LATEST_PART * Fraction(end - 1 - day, LATEST_DAYS) for day in range(latest, end))
+    return [*older, *((day, 1 - part) for day, part in zip(range(latest, end), left, strict=True))]
 
 
 SIZES = (

@@ -1,5 +1,6 @@
 """The models of funding: prices, provider invoices, claims and invoices, and their status history."""
 
+from apps.funding.models.claim_files import ClaimFile, ClaimFileLine
 from apps.funding.models.claim_windows import (
     ClaimWindow,
     ClaimWindows,
@@ -29,3 +30,4 @@ from apps.funding.models.prices import (
     to_cents,
 )
 from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, EntryList, ProviderInvoice
+from apps.funding.models.remittances import ClaimResult, Remittance, RemittanceLine, may_still_be_paid

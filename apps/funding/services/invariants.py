@@ -3,22 +3,28 @@
 Nothing is put right here: which figure is the wrong one, somebody has to find out.
 """
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Count, Model, QuerySet
 
 from apps.base.batched_queries import AnyOf
+from apps.base.errors import plural
 from apps.core.bulk_insert import in_batches
-from apps.funding.models import ZERO, Bill, Claim, Invoice, StatusMove, is_within
+from apps.core.computed import MoneySum
+from apps.funding.models import ZERO, Bill, Claim, ClaimFile, Invoice, StatusMove, is_within
 from apps.funding.services.payments import LINE_MODELS, LineAmounts, load_lines
-from apps.funding.statuses import ENDED, RESUBMITTABLE
+from apps.funding.statuses import ENDED, RESUBMITTABLE, Phase, statuses_where
 from apps.funding.validation.transitions import TRANSITIONS, TransitionName
 
+#: Statuses before a bill is claimed.
+NOT_CLAIMED = statuses_where(lambda row: row.phase in (Phase.ENTERED, Phase.APPROVED))
 PAYING_TRANSITIONS = frozenset(row.name.value for row in TRANSITIONS if row.pays)
 TAKING_TRANSITIONS = frozenset(row.name.value for row in TRANSITIONS if row.takes_back)
 
@@ -138,3 +144,31 @@ def faults_of_entries(money: BillMoney) -> Iterator[str]:
     lost = {key for entry in money.payments for key in entry or {}} - known
     for key in sorted(lost):
         yield f"{sums[key]:,.2f} were paid of the line {key}, which is gone"
+
+
+# --- claim files ----------------------------------------------------------------------------------------
+
+
+def find_claim_file_faults() -> Iterator[str]:
+    """Claim files that are not what was made, and bills in them that are not claimed."""
+    for file in ClaimFile.objects.order_by("number").iterator(chunk_size=10):
+        yield from (f"claim file {file}, {fault}" for fault in faults_of_file(file))
+
+
+def faults_of_file(file: ClaimFile) -> Iterator[str]:
+    if hashlib.sha256(file.content).hexdigest() != (file.erased_sha256 or file.sha256):
+        yield "its bytes are not those that were made: the SHA-256 differs"
+    is_withdrawn = file.status == ClaimFile.Status.WITHDRAWN
+    marked = file.lines.filter(is_withdrawn=not is_withdrawn).count()
+    if marked:
+        yield f"{marked:,} of its lines {'is' if marked == 1 else 'are'} marked otherwise than the file"
+    lines = file.lines.aggregate(count=Count("pk"), total=MoneySum("amount"))
+    if (lines["count"], lines["total"]) != (file.line_count, file.total):
+        yield (
+            f"{file.total:,.2f} in {plural(file.line_count, 'line')}, its lines come to"
+            f" {lines['total'] or ZERO:,.2f} in {lines['count']:,}"
+        )
+    for model in () if is_withdrawn else LINE_MODELS:
+        bills: QuerySet[Any] = model._default_manager.filter(file_lines__claim_file=file)
+        for bill in bills.filter(funding_status__in=NOT_CLAIMED).distinct().order_by("pk"):
+            yield f"{bill} is in it, and is {bill.funding_status}"

@@ -1,7 +1,7 @@
 """New claims and invoices that resubmit rejected, cancelled or partly paid ones."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -37,20 +37,26 @@ class Resubmissions(NamedTuple):
 
 
 def create_resubmissions(
-    model: type[Claim | Invoice], bills: Sequence[AnyBill], part: Resubmission, staff: Staff | None
+    model: type[Claim | Invoice],
+    bills: Sequence[AnyBill],
+    part: Resubmission,
+    staff: Staff | None,
+    waiting_lines: Container[UUID] = (),
 ) -> Resubmissions:
     """Store a new bill for each of the locked bills, which stay as they are.
 
     In full, the new bill has the same lines with what was paid on them earlier: that counts with the new bill
     from now on, and the rest is outstanding. The gap has the lines that were not paid in full, each over what
-    is missing, and nothing of them is paid; what was paid stays with the original.
+    is missing, and nothing of them is paid; what was paid stays with the original, and so do the
+    ``waiting_lines``, which the agency may still pay.
     """
     name: Any = model._meta.model_name
     line_model: Any = LINE_MODELS[model]
     originals: dict[UUID, list[LineItem]] = defaultdict(list)
     rows = line_model.objects.filter(AnyOf(name, [bill.pk for bill in bills]))
     for line in rows.order_by("position", "guid"):
-        if part is Resubmission.FULL or line.total != line.amount_paid:
+        is_missing = line.total != line.amount_paid and line.pk not in waiting_lines
+        if part is Resubmission.FULL or is_missing:
             originals[getattr(line, f"{name}_id")].append(line)
     entered_by = history.author().staff_id if staff is None else staff.pk
     new_bills, new_lines, paid_earlier = [], [], {}

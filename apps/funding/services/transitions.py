@@ -69,8 +69,8 @@ PaidLines = Mapping[UUID, Mapping[UUID, Decimal]]
 class TransitionRequest:
     """A transition for several bills; without ``staff`` the system acts.
 
-    ``amounts``: what was paid or is taken back now, by the keys of the bills. ``day``: of the payment, today
-    when ``None``.
+    ``reasons`` are those of single bills, in place of ``reason``. ``amounts``: what was paid or is taken back
+    now, by the keys of the bills. ``day``: of the payment, today when ``None``.
     """
 
     model: type[AnyBill]
@@ -79,6 +79,7 @@ class TransitionRequest:
     reason: str | None
     amounts: Mapping[UUID, Payment]
     day: dt.date | dt.datetime | None
+    reasons: Mapping[UUID, str] = field(default_factory=dict)
 
     @property
     def transition(self) -> Transition:
@@ -136,7 +137,7 @@ def apply_transition(
     keys: Iterable[UUID],
     name: str,
     staff: Staff | None = None,
-    reason: str | None = None,
+    reason: str | Mapping[UUID, str] | None = None,
     amounts: Mapping[UUID, Payment] | None = None,
     day: dt.date | dt.datetime | None = None,
 ) -> TransitionResult:
@@ -144,13 +145,14 @@ def apply_transition(
 
     ``staff`` needs the permission to administer funding invoices, and that of the transition; without staff
     the system acts (a command, a provider's answer). A part payment, and what is taken back, needs
-    ``amounts``. Statements are constant in the number of bills.
+    ``amounts``. A reason is one for all bills, or one for each by its key. Statements are constant in the
+    number of bills.
     Locks, always in this order and each by key: provider invoices, bills, the number sequence, budgets.
     """
     wanted = list(dict.fromkeys(keys))
-    request = TransitionRequest(
-        model, TransitionName(name), staff, (reason or "").strip() or None, amounts or {}, day
-    )
+    reasons = reason if isinstance(reason, Mapping) else {}
+    common = None if isinstance(reason, Mapping) else (reason or "").strip() or None
+    request = TransitionRequest(model, TransitionName(name), staff, common, amounts or {}, day, reasons)
     provider_invoices: dict[UUID, ProviderInvoice] = {}
     transition = request.transition
     if model is Claim and (transition.reads_provider_invoice or transition.changes_provider_invoice):
@@ -197,7 +199,8 @@ def find_transition_refusals(
 
 def find_request_problem(request: TransitionRequest, number: int) -> str | None:
     """Why no bill can take the transition; ``None`` when nothing speaks against the request as such."""
-    transition, staff, reason = request.transition, request.staff, request.reason
+    transition, staff = request.transition, request.staff
+    reason = max(request.reasons.values(), key=len, default=request.reason)
     if staff is not None and (missing := missing_permission(transition, staff)):
         return (
             f"{staff} may not change the status of claims and invoices like that: the role {staff.role} lacks"
@@ -318,7 +321,8 @@ def plan_change(
         target = previous.get(bill.pk, InvoiceStatus.AGENCY_CLAIMED)
         target = target if row.target is RelativeStatus.PREVIOUS else row.target
         target = row.target_when_unpaid or target if is_unpaid else target
-        values |= {"funding_status": str(target), "status_date": clock.now(), "status_reason": request.reason}
+        reason = request.reasons.get(bill.pk, request.reason)
+        values |= {"funding_status": str(target), "status_date": clock.now(), "status_reason": reason}
     if isinstance(bill, Claim) and row.name is TransitionName.ARCHIVE:
         values["takes_provider_invoice"] = False
     return BillChange(bill, row, values, paid, payments)
@@ -355,11 +359,19 @@ def save_changes(
     resubmissions: dict[UUID, UUID] = {}
     if transition.resubmits is not None:
         originals = [change.bill for change in changes]
-        made = create_resubmissions(model, originals, transition.resubmits, request.staff)
+        is_gap = transition.resubmits is Resubmission.GAP
+        waiting = context.waiting_lines if is_gap else {}
+        made = create_resubmissions(model, originals, transition.resubmits, request.staff, waiting)
         resubmissions, paid_lines = made.keys, made.paid_earlier
         postings += made.postings
     record_moves(
-        str(model._meta.model_name), moves, request.name.value, request.reason, request.staff, paid_lines
+        str(model._meta.model_name),
+        moves,
+        request.name.value,
+        request.reason,
+        request.staff,
+        paid_lines,
+        request.reasons,
     )
     post_to_budgets(postings)
     if model is Claim and transition.changes_provider_invoice:
@@ -450,8 +462,10 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[s
     Claims that lose a provider invoice come before those that get it: it has one holder at a time. No row is
     written twice: PostgreSQL would check its references again and lock the provider invoice behind its claim.
     """
+    bill_values = list(bill_values)
+    reasons = {values["status_reason"] for _, values in bill_values if "status_reason" in values}
     groups: dict[tuple[tuple[str, object], ...], list[UUID]] = defaultdict(list)
-    paid: dict[tuple[str, ...], list[AnyBill]] = defaultdict(list)
+    own_values: dict[tuple[str, ...], list[AnyBill]] = defaultdict(list)
     entries = []
     for bill, values in bill_values:
         changed = {name: value for name, value in values.items() if getattr(bill, name) != value}
@@ -461,18 +475,19 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[s
         recorded = {name: value for name, value in changed.items() if name != "status_date"}
         before = {name: getattr(bill, name) for name in recorded}
         entries.append((bill.pk, history.describe(model, before, recorded)))
-        if changed.get("amount_paid") == bill.total:
-            changed["amount_paid"] = F("total")
-        elif "amount_paid" in changed:
+        is_paid_in_part = changed.get("amount_paid", bill.total) != bill.total
+        if is_paid_in_part or (len(reasons) > 1 and "status_reason" in changed):
             for name, value in changed.items():
                 setattr(bill, name, value)
-            paid[tuple(changed)].append(bill)
+            own_values[tuple(changed)].append(bill)
             continue
+        if "amount_paid" in changed:
+            changed["amount_paid"] = F("total")
         groups[tuple(changed.items())].append(bill.pk)
     for group in sorted(groups, key=lambda group: ("takes_provider_invoice", True) in group):
         rows = model._default_manager.filter(AnyOf("guid", groups[group]))
         rows.update(**dict(group), modify_date=clock.now())
-    for columns, bills in paid.items():
+    for columns, bills in own_values.items():
         saving.update(model, columns, bills)
     history.write_differences(model, entries)
 
@@ -484,6 +499,7 @@ def record_moves(
     reason: str | None,
     staff: Staff | None,
     paid_lines: PaidLines = MappingProxyType({}),
+    reasons: Mapping[UUID, str] = MappingProxyType({}),
 ) -> None:
     """Write (key, from, to) into the status history; ``record`` is the reference of ``StatusMove``."""
     author = history.author()
@@ -499,5 +515,8 @@ def record_moves(
             *(f"{record}_id", "verb", "from_status", "to_status", "reason"),
             *("at", "staff_id", "application", "paid_lines"),
         ),
-        [(key, name, source, target, reason, *who, entries.get(key)) for key, source, target in moves],
+        [
+            (key, name, source, target, reasons.get(key, reason), *who, entries.get(key))
+            for key, source, target in moves
+        ],
     )

@@ -1,17 +1,27 @@
 """The conditions of transitions beyond their table, and what they read."""
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from apps.base.batched_queries import AnyOf
 from apps.core.models import Subscriber
-from apps.funding.choices import ApprovalStatus, BillPermission, InvoiceClaimType
-from apps.funding.models import MOVED_MONEY, Claim, Invoice, ProviderInvoice, StatusMove
+from apps.funding.choices import ApprovalStatus, BillPermission, InvoiceClaimType, InvoiceStatus
+from apps.funding.models import (
+    MOVED_MONEY,
+    Claim,
+    ClaimFile,
+    ClaimFileLine,
+    Invoice,
+    ProviderInvoice,
+    StatusMove,
+    may_still_be_paid,
+)
 from apps.funding.statuses import STATUSES
 from apps.people.models import Staff
 
@@ -55,12 +65,52 @@ class TransitionContext:
         return dict(rows.values_list("resubmission_of", f"{self.model._meta.model_name}_number"))
 
     @cached_property
+    def answered_bills(self) -> set[UUID]:
+        """The bills that stand in a claim file to which the agency has answered."""
+        bill = f"{self.model._meta.model_name}_id"
+        lines = ClaimFileLine.objects.filter(AnyOf(bill, [each.pk for each in self.bills])).order_by()
+        answered = lines.filter(Q(result__isnull=False) | Q(payments__isnull=False), is_withdrawn=False)
+        return set(answered.values_list(bill, flat=True))
+
+    @cached_property
+    def waiting_lines(self) -> dict[UUID, tuple[UUID, Decimal]]:
+        """The lines of partly paid bills that stand in a claim file and may still be paid.
+
+        By their keys, their bill and what is open of them. What was taken back is not paid again.
+        """
+        bill = str(self.model._meta.model_name)
+        line = f"{bill}_line"
+        keys = [each.pk for each in self.bills if each.funding_status == InvoiceStatus.AGENCY_PARTIALLY_PAID]
+        moves = StatusMove.objects.filter(AnyOf(bill, keys), verb="take-back").order_by()
+        taken_back = {
+            UUID(key) for lines in moves.values_list("paid_lines", flat=True) for key in lines or {}
+        }
+        rows = ClaimFileLine.objects.filter(AnyOf(bill, keys), is_withdrawn=False).order_by()
+        columns = ("amount", f"{line}__amount_paid", "result__is_accepted", "result__amount")
+        return {
+            key: (bill_key, amount - paid)
+            for key, bill_key, amount, paid, *told in rows.values_list(line, bill, *columns)
+            if key not in taken_back and may_still_be_paid(amount, paid, *told)
+        }
+
+    @cached_property
     def provider_invoices(self) -> Mapping[UUID, ProviderInvoice]:
         """The provider invoices that the claims are built on, by key."""
         keys = {bill.provider_invoice_id for bill in self.bills if isinstance(bill, Claim)}
         if keys <= self.locked_invoices.keys():
             return self.locked_invoices
         return ProviderInvoice.objects.filter(AnyOf("pk", keys)).in_bulk()
+
+    @cached_property
+    def claim_files(self) -> Mapping[UUID, ClaimFile]:
+        """The claim file that each bill stands in, withdrawn ones left out."""
+        name = f"{self.model._meta.model_name}_id"
+        lines = ClaimFileLine.objects.filter(
+            AnyOf(name, [bill.pk for bill in self.bills]), is_withdrawn=False
+        ).order_by()
+        found = dict(lines.values_list(name, "claim_file"))
+        files = ClaimFile.objects.only("file_name", "status").in_bulk(set(found.values()))
+        return {key: files[file] for key, file in found.items()}
 
     @cached_property
     def claim_of_invoice(self) -> dict[UUID, tuple[UUID, str]]:
@@ -161,8 +211,15 @@ def may_pay_when_money_is_taken_back(bill: AnyBill, context: TransitionContext) 
 
 
 def has_an_unpaid_part(bill: AnyBill, context: TransitionContext) -> str | None:
-    """something of it is not paid"""
-    return None if bill.total != bill.amount_paid else "Nothing of it is open: all of it was paid."
+    """something of it is not paid and waits for the agency no more"""
+    if bill.total == bill.amount_paid:
+        return "Nothing of it is open: all of it was paid."
+    if bill.funding_status != InvoiceStatus.AGENCY_PARTIALLY_PAID:
+        return None
+    waiting = sum((open for key, open in context.waiting_lines.values() if key == bill.pk), Decimal(0))
+    if waiting < bill.outstanding:
+        return None
+    return "All that is open of it still waits for the agency: nothing was refused or paid short for good."
 
 
 def is_not_between_resubmissions(bill: AnyBill, context: TransitionContext) -> str | None:
@@ -204,6 +261,18 @@ def provider_invoice_has_no_other_claim(bill: AnyBill, context: TransitionContex
     if other is None or other[0] in (bill.pk, bill.resubmission_of_id):
         return None
     return f"Its provider invoice is meanwhile claimed by {other[1]}: archive that one first."
+
+
+def its_file_was_not_sent(bill: AnyBill, context: TransitionContext) -> str | None:
+    """its claim file was neither sent nor answered"""
+    file = context.claim_files.get(bill.pk)
+    if file is None:
+        return "It stands in no claim file."
+    if file.status != ClaimFile.Status.NOT_SENT:
+        return f"Its claim file {file} was sent."
+    if bill.pk in context.answered_bills:
+        return f"The agency has answered to its claim file {file}: mark that as sent."
+    return None
 
 
 def lower_first(label: object) -> str:

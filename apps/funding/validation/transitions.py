@@ -20,6 +20,7 @@ from apps.funding.validation.guards import (
     is_billed_to_the_agency,
     is_billed_to_the_client,
     is_not_between_resubmissions,
+    its_file_was_not_sent,
     lower_first,
     may_pay_when_money_is_taken_back,
     nothing_was_paid_since_archiving,
@@ -41,6 +42,7 @@ class TransitionName(StrEnum):
     APPROVE = "approve"
     WITHDRAW = "withdraw"
     CLAIM = "claim"
+    TAKE_OUT_OF_FILE = "take-out-of-file"
     SUBMIT = "submit"
     ACCEPT = "accept"
     REJECT = "reject"
@@ -118,6 +120,7 @@ class Transition:
     go of which nothing is paid any more. ``resubmits``: creates a new bill from the old one, which stays in
     its status. ``reads_provider_invoice``: that of a claim must not change
     meanwhile.
+    ``by_service``: nobody chooses it for a bill; a service applies it to all the bills of a claim file.
     ``single``: never for several bills at once; ``is_taken_back``: of many bills, other transitions take it
     back. ``for_all``: lists of all statuses have its button as well. ``shows_warnings``: whoever takes it
     sees the warnings that a bill was saved with.
@@ -129,6 +132,7 @@ class Transition:
     target: InvoiceStatus | RelativeStatus
     invoices_only: bool = False
     needs_reason: bool = False
+    by_service: bool = False
     single: bool = False
     sets: Mapping[str, object] = field(default_factory=dict)
     pays: PaymentExtent | None = None
@@ -229,6 +233,15 @@ TRANSITIONS: tuple[Transition, ...] = (
         permission=BillPermission.CLAIM,
         guards=(is_billed_to_the_agency,),
         button=Button.NEXT,
+    ),
+    Transition(
+        T.TAKE_OUT_OF_FILE,
+        "Withdraw the claim file",
+        _from(S.AGENCY_CLAIMED),
+        S.APPROVED,
+        by_service=True,
+        permission=BillPermission.SEND_FILES,
+        guards=(its_file_was_not_sent,),
     ),
     Transition(
         T.SUBMIT,
@@ -479,12 +492,14 @@ def refusal_reason(transition: Transition, bill: AnyBill, context: TransitionCon
 
 
 def available_transitions(bill: AnyBill, context: TransitionContext) -> list[Transition]:
-    """The transitions that a bill may take now."""
+    """The transitions that somebody may choose for a bill now."""
     rows = transitions_from(type(bill), bill.funding_status, bill.is_archived)
     return [
         row
         for row in rows
-        if missing_permission(row, context.staff) is None and refusal_reason(row, bill, context) is None
+        if not row.by_service
+        and missing_permission(row, context.staff) is None
+        and refusal_reason(row, bill, context) is None
     ]
 
 

@@ -12,6 +12,7 @@ import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from urllib.parse import unquote_plus
@@ -31,6 +32,8 @@ from apps.core.models import (
     Notice,
     SavedFilter,
 )
+from apps.funding.models import ClaimFileLine
+from apps.funding.services.claim_files import erase_scheme_numbers
 from apps.operations.backup_files import complete_backups
 from apps.operations.personal_records import RecordKeys
 from apps.people.duplicates import EMAILS, PHONES
@@ -120,6 +123,7 @@ def find_copies(keys: RecordKeys, history: Iterable[Change]) -> list[Copies]:
         find_notices(marks),
         find_saved_filters(marks),
         find_failed_tasks(marks),
+        find_claim_files(keys),
     )
     return [copies for copies in found if copies.count]
 
@@ -265,6 +269,13 @@ def find_failed_tasks(marks: Marks) -> Copies:
     found = DBTaskResult.objects.filter(pk__in=[key for key, text in texts if marks.are_in(text)])
     erase = lambda: found.update(traceback="")  # noqa: E731
     return Copies("Errors of background tasks", "without their text", found.count(), erase)
+
+
+def find_claim_files(keys: RecordKeys) -> Copies:
+    """The rows of claim files: what was claimed, and for which amount, stays."""
+    lines = keys.get(ClaimFileLine, [])
+    erase = partial(erase_scheme_numbers, lines)
+    return Copies("Scheme numbers in claim files", "blanked", len(lines), erase)
 
 
 # --- the texts of a file --------------------------------------------------------------------------------

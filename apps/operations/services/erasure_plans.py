@@ -16,7 +16,16 @@ from apps.core.bulk_insert import in_batches
 from apps.core.models import Change
 from apps.documents.models import Document
 from apps.engagements.models import ClientEngagement
-from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
+from apps.funding.models import (
+    Claim,
+    ClaimFileLine,
+    ClaimLine,
+    ClaimResult,
+    Invoice,
+    InvoiceLine,
+    ProviderInvoice,
+    RemittanceLine,
+)
 from apps.funding.statuses import ENDED, FINISHED
 from apps.operations.personal_records import RecordKeys, find_history, find_records, load_keys
 from apps.operations.services.erasure_copies import (
@@ -54,6 +63,16 @@ RETAINED_COLUMNS: Mapping[type[models.Model], frozenset[str]] = {
     Invoice: _BILL
     | {"invoice_number", "invoice_number_key", "invoice_claim_type", "recurrence_of", "recurrence_date"},
     InvoiceLine: _LINE | {"invoice", "is_credit_item", "cost_centre"},
+    ClaimFileLine: frozenset(column.name for column in ClaimFileLine._meta.concrete_fields),
+    ClaimResult: frozenset(
+        {"id", "file_line", "is_accepted", "amount", "is_capped", "at", "staff", "application"}
+    ),
+    RemittanceLine: frozenset(
+        {
+            *("id", "remittance", "position", "file_line", "payment_number", "day", "amount", "claimed"),
+            *("is_applied", "reason"),
+        }
+    ),
     ProviderInvoice: frozenset(
         {
             *("service_start_date", "service_end_date", "invoice_total", "is_reusable", "send_payment_to"),

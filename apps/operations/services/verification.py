@@ -11,8 +11,9 @@ from apps.core.database.migrations import applied_migrations
 from apps.documents.models import Document
 from apps.documents.services import sweep
 from apps.documents.storage import read_file
+from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
-from apps.funding.services.invariants import find_money_faults
+from apps.funding.services.invariants import find_claim_file_faults, find_money_faults
 from apps.operations.backup_files import BackupReader, document_file
 from apps.operations.tables import ContentSum, DatabaseTable, OperationError, load_tables, read_rows, snapshot
 
@@ -158,9 +159,11 @@ def find_wrong_budgets() -> Iterator[str]:
 
 
 def find_wrong_money() -> Iterator[str]:
-    """Claims and invoices of which more was paid than they come to, or other sums than their entries say."""
+    """Claims and invoices with more paid than they come to, or other sums than their entries or files say."""
     try:
         yield from find_money_faults()
+        yield from find_answer_faults()
+        yield from find_claim_file_faults()
     except Error as error:
         yield f"claims and invoices: {error}"
 

@@ -35,7 +35,7 @@ class TransitionCommand(BaseCommand):
     model: ClassVar[type[AnyBill]]
 
     def add_arguments(self, parser: CommandParser) -> None:
-        names = dict.fromkeys(row.name.value for row in transitions_of(self.model))
+        names = dict.fromkeys(row.name.value for row in transitions_of(self.model) if not row.by_service)
         parser.add_argument("transition", choices=list(names))
         parser.add_argument("numbers", metavar="NUMBER", nargs="*")
         parser.add_argument(

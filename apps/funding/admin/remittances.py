@@ -1,0 +1,172 @@
+"""The pages of remittances, and what the agency answered to the lines of a bill."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import Count, Model, Q
+from django.http import HttpRequest, HttpResponse
+from unfold.decorators import display
+
+from apps.core.admin_base import DateRangeFilter, Page
+from apps.core.admin_base.display import format_amount, record_link, short_day
+from apps.core.admin_base.pages import ReadOnlyAdmin
+from apps.core.computed import MoneySum
+from apps.funding.admin.actions import MENU, may_administer
+from apps.funding.models import ZERO, ClaimFileLine, Remittance, RemittanceLine
+from apps.funding.rejection_codes import next_step
+from apps.funding.validation.guards import AnyBill
+
+#: Rows on a page of a remittance.
+LISTED_ROWS = 100
+
+
+@admin.register(Remittance)
+class RemittanceAdmin(ReadOnlyAdmin):
+    """Remittances with their rows: what was applied, and why the rest was not."""
+
+    purpose = "What the agency paid, by the files it sent, which are imported under Imports."
+    menu_group = MENU
+    menu_order = 216
+    icon = "payments"
+    ordering = ("-creation_date", "-guid")
+    list_display = ("name", "paid_on", "rows", "amount", "not_applied", "imported", "imported_by")
+    list_select_related = ("received_by",)
+    list_filter = (("day", DateRangeFilter),)
+    search_fields = ("file_name",)
+    record_pages = (Page("remittance", method="GET"),)
+
+    class Media:
+        css: ClassVar[dict[str, Sequence[str]]] = {"all": ["funding.css"]}
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return may_administer(request) or super().has_view_permission(request, obj)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    @display(description="file", ordering="file_name")
+    def name(self, remittance: Remittance) -> str:
+        return remittance.file_name
+
+    @display(description="paid on", ordering="day")
+    def paid_on(self, remittance: Remittance) -> str:
+        return short_day(remittance.day)
+
+    @display(description="rows", ordering="row_count")
+    def rows(self, remittance: Remittance) -> str:
+        return f"{remittance.row_count:,}"
+
+    @display(description="total", ordering="total")
+    def amount(self, remittance: Remittance) -> str | None:
+        return format_amount(remittance.total)
+
+    @display(description="not applied")
+    def not_applied(self, remittance: Any) -> str:
+        return f"{remittance.not_applied:,}" if remittance.not_applied else "–"
+
+    @display(description="imported", ordering="creation_date")
+    def imported(self, remittance: Remittance) -> str:
+        return short_day(remittance.creation_date)
+
+    @display(description="imported by")
+    def imported_by(self, remittance: Remittance) -> str:
+        return str(remittance.received_by or "System")
+
+    def get_queryset(self, request: HttpRequest) -> Any:
+        found = super().get_queryset(request)
+        return found.annotate(not_applied=Count("lines", filter=Q(lines__is_applied=False)))
+
+    def remittance_page(self, request: HttpRequest, record: Remittance) -> HttpResponse:
+        lines = record.lines.select_related("file_line__claim", "file_line__invoice")
+        page = Paginator(lines.order_by("is_applied", "position", "pk"), LISTED_ROWS).get_page(
+            request.GET.get("page")
+        )
+        return self.render_page(
+            request,
+            "funding/remittance.html",
+            f"Remittance {record}",
+            record,
+            summary=[
+                ("Paid on", short_day(record.day)),
+                ("Imported", short_day(record.creation_date)),
+                ("Imported by", self.imported_by(record)),
+                ("SHA-256", record.sha256),
+            ],
+            parts=parts_of(record),
+            rows=[(line, record_link(line.file_line.claim or line.file_line.invoice)) for line in page],
+            page=page,
+        )
+
+
+def parts_of(remittance: Remittance) -> list[tuple[str, int, Decimal]]:
+    """What became of the rows; together they are the file's."""
+    sums = RemittanceLine.objects.filter(remittance=remittance).order_by().values_list("is_applied")
+    found = {
+        is_applied: (count, total)
+        for is_applied, count, total in sums.annotate(count=Count("pk"), total=MoneySum("amount"))
+    }
+    parts = [
+        ("Applied", *found.get(True, (0, ZERO))),
+        ("Not applied", *found.get(False, (0, ZERO))),
+        ("Of other organisations", remittance.unmatched_count, remittance.unmatched_total),
+    ]
+    count = remittance.row_count - sum(each for _, each, _ in parts)
+    total = remittance.total - sum((each for *_, each in parts), ZERO)
+    return [*parts, ("In an earlier remittance, or twice in this one", count, total)]
+
+
+# --- what the agency answered to the lines of a bill -----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """A line of a bill in a claim file: its reference, the agency's result, and its payments."""
+
+    item: str
+    file: str
+    is_withdrawn: bool
+    reference: str
+    amount: Decimal
+    result: str
+    next_step: str
+    payments: Sequence[RemittanceLine]
+
+
+def answer_rows(bill: AnyBill) -> list[AnswerRow]:
+    """What the agency answered to each line of a bill that stands in a claim file, the newest file last."""
+    name = str(bill._meta.model_name)
+    lines = ClaimFileLine.objects.filter(**{name: bill.pk}).order_by("claim_file__number", "position")
+    related = ("claim_file", "result", f"{name}_line__product")
+    return [
+        answer_row(line, getattr(line, f"{name}_line"))
+        for line in lines.select_related(*related).prefetch_related("payments")
+    ]
+
+
+def result_text(line: Any) -> str:
+    """The agency's result for a line of a claim file, in a sentence."""
+    result = getattr(line, "result", None)
+    if result is None:
+        return "No result yet."
+    if not result.is_accepted:
+        return f"Refused: {result.text or result.code or 'without a reason'}."
+    promised = f", {result.amount:,.2f} promised" if result.amount is not None else ""
+    return f"Accepted{promised}{' (capped)' if result.is_capped else ''}."
+
+
+def answer_row(line: Any, of_bill: Any) -> AnswerRow:
+    result = getattr(line, "result", None)
+    return AnswerRow(
+        item=of_bill.product.code if of_bill is not None else "A line that is gone",
+        file=line.claim_file.file_name,
+        is_withdrawn=line.is_withdrawn,
+        reference=line.reference,
+        amount=line.amount,
+        result=result_text(line),
+        next_step=next_step(result.code) if result is not None and not result.is_accepted else "",
+        payments=list(line.payments.all()),
+    )
