@@ -1,7 +1,6 @@
 """The agency's bulk claim file: rows to bytes.
 
-Columns, forms and codes are those of the agency's bulk payment guide, and the 16 headers in their order those
-of three independent exporters. A wrong form rejects the whole file, a wrong row only itself.
+Columns, forms and codes are of the agency's bulk payment guide, the headers of three independent exporters.
 """
 
 import csv
