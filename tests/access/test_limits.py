@@ -75,6 +75,19 @@ def test_busy_callers_cost_one_write_in_a_dozen_requests(django_assert_max_num_q
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("limits", "writes"),
+    [(Limits(79, 0), 10), (Limits(80, 0), 6), (Limits(0, 799), 10), (Limits(0, 800), 6)],
+)
+def test_permits_are_taken_in_pairs_once_two_are_a_small_share_of_the_limit(
+    limits, writes, django_assert_num_queries
+):
+    limiter = RateLimiter(Clock())
+    with django_assert_num_queries(writes):
+        assert spent(limiter, limits, 10) == 10
+
+
+@pytest.mark.django_db
 def test_a_refused_caller_costs_the_database_nothing(django_assert_num_queries):
     limiter = RateLimiter(Clock())
     spent(limiter, Limits(2, 0), 3)

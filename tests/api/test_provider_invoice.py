@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
 from apps.core.models import Change
@@ -219,6 +220,13 @@ def test_who_decides_needs_the_permission(api, columns):
     type(member).objects.filter(pk=member.pk).update(**columns or {"abbreviation": "NN"})
     answer = api.post(f"providerInvoice/{record.pk}/Action", a_decision(member))
     assert faults(answer) == [("PermissionNeeded", "StaffGuid")]
+
+
+def test_the_role_with_all_permissions_of_who_takes_an_action_needs_no_query_of_its_own(api):
+    record, decision = a_provider_invoice(), a_decision()
+    with CaptureQueriesContext(connection) as queries:
+        ok(api.post(f"providerInvoice/{record.pk}/Action", decision))
+    assert [each["sql"] for each in queries if 'FROM "people_role"' in each["sql"]] == []
 
 
 def test_one_that_a_live_claim_stands_on_is_not_rejected(api):

@@ -56,6 +56,24 @@ def test_a_change_names_its_person_its_channel_and_its_fields(client, ada):
     assert "Cora Smith" in client.get(page_of(record, "history")).content.decode()
 
 
+def test_the_colour_of_a_line_of_the_history_tells_what_was_done():
+    record = a_client()
+    for archive_date in (clock.now(), None):
+        record.archive_date = archive_date
+        record.save()
+    record.business_name = "Renamed"
+    record.save()
+    changes = history_display.changes_of(record)
+    record.delete()
+    assert [(line.kind, line.colour) for line in history_display.history_lines(changes)] == [
+        ("Deleted", "danger"),
+        ("Changed", "info"),
+        ("Restored", "success"),
+        ("Archived", "warning"),
+        ("Created", "success"),
+    ]
+
+
 def test_times_of_the_history_are_in_the_zone_of_the_subscriber(client, ada):
     Subscriber(time_zone="Pacific/Auckland").save()
     record = a_client()

@@ -157,6 +157,25 @@ def test_lines_of_another_bill_are_refused():
     assert refused.value.issues[0][1].field == ("line_items", 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "label"),
+    [
+        ("provider_invoice", "ProviderInvoiceGuid"),
+        ("start_date", "StartDate"),
+        ("end_date", "EndDate"),
+        ("staff", "StaffGuid"),
+        ("line_items", "LineItems"),
+    ],
+)
+def test_members_that_are_required_of_a_claim_cannot_be_removed(name, label):
+    claim = the_claim()
+    with pytest.raises(ValidationFailed) as refused:
+        revised(claim, **{name: [] if name == "line_items" else None})
+    assert [(found.code, found.field, found.message) for _, found in refused.value.issues] == [
+        ("Required", name, f"{label} is required.")
+    ]
+
+
 def test_the_rules_are_those_of_new_bills():
     claim = the_claim()
     nobody = a_staff_member()

@@ -54,7 +54,9 @@ CONTEXT, CHANGE = 30, 60
 class Mutant:
     """One change. ``lines`` are those of its statement up to it, ``words`` the names in what is changed.
 
-    The name has no line numbers, so that it stays when something else in the module changes.
+    Outside of functions there are no ``lines``: imports execute them, some in the middle of a test.
+    ``assigned`` are those that a statement outside of functions and classes gives a value. The name has no
+    line numbers, so that it stays when something else in the module changes.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Mutant:
     path: Path
     lines: range
     words: frozenset[str]
+    assigned: frozenset[str]
 
     def rank(self, seed: int) -> str:
         """The place among all mutants: an edit of a module changes little of a sample of the first ones."""
@@ -135,10 +138,12 @@ def mutants_of(path: Path) -> tuple[ast.Module, list[tuple[Mutant, Place, ast.AS
         statement = place.statement
         assert statement is not None
         end = getattr(place.node, "end_lineno", statement.lineno)
-        named = ast.walk(place.node if place.is_in_function else statement)
-        words = {each.id for each in named if isinstance(each, ast.Name)} | {*place.scope}
-        lines = range(statement.lineno, end + 1)
-        found.append((Mutant(name, area_files()[path], path, lines, frozenset(words)), place, node))
+        changed_code = ast.walk(place.node if place.is_in_function else statement)
+        named = [each for each in changed_code if isinstance(each, ast.Name)]
+        words = frozenset(each.id for each in named).union(place.scope)
+        assigned = frozenset(each.id for each in named if is_assigned_to(each) and not place.scope)
+        lines = range(statement.lineno, end + 1) if place.is_in_function else range(0)
+        found.append((Mutant(name, area_files()[path], path, lines, words, assigned), place, node))
     return tree, found
 
 
@@ -273,8 +278,11 @@ def is_constant_text(node: ast.AST | None) -> bool:
 
 def has_rules(node: ast.Tuple | ast.List | ast.Set) -> bool:
     """True when elements are more than words for people: rules, rows, names of columns."""
-    is_assigned_to = isinstance(getattr(node, "ctx", None), ast.Store)
-    return not is_assigned_to and not any(map(is_words, node.elts))
+    return not is_assigned_to(node) and not any(map(is_words, node.elts))
+
+
+def is_assigned_to(node: ast.expr) -> bool:
+    return isinstance(getattr(node, "ctx", None), ast.Store)
 
 
 def is_words(node: ast.AST) -> bool:

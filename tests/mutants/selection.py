@@ -79,14 +79,18 @@ class LinesOfTests:
         """The tests with most words of the mutant first, of those the ones that execute least beside it."""
         path = str(mutant.path.relative_to(ROOT))
         found = self.tests_of((path, line) for line in mutant.lines)
-        if not found:  # executed by imports: what it names, and what names it, is executed by tests
-            found = self.tests_of(line for name in mutant.words for line in lines_about().get(name, ()))
+        # Executed by imports: tests execute what reads its name, or else what it names and its module.
+        found = found or self.tests_about(mutant.assigned)
         if not found:
-            found = self.tests_of(line for line in self.by_line if line[0] == path)
+            module = self.tests_of(line for line in self.by_line if line[0] == path)
+            found = self.tests_about(mutant.words) | module
         words = words_of(mutant.name)
         order = sorted(found, key=lambda test: (-len(words & words_of(test)), self.lines_of_test[test], test))
         ends = accumulate(self.seconds[test] for test in order)
         return [test for test, end in zip(order, ends, strict=True) if end <= seconds or test == order[0]]
+
+    def tests_about(self, names: Iterable[str]) -> set[str]:
+        return self.tests_of(line for name in names for line in lines_about().get(name, ()))
 
     def tests_of(self, lines: Iterable[Line]) -> set[str]:
         return set().union(*(self.by_line.get(line, ()) for line in lines))
@@ -111,8 +115,9 @@ def definitions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.ClassDef]:
 
 @cache
 def words_of(name: str) -> frozenset[str]:
-    """Words of four letters and more without the ending of a plural."""
-    return frozenset(word.removesuffix("s") for word in re.findall(r"[a-z]{4,}", name.lower()))
+    """Words of four letters and more, those of CamelCase as well, without the ending of a plural."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
+    return frozenset(word.lower().removesuffix("s") for word in words if len(word) > 3)
 
 
 def run_tests(tests: Iterable[str], **environment: str) -> subprocess.CompletedProcess[str]:

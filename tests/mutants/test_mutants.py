@@ -9,7 +9,7 @@ from apps import funding
 from apps.funding import statuses
 from apps.funding.choices import InvoiceStatus
 from tests.mutants.__main__ import accepted
-from tests.mutants.mutations import AREAS, all_mutants, changes
+from tests.mutants.mutations import AREAS, ROOT, all_mutants, changes
 from tests.mutants.pytest_plugin import MutantFinder
 from tests.mutants.selection import LinesOfTests
 
@@ -120,3 +120,16 @@ def test_tests_that_execute_the_line_run_with_the_likeliest_first(tmp_path):
         }
     }
     assert lines_of_tests.tests_for(mutant, 60) == ["test_a_birthday_reminder", "test_short", "test_long"]
+
+
+def test_what_reads_the_name_of_a_constant_is_tried_before_what_the_constant_names(tmp_path):
+    mutant = next(each for each in all_mutants() if "{SendPaymentTo.CLIENT.[value" in each.name)
+    assert mutant.assigned == {"REIMBURSED"}
+    path = "apps/funding/services/create.py"
+    functions = ast.parse((ROOT / path).read_text()).body
+    reader = next(each for each in functions if getattr(each, "name", "") == "apply_claim_defaults")
+    lines = {str(reader.lineno): [0, 1], "1": [2]}
+    names = ["test_short", "test_a_payment[ClientRepresentative]", "test_client_representative"]
+    lines_of_tests = LinesOfTests(tmp_path / "none")
+    lines_of_tests.tests = {"a": {"seconds": dict.fromkeys(names, 1), "lines": {path: lines}}}
+    assert lines_of_tests.tests_for(mutant, 60) == [names[1], names[0]]

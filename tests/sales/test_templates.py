@@ -154,6 +154,16 @@ def test_archived_entries_of_a_template_are_refused(refused, template, column, p
     assert refused({"TemplateGuid": str(template.pk)}) == [("Archived", place)]
 
 
+def test_what_was_made_of_a_template_changes_though_an_entry_of_it_is_archived_since(template):
+    record = made_from(template)
+    for entry in (template.team, template.type, template.stage):
+        entry.archive_date = clock.now()
+        entry.save()
+    update_opportunities([Draft({"name": "Renamed"}, given=["name"], key=record.pk)])
+    record.refresh_from_db()
+    assert record.name == "Renamed"
+
+
 def test_many_templates_are_read_at_once(template, django_assert_max_num_queries):
     others = [a_template(opportunity_name="x", owner=template.owner, stage=template.stage) for _ in range(5)]
     bodies = [{"TemplateGuid": str(one.pk)} for one in (template, *others) * 3]

@@ -41,8 +41,7 @@ def create_usual_claim_windows() -> int:
     existing = set(ClaimWindow.objects.values_list("pk", flat=True))
     missing = [row for row in USUAL_WINDOWS if row[0] not in existing]
     for guid, claimed_from, number, unit, is_confirmed in missing:
-        window = ClaimWindow(
+        ClaimWindow.objects.create(
             guid=guid, claimed_from=claimed_from, number=number, unit=unit, is_confirmed=is_confirmed
         )
-        window.save(force_insert=True)
     return len(missing)

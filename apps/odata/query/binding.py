@@ -157,6 +157,9 @@ class Binder(DurationBinder):
         if not node.options:
             return sql.NEVER()
         options = [self.option(option, operand) for option in node.options]
+        if operand.kind is ValueKind.NULL:  # of no type: it equals null, and differs from any other value
+            has_null = any(option.kind is ValueKind.NULL for option in options)
+            return sql.IS_NULL(operand.sql) if has_null else sql.NEVER()
         values = []
         for option_node, option in zip(node.options, options, strict=True):
             self.at = option_node.at
