@@ -8,7 +8,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from openpyxl import Workbook, load_workbook
 
 from apps.access.services import purge_expired
-from apps.core.file_import_kinds import import_kinds
+from apps.core.file_import_kinds import FILE_KINDS, import_kinds
 from apps.core.importing import runs
 from apps.core.models import Change, FileImport
 from apps.core.table_files import opening
@@ -292,7 +292,7 @@ def test_every_kind_has_options_and_columns_that_its_page_shows(client, ada):
     assert len(names) == len(set(names)) > 10
     assert {"staff", "role", "document"}.isdisjoint(names)
     for kind in import_kinds():
-        assert bool(kind.columns()) == (kind.name not in {"price-guide", "service-bookings"})
+        assert bool(kind.columns()) == (kind not in FILE_KINDS)
 
 
 def test_files_are_deleted_after_some_days_and_results_stay(client, ada, at, settings):

@@ -33,6 +33,8 @@ FACTS = {
     "funding.ClaimFile.created_by": "who made it",
     "funding.ClaimFile.sent_by": "who sent it",
     "funding.ClaimFile.withdrawn_by": "who withdrew it",
+    "funding.ClaimResult.staff": "who imported it",
+    "funding.Remittance.received_by": "who imported it",
     "funding.StatusMove.staff": "who did it",
     "funding.AcknowledgedWarning.staff": "who acknowledged it",
     "core.FileImport.staff": "who imported it",

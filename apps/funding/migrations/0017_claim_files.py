@@ -64,4 +64,8 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('claim_file', 'position'), name='funding_one_line_at_a_position'), models.UniqueConstraint(condition=models.Q(('is_withdrawn', False)), fields=('claim_line',), name='funding_claim_line_in_one_file'), models.UniqueConstraint(condition=models.Q(('is_withdrawn', False)), fields=('invoice_line',), name='funding_invoice_line_in_one_file'), models.CheckConstraint(condition=models.Q(models.Q(('claim__isnull', False), ('invoice__isnull', True)), models.Q(('claim__isnull', True), ('invoice__isnull', False)), _connector='OR'), name='funding_file_line_of_one_bill')],
             },
         ),
+        migrations.AddIndex(
+            model_name='claimfileline',
+            index=models.Index(django.db.models.functions.text.Lower('reference'), name='funding_reference_in_any_case'),
+        ),
     ]

@@ -76,10 +76,6 @@ class Migration(migrations.Migration):
                 'default_permissions': (),
             },
         ),
-        migrations.AddIndex(
-            model_name='claimfileline',
-            index=models.Index(django.db.models.functions.text.Lower('reference'), name='funding_reference_in_any_case'),
-        ),
         migrations.AddField(
             model_name='claimresult',
             name='file_line',
