@@ -12,6 +12,7 @@ from django.db.models import F, Q
 from apps.core.models import Record, TimestampedModel, money, optional_reference
 from apps.funding.models import Claim
 from apps.funding.models.moves import exactly_one_of
+from apps.payments.choices import RunStatus
 from apps.people.models import Client, Contact, Staff
 
 ZERO = Decimal("0.00")
@@ -161,14 +162,8 @@ class PaymentRun(Record):
     The one in ``OPENING`` has what was paid out before runs were kept, without accounts and files.
     """
 
-    class Status(models.TextChoices):
-        DRAFT = "Draft", "To be released"
-        RELEASED = "Released"
-        WITHDRAWN = "Withdrawn"
-        OPENING = "Opening", "Paid before"
-
     number = models.PositiveIntegerField(unique=True, editable=False)
-    status = models.CharField(max_length=9, choices=Status, default=Status.DRAFT, editable=False)
+    status = models.CharField(max_length=9, choices=RunStatus, default=RunStatus.DRAFT, editable=False)
     day = models.DateField("day of payment")
     total = money(default=ZERO, editable=False)
     made_by = optional_reference(Staff, related_name="+", editable=False, db_index=False)
@@ -181,7 +176,7 @@ class PaymentRun(Record):
         permissions = (("release_paymentrun", "Can release payment runs that somebody else made"),)
         constraints = (
             models.CheckConstraint(
-                condition=~Q(status="Released")
+                condition=~Q(status=RunStatus.RELEASED)
                 | Q(made_by=None)
                 | ~Q(released_by=F("made_by")) & Q(released_by__isnull=False),
                 name="payments_run_released_by_another",

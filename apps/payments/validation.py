@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from apps.base.drafts import Issue, Rule
+from apps.payments.choices import RunStatus
 from apps.payments.drafts import AccountDraft
 from apps.payments.file_formats.bank_file import plain_text
 from apps.payments.models import BankAccount, PaymentRun
@@ -58,7 +59,7 @@ def release_problem(run: PaymentRun, staff: Staff | None) -> str | None:
     """Why a person cannot release a run; ``None`` when they can."""
     if staff is None or not staff.has_perm(RELEASE_PERMISSION):
         return "Your role lacks the permission to release payment runs."
-    if run.status != PaymentRun.Status.DRAFT:
+    if run.status != RunStatus.DRAFT:
         return f"It is {run.get_status_display().lower()} already."
     if run.made_by_id == staff.pk:
         return "You made it yourself: somebody else releases it."

@@ -55,7 +55,7 @@ class OutgoingPayment:
 def plain_text(text: str) -> str:
     """The text in the characters that banks take: ``José`` is ``Jose``, what has no such form is left out."""
     decomposed = unicodedata.normalize("NFKD", text.translate(_LATIN))
-    return " ".join(_REFUSED.sub("", decomposed).split())
+    return " ".join(_REFUSED.sub("", " ".join(decomposed.split())).split())
 
 
 def write_bank_file(

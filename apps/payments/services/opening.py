@@ -5,6 +5,7 @@ from itertools import count
 from django.db import transaction
 
 from apps.base import clock
+from apps.payments.choices import RunStatus
 from apps.payments.models import ZERO, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.ready import load_ready
 from apps.payments.services.runs import RunRefused, lock_claims, next_number, open_claims
@@ -25,12 +26,12 @@ def record_paid_before(staff: Staff | None) -> PaymentRun:
     run.total = sum((payee.amount for payee in payees), ZERO)
     if not run.total:
         raise RunRefused("Nothing was paid so far: the first payment run begins with nothing.")
-    run.status = PaymentRun.Status.OPENING
+    run.status = RunStatus.OPENING
     run.save()
     numbers = count(1)
     items, rows = [], []
     for payee in payees:
-        # Where nobody is named now, somebody was paid by other ways: the claim's participant stands for them.
+        # Somebody was paid, even where nobody is named now: the participant stands for them.
         owner = (
             {f"{payee.payee.kind}_id": payee.payee.key}
             if payee.payee.key

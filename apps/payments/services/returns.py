@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from apps.base import clock
+from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_returns import ReturnedPayment
-from apps.payments.models import BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
+from apps.payments.models import BankAccount, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.runs import RunRefused
 from apps.people.models import Staff
 
@@ -28,7 +29,7 @@ def apply_returns(rows: Sequence[ReturnedPayment], staff: Staff | None) -> Retur
     A payment is known by its account, amount and reference; the latest of several alike came back first.
     """
     report = ReturnsReport()
-    released = PaymentRunItem.objects.filter(run__status=PaymentRun.Status.RELEASED).select_related("run")
+    released = PaymentRunItem.objects.filter(run__status=RunStatus.RELEASED).select_related("run")
     for row in rows:
         alike = released.filter(
             account__bsb=row.bsb,
@@ -49,13 +50,14 @@ def apply_returns(rows: Sequence[ReturnedPayment], staff: Staff | None) -> Retur
 def mark_returned(key: int, reason: str, staff: Staff | None) -> PaymentRunItem:
     """A payment of a released run came back: its claims are ready again, its account is not confirmed."""
     item = PaymentRunItem.objects.select_for_update(of=("self",)).select_related("run").get(pk=key)
-    if item.run.status != PaymentRun.Status.RELEASED:
+    if item.run.status != RunStatus.RELEASED:
         raise RunRefused("Only a payment of a released run can come back.")
     if item.returned_at is not None:
         raise RunRefused("It has come back already.")
     item.returned_at, item.return_reason, item.returned_by = clock.now(), reason[:200], staff
     item.save(update_fields=["returned_at", "return_reason", "returned_by"])
     PaymentRunClaim.objects.filter(item=item).update(returned=True)
+    assert item.account_id is not None  # of a released run
     account = BankAccount.objects.select_for_update(of=("self",)).get(pk=item.account_id)
     account.confirmed_at = account.confirmed_by = account.confirmation = None
     account.doubt = f"A payment of {item.run} came back: {reason}."[:200]

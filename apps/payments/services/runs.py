@@ -16,6 +16,7 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core.bulk_insert import in_batches
 from apps.funding.models import Claim
+from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_file import (
     OutgoingPayment,
     OwnAccount,
@@ -153,7 +154,7 @@ def release_run(key: UUID, staff: Staff | None) -> PaymentRun:
             payment_count=len(part),
             total=sum((item.amount for item in part), ZERO),
         )
-    run.status, run.released_at, run.released_by = PaymentRun.Status.RELEASED, clock.now(), staff
+    run.status, run.released_at, run.released_by = RunStatus.RELEASED, clock.now(), staff
     run.save()
     return run
 
@@ -198,9 +199,9 @@ def settings_problem() -> str | None:
 def withdraw_run(key: UUID) -> PaymentRun:
     """Take a run back that was not released: what it held is ready again."""
     run = PaymentRun.objects.select_for_update(of=("self",)).get(pk=key)
-    if run.status != PaymentRun.Status.DRAFT:
+    if run.status != RunStatus.DRAFT:
         raise RunRefused(f"It is {run.get_status_display().lower()}: it cannot be withdrawn.")
     PaymentRunClaim.objects.filter(item__run=run).update(returned=True)
-    run.status = PaymentRun.Status.WITHDRAWN
+    run.status = RunStatus.WITHDRAWN
     run.save()
     return run
