@@ -22,7 +22,7 @@ from apps.payments.services.ready import load_ready
 from apps.payments.services.returns import apply_returns, mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
 from tests.engagements.builders import a_plan
-from tests.funding.builders import a_claim
+from tests.funding.builders import END_OF_JUNE, JULY, a_claim
 from tests.payments.bank_file_checker import read_bank_file
 from tests.payments.builders import (
     a_confirmer,
@@ -53,7 +53,12 @@ def a_released_run(**columns):
 def test_each_payee_gets_what_the_agency_paid():
     coordinator = a_contact(client=a_client(business_name="Coordinators"))
     participant = a_contact(representative=a_contact(first_name="Rita", last_name="Representative"))
-    a_plan(participant=participant, support_coordinator=coordinator)
+    a_plan(
+        participant=participant,
+        support_coordinator=coordinator,
+        plan_start_date=JULY,
+        plan_end_date=END_OF_JUNE,
+    )
     provider = a_client(business_name="Provider")
     common = {"provider": provider, "contact": participant}
     for number, to in enumerate(SendPaymentTo, 1):
