@@ -36,7 +36,7 @@ class PaymentRunItemType(NestedType):
         ReadOnly("Amount"),
         ReadOnly("ReturnedDate", source="returned_at"),
         ReadOnly("ReturnReason"),
-        Contains("Claims", PaidClaimType, read_only=True, order=("pk",)),
+        Contains("Claims", PaidClaimType, read_only=True, order=("id",)),
     )
 
 

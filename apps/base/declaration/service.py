@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
-from apps.base.declaration.resource import V2_0, VERSIONS, Resource
+from apps.base.declaration.resource import V2_0, Resource
 from apps.base.declaration.schema import EntitySet, bind_resource
 from apps.base.declaration.set_navigations import add_set_navigations
 
@@ -21,8 +21,7 @@ class Service:
 
     def __init__(self, *resources: type[Resource], namespace: str = "Records", version: str = V2_0) -> None:
         self.declared: Sequence[type[Resource]] = resources
-        age = VERSIONS.index(version)
-        self.resources = [each for each in resources if VERSIONS.index(each.since) <= age]
+        self.resources = [each for each in resources if each.since == V2_0 or each.since <= version]
         self.namespace, self.version = namespace, version
 
     @cached_property
