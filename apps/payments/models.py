@@ -116,12 +116,15 @@ class BankAccount(Record):
         editable=False,
         help_text="With whom, and by which number.",
     )
+    #: Whose it was then: an account that a merge gave to somebody else is confirmed anew.
+    confirmed_for = models.UUIDField(null=True, editable=False)
     #: Why it is not confirmed any more: a payment to it came back.
     doubt = models.CharField(max_length=200, null=True, editable=False)
 
     class Meta(Record.Meta):
         verbose_name = "bank account"
         ordering = ("-creation_date", "-guid")
+        default_permissions = ("view", "add", "change")
         permissions = (("confirm_bankaccount", "Can confirm bank accounts that somebody else entered"),)
         constraints = (
             models.CheckConstraint(
@@ -149,7 +152,7 @@ class BankAccount(Record):
 
     @property
     def is_confirmed(self) -> bool:
-        return self.confirmed_at is not None
+        return self.confirmed_at is not None and self.confirmed_for == (self.client_id or self.contact_id)
 
     def __str__(self) -> str:
         """Without its numbers, which not everybody may see."""
@@ -173,6 +176,7 @@ class PaymentRun(Record):
     class Meta(Record.Meta):
         verbose_name = "payment run"
         ordering = ("-number",)
+        default_permissions = ("view", "add", "change")
         permissions = (("release_paymentrun", "Can release payment runs that somebody else made"),)
         constraints = (
             models.CheckConstraint(
@@ -203,7 +207,11 @@ class PaymentRunItem(models.Model):
         Staff, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
     )
 
+    advice_sent_at = models.DateTimeField("remittance advice sent", null=True)
+
     class Meta:
+        verbose_name = "payment of a run"
+        verbose_name_plural = "payments of runs"
         default_permissions = ()
         ordering = ("run", "position")
         constraints = (
@@ -216,6 +224,12 @@ class PaymentRunItem(models.Model):
 
     def __str__(self) -> str:
         return self.reference
+
+    @property
+    def payee(self) -> Client | Contact:
+        record = self.client or self.contact
+        assert record is not None
+        return record
 
 
 class PaymentRunClaim(models.Model):
@@ -230,6 +244,8 @@ class PaymentRunClaim(models.Model):
     returned = models.BooleanField(default=False)
 
     class Meta:
+        verbose_name = "paid claim of a run"
+        verbose_name_plural = "paid claims of runs"
         default_permissions = ()
         ordering = ("item", "pk")
         constraints = (
@@ -241,7 +257,10 @@ class PaymentRunClaim(models.Model):
 
 
 class BankFile(models.Model):
-    """A file of a released run for the bank, byte for byte as it was made."""
+    """A file of a released run for the bank, byte for byte as it was made.
+
+    ``erased_at``: names and accounts of people whose records were erased stand in it no more.
+    """
 
     run = models.ForeignKey(PaymentRun, on_delete=models.PROTECT, related_name="bank_files")
     position = models.PositiveSmallIntegerField()
@@ -250,6 +269,7 @@ class BankFile(models.Model):
     sha256 = models.CharField(max_length=64)
     payment_count = models.PositiveIntegerField()
     total = money()
+    erased_at = models.DateTimeField(null=True)
 
     class Meta:
         default_permissions = ()

@@ -31,11 +31,10 @@ def a_releaser():
 def an_account(owner, confirmed=True, **columns):
     """The account of an organisation or a person, confirmed by another than entered it."""
     entered_by = columns.pop("entered_by", None) or a_staff_member()
-    confirmation = (
-        {"confirmed_at": clock.now(), "confirmed_by": a_confirmer(), "confirmation": "by telephone"}
-        if confirmed
-        else {}
-    )
+    confirmation = {}
+    if confirmed:
+        confirmation = {"confirmed_at": clock.now(), "confirmed_by": a_confirmer()}
+        confirmation |= {"confirmed_for": owner.pk, "confirmation": "by telephone"}
     record = BankAccount(
         **{
             owner._meta.model_name: owner,

@@ -9,7 +9,9 @@ from apps.payments.file_formats.bank_file import (
     OutgoingPayment,
     OwnAccount,
     UnfitBankFile,
+    erase_payments,
     plain_text,
+    total_of,
     write_bank_file,
 )
 from apps.payments.file_formats.bank_returns import read_returns
@@ -66,6 +68,19 @@ def test_an_amount_that_does_not_fit_is_refused(amount):
 def test_a_file_without_payments_is_refused():
     with pytest.raises(UnfitBankFile, match="nothing to pay"):
         write_bank_file(OWN, [], DAY, "PROVIDERS")
+
+
+def test_erased_payments_keep_their_amounts_and_the_file_its_form():
+    payments = [a_payment(), a_payment("5.00", name="Mia Nguyen"), a_payment("7.00")]
+    content = write_bank_file(OWN, payments, DAY, "PROVIDERS", debits_own_account=True)
+    erased = erase_payments(content, [1], [2])
+    found, day = read_bank_file(erased)
+    assert found == [
+        Payment("733-100", "222222", "Harbour Lights", Decimal("123.45"), "INV-1"),
+        Payment("000-000", "0", "ERASED", Decimal("5.00"), "ERASED"),
+        Payment("733-100", "222222", "Harbour Lights", Decimal("7.00"), "ERASED"),
+    ]
+    assert (day, total_of(erased)) == ("241126", Decimal("135.45"))
 
 
 def a_return(payment=b"", code=b"5"):

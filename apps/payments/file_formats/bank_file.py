@@ -7,7 +7,7 @@ Banks differ a little in the characters that they take; these are the ones that 
 import datetime as dt
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -15,6 +15,8 @@ LINE_LENGTH = 120
 #: What the columns of amounts and of the count hold.
 MAX_CENTS, MAX_PAYMENTS = 9_999_999_999, 999_999
 CREDIT, DEBIT = "50", "13"
+#: Stands for what was erased.
+ERASED = "ERASED"
 _REFUSED = re.compile(r"[^A-Za-z0-9 &',\-./+$!%()*#=:?\[\]_^@]")
 #: Letters that Unicode does not take apart into a Latin letter and a mark.
 _LATIN = str.maketrans(
@@ -87,6 +89,26 @@ def write_bank_file(
     )
     last = f"7999-999{'':12}{credit - debited:010}{credit:010}{debited:010}{'':24}{len(lines):06}{'':40}"
     return "".join(f"{line}\r\n" for line in (head, *lines, last)).encode("ascii")
+
+
+def total_of(content: bytes) -> Decimal:
+    """The sum of the payments in a file, as its last line says it."""
+    return Decimal(int(content.split(b"\r\n")[-2][30:40])) / 100
+
+
+def erase_payments(content: bytes, payees: Collection[int], references: Collection[int]) -> bytes:
+    """The file without the names and accounts of payments, and without the references of further ones.
+
+    Payments are named by their place in the file, from 0; amounts and sums stay.
+    """
+    lines = content.decode("ascii").split("\r\n")
+    for place in {*payees, *references}:
+        line = lines[place + 1]
+        lines[place + 1] = f"{line[:62]}{ERASED:18}{line[80:]}"
+    for place in payees:
+        line = lines[place + 1]
+        lines[place + 1] = f"{line[0]}000-000{0:>9}{line[17:30]}{ERASED:32}{line[62:]}"
+    return "\r\n".join(lines).encode("ascii")
 
 
 def _payment_line(code: str, payment: OutgoingPayment, own: OwnAccount) -> str:

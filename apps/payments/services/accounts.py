@@ -37,6 +37,7 @@ def confirm_account(key: UUID, staff: Staff, confirmation: str) -> BankAccount:
     if problem := confirmation_problem(account, staff, confirmation):
         raise ConfirmationRefused(problem)
     account.confirmed_at, account.confirmed_by = clock.now(), staff
+    account.confirmed_for = account.owner.pk
     account.confirmation, account.doubt = confirmation.strip(), None
     account.save()
     return account

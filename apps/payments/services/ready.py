@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from apps.base.batched_queries import AnyOf
@@ -85,6 +85,13 @@ def open_claims(keys: Iterable[UUID] | None = None) -> QuerySet[Claim]:
     # An archived one that was paid out and cancelled is still owed.
     amount = F("amount_paid") - F("paid_earlier") - paid_out()
     return claims.annotate(**{READY: amount}).exclude(**{READY: ZERO})
+
+
+def sum_ready() -> tuple[int, Decimal]:
+    """How many claims something is ready of, and how much; one query, however many there are."""
+    ready = open_claims().filter(**{f"{READY}__gt": ZERO}).order_by()
+    found = ready.aggregate(count=Count("pk"), sum=MoneySum(READY))
+    return found["count"], to_cents(found["sum"] or ZERO)
 
 
 def load_ready(keys: Iterable[UUID] | None = None) -> list[ReadyPayee]:

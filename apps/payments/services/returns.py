@@ -1,6 +1,6 @@
 """Payments that came back: their claims are ready to be paid again, and their accounts in doubt."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from django.db import transaction
@@ -29,7 +29,9 @@ def apply_returns(rows: Sequence[ReturnedPayment], staff: Staff | None) -> Retur
     A payment is known by its account, amount and reference; the latest of several alike came back first.
     """
     report = ReturnsReport()
-    released = PaymentRunItem.objects.filter(run__status=RunStatus.RELEASED).select_related("run")
+    released = PaymentRunItem.objects.filter(run__status=RunStatus.RELEASED).select_related(
+        "run", "client", "contact"
+    )
     for row in rows:
         alike = released.filter(
             account__bsb=row.bsb,
@@ -46,6 +48,14 @@ def apply_returns(rows: Sequence[ReturnedPayment], staff: Staff | None) -> Retur
     return report
 
 
+def return_sentences(report: ReturnsReport) -> Iterator[str]:
+    """What became of each row, without the numbers of accounts."""
+    for item in report.returned:
+        yield f"{item.run}: {item.amount:,.2f} to {item.payee} came back."
+    for row in report.unknown:
+        yield f"{row.amount:,.2f} with the reference {row.reference} ({row.reason}) is no payment made here."
+
+
 @transaction.atomic
 def mark_returned(key: int, reason: str, staff: Staff | None) -> PaymentRunItem:
     """A payment of a released run came back: its claims are ready again, its account is not confirmed."""
@@ -59,7 +69,7 @@ def mark_returned(key: int, reason: str, staff: Staff | None) -> PaymentRunItem:
     PaymentRunClaim.objects.filter(item=item).update(returned=True)
     assert item.account_id is not None  # of a released run
     account = BankAccount.objects.select_for_update(of=("self",)).get(pk=item.account_id)
-    account.confirmed_at = account.confirmed_by = account.confirmation = None
+    account.confirmed_at = account.confirmed_by = account.confirmed_for = account.confirmation = None
     account.doubt = f"A payment of {item.run} came back: {reason}."[:200]
     account.save()
     return item

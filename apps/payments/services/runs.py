@@ -14,6 +14,7 @@ from django.db.models import Max
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.retries import retry_on_conflict
 from apps.core.bulk_insert import in_batches
 from apps.funding.models import Claim
 from apps.payments.choices import RunStatus
@@ -26,6 +27,7 @@ from apps.payments.file_formats.bank_file import (
 )
 from apps.payments.models import (
     ZERO,
+    BankAccount,
     BankFile,
     PaymentRun,
     PaymentRunClaim,
@@ -45,7 +47,7 @@ class RunRefused(Exception):
     """Why nothing was done, as a sentence."""
 
 
-@transaction.atomic
+@retry_on_conflict
 def create_run(
     claims: Iterable[UUID] | None,
     day: dt.date,
@@ -60,8 +62,8 @@ def create_run(
     if not clock.today() <= day <= clock.today() + dt.timedelta(days=DAYS_AHEAD):
         raise RunRefused(f"Choose a day of payment from today to {DAYS_AHEAD} days ahead.")
     wanted = set(open_claims(claims).values_list("pk", flat=True))
-    lock_claims(wanted)
     owed = set(set_off)
+    lock_claims(wanted | owed)
     run = PaymentRun(number=next_number(), day=day, made_by=staff)
     payees = [payee for payee in load_ready(wanted | owed) if payee.problem is None and payee.claims]
     parts = [part for payee in payees for part in payments_of(payee, owed, run)]
@@ -171,12 +173,13 @@ def account_problem(run: PaymentRun) -> str | None:
     """Why the run cannot be paid as it stands: a day that is past, or an account that changed meanwhile."""
     if run.day < clock.today():
         return "Its day of payment is past: withdraw it, and make another."
+    if run.items.filter(account=None).exists():
+        return "An account was erased meanwhile: withdraw the run, and make another."
     # Locked, so that no account changes between this look and the file.
-    items = run.items.select_related("account").order_by("account__pk").select_for_update(of=("account",))
-    for item in items:
-        account = item.account
-        if account is None or account.is_archived or not account.is_confirmed:
-            return f"{account or 'An account'} was changed meanwhile: withdraw the run, and make another."
+    accounts = BankAccount.objects.filter(pk__in=run.items.values("account")).order_by("pk")
+    for account in accounts.select_related("client", "contact").select_for_update(of=("self",)):
+        if account.is_archived or not account.is_confirmed:
+            return f"{account} was changed meanwhile: withdraw the run, and make another."
     return None
 
 
