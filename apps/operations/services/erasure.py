@@ -160,7 +160,8 @@ def remove_records(plan: ErasurePlan) -> None:
         if model in RETAINED_COLUMNS:
             # A provider invoice that named no participant names the contact now: it must name something.
             owner = {"contact": plan.person} if model is ProviderInvoice else {}
-            update_all(model, keys, cleared_columns(model) | owner)
+            if values := cleared_columns(model) | owner:
+                update_all(model, keys, values)
     try:
         for model, keys in reversed(plan.keys.items()):
             if model not in RETAINED_COLUMNS:
@@ -187,6 +188,8 @@ def cleared_columns(model: type[models.Model]) -> dict[str, object]:
         for column in model._meta.concrete_fields
         if column.name not in retained
     }
+    if not issubclass(model, TimestampedModel):
+        return cleared
     # Whoever copies changed records by their ModifyDate copies the erasure too.
     return {**cleared, "modify_date": clock.now()}
 

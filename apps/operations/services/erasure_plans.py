@@ -26,6 +26,7 @@ from apps.operations.services.erasure_copies import (
     running_copies,
 )
 from apps.operations.tables import OperationError
+from apps.payments.models import PaymentRunClaim, PaymentRunItem
 from apps.people.models import Client, Contact
 
 _BILL = frozenset(
@@ -61,6 +62,13 @@ RETAINED_COLUMNS: Mapping[type[models.Model], frozenset[str]] = {
             *("actioned_by", "actioned_date"),
         }
     ),
+    PaymentRunItem: frozenset(
+        {
+            *("id", "run", "position", "client", "contact", "amount", "returned_at", "returned_by"),
+            "advice_sent_at",
+        }
+    ),
+    PaymentRunClaim: frozenset({"id", "item", "claim", "amount", "returned"}),
 }
 #: Columns of every record that stay: its key and when it was created and archived.
 RECORD_COLUMNS = frozenset({"guid", "creation_date", "modify_date", "archive_date"})
