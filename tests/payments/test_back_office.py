@@ -13,6 +13,7 @@ from apps.payments.models import BankAccount, PaymentRun, PaymentSettings
 from apps.payments.services.runs import create_run, release_run, withdraw_run
 from apps.people.merging import merge
 from tests.core.test_file_imports import an_import, page, press, worker_folder
+from tests.funding.admin_forms import run_list_action
 from tests.payments.bank_file_checker import read_bank_file
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, form_data
@@ -123,6 +124,18 @@ def test_another_person_confirms_an_account_on_its_page(provider):
     account.refresh_from_db()
     assert (account.is_confirmed, account.confirmed_by) == (True, confirmer)
     assert "Confirm</a>" not in other.get(f"{ACCOUNTS}{account.pk}/change/").content.decode()
+
+
+def test_an_account_is_archived_in_the_list_and_not_restored(provider):
+    account = an_account(provider)
+    for permission, is_archived in (("view_bankaccount", False), ("change_bankaccount", True)):
+        browser, _ = signed_in("payments.view_bankaccount", f"payments.{permission}")
+        run_list_action(browser, ACCOUNTS, "archive_selected", [account])
+        account.refresh_from_db()
+        assert account.is_archived is is_archived
+    run_list_action(browser, f"{ACCOUNTS}?archived=all", "restore_selected", [account])
+    account.refresh_from_db()
+    assert account.is_archived
 
 
 def test_an_account_cannot_be_changed_by_its_form(provider, ada, client):

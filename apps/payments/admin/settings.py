@@ -1,6 +1,9 @@
 """The back office's page of the organisation's own account."""
 
-from django.contrib import admin, messages
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
@@ -31,12 +34,11 @@ class PaymentSettingsAdmin(RecordAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
         return redirect(self.page_url("change", 1))
 
-    def changeform_view(self, request: HttpRequest, *args: object, **options: object) -> HttpResponse:
-        page = super().changeform_view(request, *args, **options)
-        if request.method == "GET" and (missing := PaymentSettings.current().missing):
-            text = f"No run can be released before these are entered: {', '.join(missing)}."
-            messages.warning(request, text)
-        return page
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        (title, own), *others = super().get_fieldsets(request, obj)
+        missing = PaymentSettings.current().missing
+        text = f"No run can be released before these are entered: {', '.join(missing)}." if missing else None
+        return [(title, {**own, "description": text}), *others]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> object:
         """The settings; the defaults while nobody has saved any."""
