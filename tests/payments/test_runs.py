@@ -291,6 +291,13 @@ def test_a_payee_with_another_account_than_was_paid_last_is_marked():
     assert run.items.get().account.client == claim.provider
     a_paid_claim(provider=claim.provider)
     assert [each.is_changed for each in load_ready()] == [False]
-    create_bank_accounts([account_draft(client=claim.provider)])
+    (key,) = create_bank_accounts([account_draft(client=claim.provider)])
     assert [each.is_changed for each in load_ready()] == [True]
     assert PaymentRun.objects.count() == 1
+    # A run that was withdrawn paid nothing to it.
+    confirm_account(key, a_confirmer(), "Rang Jo on the old number")
+    withdraw_run(create_run(None, clock.today(), None).pk)
+    assert [each.is_changed for each in load_ready()] == [True]
+    release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    a_paid_claim(provider=claim.provider)
+    assert [each.is_changed for each in load_ready()] == [False]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from apps.base.batched_queries import AnyOf
@@ -17,7 +17,8 @@ from apps.core.computed import MoneySum
 from apps.engagements.models import ClientEngagement
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import Claim, to_cents
-from apps.payments.models import ZERO, BankAccount, PaymentRunClaim
+from apps.payments.choices import RunStatus
+from apps.payments.models import ZERO, BankAccount, PaymentRunClaim, PaymentRunItem
 from apps.people.models import Client, Contact
 
 #: The name under which queries of claims have what is to be paid out for them.
@@ -155,9 +156,11 @@ def attach_accounts(payees: Sequence[ReadyPayee]) -> None:
         for account in accounts.select_related(kind):
             by_key[getattr(account, f"{kind}_id")].account = account
         # An older account of theirs that something was paid to: its successor is another.
-        older = BankAccount.objects.filter(AnyOf(kind, by_key), archive_date__isnull=False)
-        paid = older.filter(items__isnull=False).values_list(f"{kind}_id", flat=True).distinct()
-        new = BankAccount.objects.filter(AnyOf(kind, by_key), archive_date=None, items__isnull=True)
-        changed = set(paid.order_by()) & set(new.values_list(f"{kind}_id", flat=True).order_by())
-        for key in changed:
+        was_paid = Exists(
+            PaymentRunItem.objects.filter(account=OuterRef("pk"), run__status=RunStatus.RELEASED)
+        )
+        found = BankAccount.objects.filter(AnyOf(kind, by_key)).order_by()
+        older = found.filter(was_paid, archive_date__isnull=False).values_list(f"{kind}_id", flat=True)
+        new = found.filter(~was_paid, archive_date=None).values_list(f"{kind}_id", flat=True)
+        for key in set(older) & set(new):
             by_key[key].is_changed = True
