@@ -15,6 +15,7 @@ from apps.core.models import PersonalDataRead, TimestampedModel
 from apps.core.read_log import READ_LOG, without_values
 from apps.odata.query.options import parameters
 from apps.operations.personal_records import ownerships
+from apps.payments.models import PaymentRun
 from apps.people.models import Contact, Staff
 from apps.sales.models import OpportunityTemplate
 from tests.api.caller import Caller, an_application, ok, refused
@@ -53,7 +54,8 @@ def keys_of(entry):
 def test_models_about_people_are_logged_and_no_others():
     logged = {model for model in apps.get_models() if getattr(model, "has_personal_data", False)}
     personal = {row.model for row in ownerships() if issubclass(row.model, TimestampedModel)}
-    assert logged == personal | {Staff, OpportunityTemplate}  # a template names its owner
+    # A template names its owner, a run its payees.
+    assert logged == personal | {Staff, OpportunityTemplate, PaymentRun}
 
 
 def test_the_answer_to_a_change_is_a_read(api):

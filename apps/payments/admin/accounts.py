@@ -4,6 +4,7 @@ Their numbers stand on the record's own pages alone: lists, panels and messages 
 """
 
 import re
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django import forms
@@ -105,6 +106,9 @@ class BankAccountAdmin(RecordAdmin):
     )
     of_record = fieldset(None, "state", "entered_by", "confirmed_by", "confirmed_at", "confirmation", "doubt")
     readonly_fields = ("state", "entered_by", "confirmed_by", "confirmed_at", "confirmation", "doubt")
+
+    class Media:
+        css: ClassVar[dict[str, Sequence[str]]] = {"all": ["payments.css"]}
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         first, *others = super().get_fieldsets(request, obj)
