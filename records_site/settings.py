@@ -48,7 +48,14 @@ ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[:
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
 #: The apps of the domain, in the order of the service document; each refers to records of those before it.
-DOMAIN_APPS = ["apps.people", "apps.documents", "apps.engagements", "apps.sales", "apps.funding"]
+DOMAIN_APPS = [
+    "apps.people",
+    "apps.documents",
+    "apps.engagements",
+    "apps.sales",
+    "apps.funding",
+    "apps.payments",
+]
 
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",

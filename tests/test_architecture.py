@@ -23,7 +23,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sales": {"base", "core", "access", "people"},
     "engagements": {"base", "core", "access", "people"},
     "funding": {"base", "core", "access", "people", "documents", "engagements"},
-    "operations": {"base", "core", "access", "people", "documents", "sales", "engagements", "funding"},
+    "payments": {"base", "core", "access", "people", "documents", "engagements", "funding"},
+    "operations": {
+        *("base", "core", "access", "people", "documents", "sales", "engagements", "funding", "payments"),
+    },
 }
 
 # What imports the protocol besides the viewsets of each domain and the site, each module with its reason.
@@ -95,6 +98,11 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "public_holidays": "the calendar of the states",
         "invoice_pdf": "an invoice as a document to send",
         "rejection_codes": "the agency's codes of refused lines, in plain words",
+        "pdf_styles": "fonts, styles and the page of documents to send",
+    },
+    "payments": {
+        "file_formats": "the files of banks: pure functions from rows to bytes, and back",
+        "remittance_pdf": "remittance advice as a document to send",
     },
 }
 
@@ -119,6 +127,8 @@ LATE_IMPORTS = {
         )
     },
     ("apps.funding.admin.invoices", "apps.funding.invoice_pdf.invoices_pdf"): "reportlab is slow to load",
+    ("apps.payments.admin.runs", "apps.payments.remittance_pdf.advice_pdf"): "so here",
+    ("apps.payments.services.remittance", "apps.payments.remittance_pdf.advice_pdf"): "so here",
     ("apps.core.table_files.workbooks", "openpyxl"): "slow to load, and few files need it",
 }
 # And the one function in which Django asks for them: models can be imported only when every app is loaded.

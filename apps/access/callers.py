@@ -22,7 +22,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import Model
 
-from apps.base.declaration.resource import POST, PUT
+from apps.base.declaration.resource import POST, PUT, V2_1
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Draft, Extra
@@ -81,7 +81,7 @@ def join_scopes(scopes: Iterable[str]) -> str:
 def offered_scopes() -> list[str]:
     """Every scope of this service: the two wide ones, then those of each entity set."""
     found = list(EVERYTHING)
-    for entity_set in get_service().entity_sets:
+    for entity_set in get_service(V2_1).entity_sets:
         path = entity_set.path.lower()
         found.append(f"{path}.{READ}")
         if entity_set.supports(POST) or entity_set.supports(PUT):

@@ -19,6 +19,7 @@ from apps.core.importing.headers import possible_columns, saved_columns, spellin
 from apps.core.importing.mappings import find_mapping
 from apps.core.importing.report import IssueKind
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
+from apps.core.table_files.formats import FORMATS
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 
@@ -124,7 +125,8 @@ class ImportKind:
 
     ``run`` checks or applies a file: it reads rows of its own form, shows issues and notices, and calls the
     services; a task calls it, again where the first attempt was killed. ``count_words`` are the numbers that
-    the page shows, ``good_words`` those of them that are applied, each a ``good_noun``. ``columns`` are those
+    the page shows, ``good_words`` those of them that are applied, each a ``good_noun``. ``suffixes`` are
+    the ends of its files' names. ``columns`` are those
     that a person chooses from, by name; of other files they are fixed. ``after_undo`` restates sums; what is
     not ``undoable`` by the history of its records is not undone.
     """
@@ -143,6 +145,7 @@ class ImportKind:
     good_words: Sequence[str] = ("new", "changed")
     good_noun: str = "good record"
     undoable: bool = True
+    suffixes: Sequence[str] = tuple(FORMATS)
 
     def plain(self, text: str) -> str:
         """A sentence of the importer without the options of commands: by their labels here."""

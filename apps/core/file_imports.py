@@ -24,7 +24,6 @@ from apps.core.importing.report import IssueKind, RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.models import Change, FileImport, FileImportPage, Notice
 from apps.core.notices import write_notices
-from apps.core.table_files.formats import format_of
 from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author
 from apps.core.virus_scanner import virus_in, virus_sentence
@@ -118,7 +117,10 @@ def create_file_import(
     raises.
     """
     file_name = Path(name).name[-255:]
-    format_of(Path(file_name))
+    if Path(file_name).suffix.lower() not in kind.suffixes:
+        raise ImportFileError(
+            f"{file_name} is none of {', '.join(kind.suffixes)}; the name's end says how to read it."
+        )
     if not content:
         raise ImportFileError(f"{file_name} is empty.")
     if virus := virus_in(content):

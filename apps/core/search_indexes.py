@@ -120,7 +120,7 @@ def searched_columns(searched: Any) -> Iterator[tuple[str, str]]:
 
 def find_other_searches() -> Iterator[CheckMessage]:
     """``$search`` reads what the model says it is found by."""
-    for resource in get_service().resources:
+    for resource in get_service().declared:
         model: type[models.Model] | None = getattr(resource, "model", None)
         searched = getattr(model, "searched", None)
         if model is not None and tuple(resource.search) != (searched.interface if searched else ()):

@@ -1,48 +1,29 @@
 """Invoices as PDF, to be sent: sender, participant, lines, GST, and how to pay."""
 
-import unicodedata
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
-from html import escape
-from io import BytesIO
-from pathlib import Path
 
 from django.utils.formats import date_format
-from reportlab.lib import colors
-from reportlab.lib.enums import TA_RIGHT
-from reportlab.lib.pagesizes import A4
-from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.units import mm
-from reportlab.pdfbase import pdfmetrics
-from reportlab.pdfbase.ttfonts import TTFont
-from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate, Spacer, Table, TableStyle
+from reportlab.platypus import PageBreak, Paragraph, Spacer, Table, TableStyle
 
 from apps.core.admin_base.display import format_amount, plain_quantity
 from apps.core.models import Subscriber
 from apps.funding.choices import TaxChoice
 from apps.funding.models import ZERO, Invoice, InvoiceLine, PriceBookEntry, to_cents
-
-#: DejaVu Sans: the letters of all languages that are written in Latin script, Vietnamese among them.
-FONT, BOLD = "DejaVuSans", "DejaVuSans-Bold"
-for font in (FONT, BOLD):
-    pdfmetrics.registerFont(TTFont(font, Path(__file__).parent / "fonts" / f"{font}.ttf"))
-
-TEXT = ParagraphStyle("text", fontName=FONT, fontSize=9, leading=13)
-SMALL = ParagraphStyle("small", TEXT, fontSize=7.5, leading=10, textColor=colors.HexColor("#4b5563"))
-FIGURE = ParagraphStyle("figure", TEXT, alignment=TA_RIGHT)
-STRONG = ParagraphStyle("strong", TEXT, fontName=BOLD)
-STRONG_FIGURE = ParagraphStyle("strong figure", STRONG, alignment=TA_RIGHT)
-TITLE = ParagraphStyle("title", STRONG, fontSize=18, leading=24)
+from apps.funding.pdf_styles import (
+    FIGURE,
+    RULES,
+    SMALL,
+    STRONG,
+    STRONG_FIGURE,
+    TITLE,
+    build_pdf,
+    text,
+)
 
 #: The part of a price with GST that is GST: 10 of 110.
 GST_PART = Decimal(11)
-RULES = TableStyle(
-    [
-        ("VALIGN", (0, 0), (-1, -1), "TOP"),
-        ("LINEBELOW", (0, 0), (-1, 0), 0.8, colors.black),
-        ("LINEBELOW", (0, 1), (-1, -1), 0.25, colors.HexColor("#9ca3af")),
-    ]
-)
 LINE_COLUMNS = (66 * mm, 30 * mm, 22 * mm, 26 * mm, 30 * mm)
 
 
@@ -55,19 +36,8 @@ def invoices_pdf(invoices: Iterable[Invoice]) -> bytes:
             story.append(PageBreak())
         story += invoice_story(invoice, organisation)
         numbers.append(invoice.invoice_number)
-    output = BytesIO()
-    document = SimpleDocTemplate(
-        output,
-        pagesize=A4,
-        leftMargin=18 * mm,
-        rightMargin=18 * mm,
-        title=f"Invoice {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} invoices",
-        author=organisation.name,
-        lang="en-AU",
-        displayDocTitle=True,
-    )
-    document.build(story)
-    return output.getvalue()
+    title = f"Invoice {numbers[0]}" if len(numbers) == 1 else f"{len(numbers)} invoices"
+    return build_pdf(story, title, organisation.name)
 
 
 def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[object]:
@@ -109,12 +79,6 @@ def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[object]:
         Spacer(0, 8 * mm),
         text(organisation.payment_details),
     ]
-
-
-def text(value: str | None, style: ParagraphStyle = TEXT) -> Paragraph:
-    """Plain text as a paragraph; accents are composed, since fonts have the composed letters."""
-    composed = unicodedata.normalize("NFC", value or "")
-    return Paragraph(escape(composed, quote=False).replace("\n", "<br/>"), style)
 
 
 def recipient(invoice: Invoice) -> str:

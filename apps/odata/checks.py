@@ -91,8 +91,8 @@ def check_declarations(app_configs: object = None, **options: object) -> list[Ch
 def check_service(service: Service) -> list[CheckMessage]:
     """All messages about a service; an invalid resource hides no message about another."""
     mistakes = [
-        *find_invalid_addresses(service.resources),
-        *((resource, mistake) for resource in service.resources for mistake in find_mistakes(resource)),
+        *find_invalid_addresses(service.declared),
+        *((resource, mistake) for resource in service.declared for mistake in find_mistakes(resource)),
     ]
     if all(id.startswith("odata.W") for _, (id, _) in mistakes):
         mistakes += find_name_conflicts(service)
@@ -133,9 +133,9 @@ def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
 def find_name_conflicts(service: Service) -> Iterator[tuple[type[Resource], Mistake]]:
     """The first name between entity sets that is not free; each resource for itself has no mistake."""
     try:
-        Service(*service.resources, version=V2_1).entity_sets  # noqa: B018  (raises DeclarationError)
+        Service(*service.declared, version=V2_1).entity_sets  # noqa: B018  (raises DeclarationError)
     except DeclarationError as error:
-        yield service.resources[0], (error.id, str(error))
+        yield service.declared[0], (error.id, str(error))
 
 
 # --- resources ----------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ REFERENCES: Mapping[str, str] = {
     "engagements.ClientEngagement.plan_manager": "the plan is its participant's",
     "funding.Claim.provider": "the claim is its participant's",
     "funding.ProviderInvoice.provider": "the provider invoice is its participant's",
+    "payments.PaymentRunClaim.item": "what was paid out of a claim is its participant's",
 }
 
 #: Relations by which a record without a person of its own belongs to whoever alone refers to it.

@@ -6,11 +6,14 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.contrib import admin
 
+from apps.base import clock
 from apps.core.admin_base import RecordAdmin
 from apps.funding.choices import ClaimStatus
+from apps.payments.services.runs import create_run, release_run
 from tests.browser.test_claims import Scene
 from tests.documents.builders import a_document
 from tests.funding.builders import a_claim, a_claim_file, an_invoice
+from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
 from tests.people.records import a_contact, a_role
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -92,6 +95,12 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
     other = a_contact(first_name="Wilhelmina-Antoinette", last_name="Featherstonehaugh-Cholmondeley")
     role = a_role("people.view_client")
     file = a_claim_file([a_claim(**billed, funding_status=ClaimStatus.AGENCY_CLAIMED)], status="NotSent")
+    payment_settings()
+    an_account(scene.harbour)
+    a_paid_claim("20.00", provider=scene.harbour)
+    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    a_paid_claim("7.00", provider=scene.harbour), a_paid_claim("5.00")
+    unconfirmed = an_account(scene.mia, confirmed=False)
     with_axe = (
         "",
         "people/contact/",
@@ -118,6 +127,9 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
         f"funding/invoice/{invoice.pk}/change/",
         "sales/opportunity/board/",
         "documents/document/add/",
+        "payments/paymentrun/ready/",
+        f"payments/paymentrun/{run.pk}/run/",
+        f"payments/bankaccount/{unconfirmed.pk}/confirm/",
     )
     without_axe = (  # made of the same parts as one of those above
         "people/contact/add/",

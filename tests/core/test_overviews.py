@@ -15,6 +15,7 @@ from tests.documents.builders import PDF, a_document
 from tests.documents.builders import a_category as a_document_category
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
+from tests.payments.builders import an_account
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, get_unrendered
 from tests.sales.builders import an_opportunity
 
@@ -38,6 +39,7 @@ def records(at):
     an_invoice(contact=mia, staff=staff, lines=[{"booking": booking}])
     a_provider_invoice(contact=mia, provider=provider)
     a_document(client=provider, contact=mia, created_by=staff)
+    an_account(mia), an_account(provider)
     an_opportunity(
         owner=staff,
         PrimaryContact={"ContactGuid": str(mia.pk)},
@@ -142,7 +144,7 @@ def test_an_overview_takes_as_many_statements_however_much_it_shows(
 ):
     for _ in range(5):
         a_claim(contact=records[Contact], provider=records[Client])
-    with django_assert_max_num_queries(37):  # the bell of notices counts too
+    with django_assert_max_num_queries(39):  # the bell of notices counts too
         overview(client, records[Contact])
 
 

@@ -16,6 +16,7 @@ from apps.core.read_log import READ_LOG, without_values
 from apps.funding.models import ClaimFile
 from apps.odata.query.options import parameters
 from apps.operations.personal_records import ownerships
+from apps.payments.models import PaymentRun
 from apps.people.models import Contact, Staff
 from apps.sales.models import OpportunityTemplate
 from tests.api.caller import Caller, an_application, ok, refused
@@ -54,8 +55,8 @@ def keys_of(entry):
 def test_models_about_people_are_logged_and_no_others():
     logged = {model for model in apps.get_models() if getattr(model, "has_personal_data", False)}
     personal = {row.model for row in ownerships() if issubclass(row.model, TimestampedModel)}
-    # A template names its owner; a claim file has rows of many people.
-    assert logged == personal | {Staff, OpportunityTemplate, ClaimFile}
+    # A template names its owner, a run its payees; a claim file has rows of many people.
+    assert logged == personal | {Staff, OpportunityTemplate, ClaimFile, PaymentRun}
 
 
 def test_the_answer_to_a_change_is_a_read(api):

@@ -39,6 +39,9 @@ from apps.funding.models import (
 )
 from apps.funding.services.effects import recount_budgets
 from apps.funding.validation.warnings import WarningCode
+from apps.payments.models import BankAccount, PaymentRun, PaymentRunItem, PaymentSettings
+from apps.payments.services.invariants import find_payment_faults
+from apps.payments.services.ready import load_ready
 from apps.people import demo as people_demo
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.models import Client, Contact, CustomField, Location, Role, Staff, Team
@@ -376,3 +379,24 @@ def test_no_record_is_of_the_future():
         assert not model.objects.filter(modify_date__lt=F("creation_date")).exists(), model
     assert not StatusMove.objects.filter(at__gte=MIDNIGHT).exists()
     assert not Change.objects.filter(at__gte=MIDNIGHT).exists()
+
+
+# --- payments -------------------------------------------------------------------------------------------
+
+
+def test_payment_runs_of_every_state_stand_beside_what_is_ready():
+    statuses = set(PaymentRun.objects.values_list("status", flat=True))
+    assert statuses == {"Opening", "Released", "Draft"}
+    assert list(find_payment_faults()) == []
+    assert load_ready()
+    assert PaymentRunItem.objects.exclude(returned_at=None).count() == 1
+    assert PaymentSettings.current().missing == []
+
+
+def test_most_providers_have_an_account_that_another_person_confirmed():
+    accounts = BankAccount.objects.filter(archive_date=None)
+    confirmed = accounts.exclude(confirmed_at=None)
+    assert accounts.filter(client__isnull=False).count() > 0.75 * Client.objects.count()
+    assert 0.8 * accounts.count() < confirmed.count() < accounts.count()
+    assert not confirmed.filter(confirmed_by=F("entered_by")).exists()
+    assert BankAccount.objects.exclude(archive_date=None).count() == 1

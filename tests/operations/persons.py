@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.db import models
 
+from apps.base import clock
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
@@ -16,11 +17,15 @@ from apps.funding.models import (
     StatusMove,
 )
 from apps.operations.personal_records import find_records, load_keys
+from apps.payments.models import BankAccount
+from apps.payments.services.returns import mark_returned
+from apps.payments.services.runs import create_run, release_run
 from apps.people.models import Client, Contact, CustomField, CustomFieldAnswer
 from apps.sales.models import Opportunity, OpportunityOutcomeReason, OpportunityStage
 from tests.documents.builders import a_document
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
 from tests.funding.builders import a_claim, a_claim_file, a_provider_invoice, an_invoice
+from tests.payments.builders import a_releaser, an_account, payment_settings
 from tests.people.builders import a_lookup
 from tests.people.records import a_client, a_contact, a_staff_member
 
@@ -76,6 +81,7 @@ def a_participant(provider=None, staff=None):
     )
     opportunity.outcome_reasons.add(a_lookup(OpportunityOutcomeReason, outcome="Lost"))
     a_contact(merged_into=contact)
+    pay_out(claim, contact)
     name_everywhere(contact)
     # Its bytes have the scheme number, which is the name by now.
     file = a_claim_file([Claim.objects.get(pk=claim.pk), Invoice.objects.get(pk=invoice.pk)])
@@ -118,6 +124,22 @@ def answer(file):
         )
 
 
+def pay_out(claim, contact):
+    """A released run that pays for the claim, to the provider and, after it came back, to the participant."""
+    payment_settings()
+    if not claim.provider.bank_accounts.exists():
+        an_account(claim.provider)
+    an_account(contact, account_name=NAME)
+    Claim.objects.filter(pk=claim.pk).update(provider_invoice_reference=NAME, amount_paid=claim.total)
+    run = release_run(create_run([claim.pk], clock.today(), None).pk, a_releaser())
+    mark_returned(run.items.get().pk, "closed", None)
+    BankAccount.objects.filter(client=claim.provider).update(
+        confirmed_at=clock.now(), confirmed_for=claim.provider.pk, confirmed_by=a_releaser()
+    )
+    Claim.objects.filter(pk=claim.pk).update(send_payment_to="Client")
+    release_run(create_run([claim.pk], clock.today(), None).pk, a_releaser())
+
+
 def name_everywhere(contact):
     """Write the name into every text about the participant, and into the history by changing it."""
     for model, records in find_records(contact).items():
@@ -141,4 +163,5 @@ def name_everywhere(contact):
 KEPT_TEXTS = {
     *("storage_key", "sha256", "file_name", "media_type", "verb", "from_status", "to_status", "code"),
     *("claim_number", "invoice_number", "external_invoice_number", "country", "state", "source_details"),
+    *("bsb", "account_number"),
 }

@@ -21,6 +21,8 @@ from apps.funding.models import Claim, ClaimLine, ProviderInvoice
 from apps.funding.services.effects import recount_budgets
 from apps.operations.services import erasure
 from apps.operations.services.erasure_plans import RETAINED_COLUMNS, years_after
+from apps.payments.models import BankAccount, PaymentRunItem
+from apps.payments.services.invariants import find_payment_faults
 from apps.people.models import Contact
 from apps.sales.models import Opportunity
 from tests.api.caller import Caller, an_application
@@ -29,6 +31,7 @@ from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim, an_invoice
 from tests.operations.databases import all_rows
 from tests.operations.persons import BIRTHDAY, LAST_SERVICE, NAME, a_participant
+from tests.payments.bank_file_checker import read_bank_file
 from tests.people.records import a_client, a_contact, a_staff_member
 
 
@@ -122,6 +125,28 @@ def test_sqlite_overwrites_the_bytes_of_what_is_erased(participant, erase):
         cursor.execute("PRAGMA secure_delete = OFF")
         erase(participant.contact)
         assert cursor.execute("PRAGMA secure_delete").fetchone() == (1,)
+
+
+def test_kept_bank_files_keep_their_amounts_and_lose_the_person(participant, erase):
+    paid_to_person = PaymentRunItem.objects.get(contact=participant.contact)
+    to_provider = PaymentRunItem.objects.get(client=participant.provider)
+    account = participant.provider.bank_accounts.get()
+
+    def payments(item):
+        (file,) = item.run.bank_files.all()
+        return read_bank_file(bytes(file.content))[0]
+
+    amounts = [payments(item)[0].amount for item in (paid_to_person, to_provider)]
+    erase(participant.contact)
+    ((of_person,), (of_provider,)) = (payments(item) for item in (paid_to_person, to_provider))
+    assert [of_person.amount, of_provider.amount] == amounts
+    assert of_person[:3] == ("000-000", "0", "ERASED")
+    # Another's payment for one claim of the person: the reference is what its provider calls the claim.
+    assert of_provider[:3] == (account.bsb, account.account_number, account.account_name)
+    assert of_person.reference == of_provider.reference == "ERASED"
+    assert all(item.run.bank_files.get().erased_at for item in (paid_to_person, to_provider))
+    assert not BankAccount.objects.filter(contact=participant.contact).exists()
+    assert [fault for fault in find_payment_faults() if "ever paid" not in fault] == []
 
 
 def test_the_files_are_deleted(participant, erase):

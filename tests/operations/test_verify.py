@@ -10,10 +10,12 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.models import F
 
+from apps.base import clock
 from apps.documents.models import Document
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimLine
 from apps.operations.services.restores import restore_backup
+from apps.payments.models import PaymentRun
 from tests.operations.databases import default_database
 
 
@@ -120,6 +122,11 @@ def test_money_that_was_paid_and_cannot_be_right_is_named(restored):
         f"claim {claim}, paid: 0.00, its lines come to {paid}",
         f"claim {claim}, line {number}: {paid} paid, the entries of its payments come to 0.00",
     ]
+
+
+def test_a_payment_run_whose_sum_was_changed_is_named(restored):
+    run = PaymentRun.objects.create(number=99, day=clock.today(), total=1)
+    assert faults_of()[0] == f"{run}: 1.00, its payments come to 0.00"
 
 
 def test_files_without_a_document_are_counted_and_are_no_fault(restored, capsys):

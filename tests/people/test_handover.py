@@ -38,6 +38,11 @@ FACTS = {
     "funding.StatusMove.staff": "who did it",
     "funding.AcknowledgedWarning.staff": "who acknowledged it",
     "core.FileImport.staff": "who imported it",
+    "payments.BankAccount.entered_by": "who entered it",
+    "payments.BankAccount.confirmed_by": "who confirmed it",
+    "payments.PaymentRun.made_by": "who made it",
+    "payments.PaymentRun.released_by": "who released it",
+    "payments.PaymentRunItem.returned_by": "who marked it as come back",
 }
 
 

@@ -216,11 +216,13 @@ class Resource(NestedType):
     declares how files of these records are imported; without it they cannot be. ``unpublished`` are columns
     that people enter in the back office, and the interface does not have.
 
-    ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides.
+    ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides; ``since`` is the first version
+    that has the set at all.
     """
 
     path: ClassVar[str]
     name: ClassVar[str] = ""
+    since: ClassVar[str] = V2_0
     methods: ClassVar[Sequence[str]] = (GET,)
     methods_of_2_1: ClassVar[Sequence[str]] = ()
     fields_of_2_1: ClassVar[Sequence[Property | Navigation]] = ()

@@ -15,11 +15,13 @@ from apps.base.declaration.set_navigations import add_set_navigations
 class Service:
     """One version of the resources, bound to their models at first use.
 
-    ``namespace`` is the namespace of their types.
+    ``namespace`` is the namespace of their types. ``declared`` are the resources of all versions,
+    ``resources`` those that this one has.
     """
 
     def __init__(self, *resources: type[Resource], namespace: str = "Records", version: str = V2_0) -> None:
-        self.resources: Sequence[type[Resource]] = resources
+        self.declared: Sequence[type[Resource]] = resources
+        self.resources = [each for each in resources if each.since == V2_0 or each.since <= version]
         self.namespace, self.version = namespace, version
 
     @cached_property
@@ -51,4 +53,4 @@ def get_service(version: str = V2_0) -> Service:
     service: Service = import_string(settings.ODATA_SERVICE)
     if version == service.version:
         return service
-    return Service(*service.resources, namespace=service.namespace, version=version)
+    return Service(*service.declared, namespace=service.namespace, version=version)

@@ -37,7 +37,6 @@ from apps.core.file_imports import (
 from apps.core.importing.mappings import keep_mapping, mapping_names
 from apps.core.models import FileImport, ImportMapping
 from apps.core.read_log import READ_LOG, is_logged
-from apps.core.table_files.formats import FORMATS
 from apps.core.table_files.tables import ImportFileError, column_letters
 
 LIST_COLUMNS = ("file", "kind_title", "status_label", "result", "staff", "created_at")
@@ -167,7 +166,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             kinds=sorted(kinds, key=lambda kind: kind.title),
             chosen=name,
             error=error,
-            file_types=",".join(FORMATS),
+            file_types=",".join(dict.fromkeys(suffix for kind in kinds for suffix in kind.suffixes)),
             mappings=[
                 (mapping, kind.title) for mapping in mappings for kind in kinds if kind.name == mapping.kind
             ],

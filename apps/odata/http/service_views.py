@@ -23,7 +23,7 @@ class ServiceDocumentView(ODataView):
         self.refuse_plain_filters()
         entity_sets = [
             {"name": entity_set.name, "kind": "EntitySet", "url": entity_set.path}
-            for entity_set in get_service().entity_sets
+            for entity_set in get_service(self.version).entity_sets
         ]
         document = {"@odata.context": f"{self.base_url}$metadata", "value": entity_sets}
         return self.respond(json.dumps(document, ensure_ascii=False).encode())

@@ -94,7 +94,11 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     @cached_property
     def entity_set(self) -> EntitySet:
-        return get_service(self.version).by_resource[self.resource]
+        found = get_service(self.version).by_resource.get(self.resource)
+        if found is None:
+            first = self.resource.since
+            raise NotFound(f"Version {first} has {self.resource.path}: send the header api-version: {first}.")
+        return found
 
     @cached_property
     def address(self) -> str:

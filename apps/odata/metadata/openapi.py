@@ -72,7 +72,7 @@ def normalise_endpoints(endpoints: list[Endpoint]) -> list[Endpoint]:
             continue
         if callback.actions[method.lower()] in MEMBER_ACTIONS:
             continue
-        address = address_of(get_service().by_resource[resource], callback.actions[method.lower()], path)
+        address = address_of(get_service(V2_1).by_resource[resource], callback.actions[method.lower()], path)
         normalised[address].setdefault(method, (address, regex, method, callback))
     # drf-spectacular lists the methods of a viewset as a set has them.
     return [methods[name] for methods in normalised.values() for name in METHODS if name in methods]
@@ -100,6 +100,8 @@ class ODataSchema(AutoSchema):
         self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
     ) -> object:
         operation = OPERATIONS.get(getattr(self.view, "action", None) or "")
+        if self.view.resource not in get_service(self.view.version).by_resource:
+            return None  # of another version
         if operation is None:
             return super().get_operation(path, path_regex, path_prefix, method, registry)
         if operation.has_key and not self.view.entity_set.supports(method):

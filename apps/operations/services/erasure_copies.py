@@ -5,12 +5,13 @@ mail, phones, and the first name beside the last.
 """
 
 import datetime as dt
+import hashlib
 import html
 import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
@@ -19,10 +20,12 @@ from urllib.parse import unquote_plus
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Count
 from django_tasks_db.models import DBTaskResult
 
 from apps.access.models import IdempotencyKey, Webhook, WebhookMessage
 from apps.base import clock
+from apps.core.bulk_insert import in_batches
 from apps.core.models import (
     Change,
     FileExport,
@@ -32,10 +35,12 @@ from apps.core.models import (
     Notice,
     SavedFilter,
 )
-from apps.funding.models import ClaimFileLine
+from apps.funding.models import Claim, ClaimFileLine
 from apps.funding.services.claim_files import erase_scheme_numbers
 from apps.operations.backup_files import complete_backups
 from apps.operations.personal_records import RecordKeys
+from apps.payments.file_formats.bank_file import erase_payments
+from apps.payments.models import BankFile, PaymentRunClaim, PaymentRunItem
 from apps.people.duplicates import EMAILS, PHONES
 from apps.people.models import Client, Contact
 
@@ -124,6 +129,7 @@ def find_copies(keys: RecordKeys, history: Iterable[Change]) -> list[Copies]:
         find_saved_filters(marks),
         find_failed_tasks(marks),
         find_claim_files(keys),
+        find_bank_files(keys),
     )
     return [copies for copies in found if copies.count]
 
@@ -276,6 +282,45 @@ def find_claim_files(keys: RecordKeys) -> Copies:
     lines = keys.get(ClaimFileLine, [])
     erase = partial(erase_scheme_numbers, lines)
     return Copies("Scheme numbers in claim files", "blanked", len(lines), erase)
+
+
+def find_bank_files(keys: RecordKeys) -> Copies:
+    """Files for the bank with payments to the person, or to others for their claims; amounts stay."""
+    to_person = set(keys.get(PaymentRunItem, []))
+    for_claims = set[int]()
+    for batch in in_batches(keys.get(Claim, [])):
+        parts = PaymentRunClaim.objects.filter(claim__in=batch)
+        for_claims.update(parts.values_list("item", flat=True))
+    # The reference of a payment for one claim is what its provider calls that.
+    single = PaymentRunItem.objects.annotate(count=Count("claims")).filter(pk__in=for_claims, count=1)
+    references = set(single.values_list("pk", flat=True))
+    runs = PaymentRunItem.objects.filter(pk__in=to_person | references).values("run")
+    files = BankFile.objects.filter(run__in=runs)
+
+    def erase() -> None:
+        for run in {each.run_id for each in files}:
+            items = list(
+                PaymentRunItem.objects.filter(run=run).order_by("position").values_list("pk", flat=True)
+            )
+            for file in BankFile.objects.filter(run=run).order_by("position"):
+                part, items = items[: file.payment_count], items[file.payment_count :]
+                erase_from_bank_file(file, part, to_person, references)
+        PaymentRunItem.objects.filter(pk__in=references - to_person).update(reference=ERASED)
+
+    return Copies("Files for the bank", "without name and account", files.count(), erase)
+
+
+def erase_from_bank_file(
+    file: BankFile, items: Sequence[int], payees: set[int], references: set[int]
+) -> None:
+    of_payees = [place for place, key in enumerate(items) if key in payees]
+    of_references = [place for place, key in enumerate(items) if key in references]
+    if not of_payees and not of_references:
+        return
+    file.content = erase_payments(bytes(file.content), of_payees, of_references)
+    file.sha256 = hashlib.sha256(file.content).hexdigest()
+    file.erased_at = clock.now()
+    file.save(update_fields=["content", "sha256", "erased_at"])
 
 
 # --- the texts of a file --------------------------------------------------------------------------------

@@ -35,6 +35,7 @@ from apps.operations.services.erasure_copies import (
     running_copies,
 )
 from apps.operations.tables import OperationError
+from apps.payments.models import PaymentRunClaim, PaymentRunItem
 from apps.people.models import Client, Contact
 
 _BILL = frozenset(
@@ -80,6 +81,13 @@ RETAINED_COLUMNS: Mapping[type[models.Model], frozenset[str]] = {
             *("actioned_by", "actioned_date"),
         }
     ),
+    PaymentRunItem: frozenset(
+        {
+            *("id", "run", "position", "client", "contact", "amount", "returned_at", "returned_by"),
+            "advice_sent_at",
+        }
+    ),
+    PaymentRunClaim: frozenset({"id", "item", "claim", "amount", "returned"}),
 }
 #: Columns of every record that stay: its key and when it was created and archived.
 RECORD_COLUMNS = frozenset({"guid", "creation_date", "modify_date", "archive_date"})

@@ -16,6 +16,7 @@ from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_claim_file_faults, find_money_faults
 from apps.operations.backup_files import BackupReader, document_file
 from apps.operations.tables import ContentSum, DatabaseTable, OperationError, load_tables, read_rows, snapshot
+from apps.payments.services.invariants import find_payment_faults
 
 # --- a backup -------------------------------------------------------------------------------------------
 
@@ -62,6 +63,7 @@ def verify_installation() -> list[str]:
         *find_wrong_budgets(),
         *find_broken_read_log(),
         *find_wrong_money(),
+        *find_wrong_payments(),
     ]
 
 
@@ -166,6 +168,14 @@ def find_wrong_money() -> Iterator[str]:
         yield from find_claim_file_faults()
     except Error as error:
         yield f"claims and invoices: {error}"
+
+
+def find_wrong_payments() -> Iterator[str]:
+    """Payment runs whose sums differ, bank files that were changed, claims paid out more than paid."""
+    try:
+        yield from find_payment_faults()
+    except Error as error:
+        yield f"payment runs: {error}"
 
 
 def find_broken_read_log() -> Iterator[str]:

@@ -1,0 +1,175 @@
+"""Bank accounts in the back office: entered by one person, confirmed by another.
+
+Their numbers stand on the record's own pages alone: lists, panels and messages name the owner.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import F, Model, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from unfold.contrib.filters.admin import AutocompleteSelectFilter
+from unfold.decorators import display
+from unfold.widgets import UnfoldAdminTextInputWidget
+
+from apps.core.admin_base import (
+    ArchivedFilter,
+    ConditionFilter,
+    Conditions,
+    Page,
+    RecordAdmin,
+    RecordForm,
+    RecordLink,
+    fieldset,
+    record_panel,
+    register_panels,
+)
+from apps.core.admin_base.display import record_link
+from apps.payments.drafts import AccountDraft
+from apps.payments.models import BSB, BankAccount
+from apps.payments.services.accounts import ConfirmationRefused, confirm_account, create_bank_accounts
+from apps.payments.validation import CONFIRM_PERMISSION, CONFIRMATION_LENGTH
+from apps.people.models import Client, Contact, Staff
+
+CONFIRMED = Q(confirmed_at__isnull=False) & (Q(confirmed_for=F("client")) | Q(confirmed_for=F("contact")))
+COLUMNS = ("state", "entered_by", "creation_date", "confirmed_by")
+
+
+class BsbField(forms.CharField):
+    """A BSB as people write it: with a hyphen, a blank or nothing between its halves."""
+
+    def to_python(self, value: object) -> str:
+        text = super().to_python(value) or ""
+        digits = re.sub(r"[\s-]", "", text)
+        return f"{digits[:3]}-{digits[3:]}" if re.fullmatch("[0-9]{6}", digits) else text
+
+
+class NumberField(forms.CharField):
+    """An account number as people write it: with blanks or hyphens, which are not stored."""
+
+    def to_python(self, value: object) -> str:
+        return re.sub(r"[\s-]", "", super().to_python(value) or "")
+
+
+class BankAccountForm(RecordForm):
+    """The form of a new account."""
+
+    bsb = BsbField(label="BSB", max_length=12, validators=[BSB], widget=UnfoldAdminTextInputWidget)
+    account_number = NumberField(max_length=20, widget=UnfoldAdminTextInputWidget)
+
+
+class ConfirmedFilter(ConditionFilter):
+    """Accounts that are confirmed, and those that nothing is paid to yet."""
+
+    title = "confirmed"
+    parameter_name = "confirmed"
+
+    def conditions(self, model: type[Model]) -> Conditions:
+        return {"yes": ("Confirmed", CONFIRMED), "no": ("To be confirmed", ~CONFIRMED)}
+
+
+@admin.register(BankAccount)
+class BankAccountAdmin(RecordAdmin):
+    """An account is never changed: another one takes its place, and it is archived."""
+
+    purpose = "The accounts that organisations and people are paid to, each confirmed by a second person."
+    menu_group = "Payments"
+    menu_order = 240
+    icon = "account_balance_wallet"
+    form = BankAccountForm
+    draft_class = AccountDraft
+    create = staticmethod(create_bank_accounts)
+    record_pages: ClassVar[Any] = (Page("confirm", "Confirm", permission="confirm"),)
+    actions = ("archive_selected",)
+    list_display = ("owner_name", *COLUMNS, "archived")
+    list_display_links = ("owner_name",)
+    list_select_related = ("client", "contact", "entered_by", "confirmed_by")
+    list_filter = (
+        ArchivedFilter,
+        ConfirmedFilter,
+        ("client", AutocompleteSelectFilter),
+        ("contact", AutocompleteSelectFilter),
+    )
+    fieldsets = (
+        fieldset(
+            None,
+            ("client", "contact"),
+            ("bsb", "account_number"),
+            "account_name",
+            description="Of one organisation or of one person. Nothing is paid to it before a second person"
+            " has confirmed it. The account that the owner had before is archived.",
+        ),
+    )
+    of_record = fieldset(None, "state", "entered_by", "confirmed_by", "confirmed_at", "confirmation", "doubt")
+    readonly_fields = ("state", "entered_by", "confirmed_by", "confirmed_at", "confirmation", "doubt")
+
+    class Media:
+        css: ClassVar[dict[str, Sequence[str]]] = {"all": ["payments.css"]}
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        first, *others = super().get_fieldsets(request, obj)
+        return [first, *others] if obj is None else [first, self.of_record, *others]
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """No form changes an account; the permission is for archiving."""
+        return obj is None and super().has_change_permission(request)
+
+    def has_confirm_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return self.has_view_permission(request) and request.user.has_perm(CONFIRM_PERMISSION)
+
+    def record_links(self, request: HttpRequest, record: BankAccount) -> list[RecordLink]:
+        return [] if record.is_confirmed or record.is_archived else super().record_links(request, record)
+
+    @display(description="owner")
+    def owner_name(self, account: BankAccount) -> str:
+        return str(account.owner)
+
+    @display(
+        description="state",
+        label={
+            "Confirmed": "success",
+            "To be confirmed": "warning",
+            "In doubt": "danger",
+            "Replaced": "info",
+        },
+    )
+    def state(self, account: BankAccount) -> str:
+        if account.is_archived:
+            return "Replaced"
+        if account.is_confirmed:
+            return "Confirmed"
+        return "In doubt" if account.doubt else "To be confirmed"
+
+    def confirm_page(self, request: HttpRequest, record: BankAccount) -> HttpResponse:
+        """Ask how it was confirmed, and by whom; then confirm it."""
+        if request.method == "POST":
+            try:
+                confirm_account(record.pk, staff_of(request), request.POST.get("confirmation", ""))
+            except ConfirmationRefused as refused:
+                messages.error(request, str(refused))
+            else:
+                messages.success(request, f"The account of {record.owner} is confirmed.")
+                return redirect(self.page_url("change", record.pk))
+        return self.render_page(
+            request,
+            "payments/confirm.html",
+            f"Confirm the account of {record.owner}",
+            record,
+            owner=record_link(record.owner),
+            entered=request.POST.get("confirmation", ""),
+            length=CONFIRMATION_LENGTH,
+            shown_records={type(record.owner): [record.owner.pk]},
+        )
+
+
+def staff_of(request: HttpRequest) -> Staff:
+    assert isinstance(request.user, Staff)
+    return request.user
+
+
+register_panels(Client, record_panel(BankAccount, COLUMNS, column="client", can_add=True, order=60))
+register_panels(Contact, record_panel(BankAccount, COLUMNS, column="contact", can_add=True, order=60))

@@ -1,0 +1,334 @@
+"""Payment runs in the back office: what is ready, a run of it, its release and its files."""
+
+from collections.abc import Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import Count, Prefetch, QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
+from unfold.decorators import display
+
+from apps.base import clock
+from apps.base.errors import ServiceError, plural
+from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
+from apps.core.admin_base.display import admin_url, amount_cell, format_amount, record_link
+from apps.core.read_log import ShownRecords, log_shown
+from apps.documents.downloads import content_disposition
+from apps.funding.models import Claim
+from apps.payments.admin.accounts import staff_of
+from apps.payments.choices import RunStatus
+from apps.payments.models import ZERO, BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
+from apps.payments.services.opening import record_paid_before
+from apps.payments.services.ready import ReadyPayee, load_ready, sum_ready
+from apps.payments.services.remittance import payee_email, send_advice
+from apps.payments.services.returns import mark_returned
+from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
+from apps.payments.validation import release_problem
+from apps.people.models import Client, Contact
+
+#: As many claims of a payee are listed one by one.
+LISTED_CLAIMS = 50
+#: More claims than these are not listed before there is a run.
+MOST_BEFORE_OPENING = 5_000
+COLOURS = {"To be released": "warning", "Released": "success", "Withdrawn": "danger", "Paid before": "info"}
+
+
+@admin.register(PaymentRun)
+class PaymentRunAdmin(RecordAdmin):
+    """Runs are made on the page of what is ready, and done with on their own page."""
+
+    purpose = (
+        "What is paid out at once. A run is made of what is ready to pay, and released by somebody else."
+    )
+    menu_group = "Payments"
+    menu_order = 232
+    icon = "paid"
+    main_page = "run"
+    list_pages = (
+        Page("ready", "Ready to pay", icon="payments", order=231),
+        Page("make", method="POST", permission="make"),
+        Page("opening", permission="make"),
+    )
+    record_pages: ClassVar[Any] = (
+        Page("run"),
+        Page("release", method="POST"),
+        Page("withdraw", method="POST", permission="settle"),
+        Page("came-back/<int:item>", method="POST", permission="settle"),
+        Page("send-advice", method="POST", permission="settle"),
+        Page("advice/<int:item>", method="GET"),
+        Page("bank-file/<int:position>", method="GET", permission="download"),
+    )
+    actions = ()
+    list_display = ("number", "state", "day", "payees", "amount", "made_by", "released_by")
+    list_select_related = ("made_by", "released_by")
+    list_filter = (("status", ChoicesDropdownFilter), ("day", DateRangeFilter))
+
+    class Media:
+        css: ClassVar[dict[str, Sequence[str]]] = {"all": ["payments.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        runs = super().get_queryset(request)
+        return runs.annotate(payee_count=Count("items")) if self.is_list(request) else runs
+
+    # --- permissions: nobody adds or changes a run by a form
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+    def has_make_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return self.has_view_permission(request) and request.user.has_perm("payments.add_paymentrun")
+
+    def has_settle_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        """To withdraw a run, to say that a payment came back, to send remittance advice."""
+        return self.has_view_permission(request) and request.user.has_perm("payments.change_paymentrun")
+
+    def has_download_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        """A bank file has the numbers of accounts."""
+        return self.has_view_permission(request) and request.user.has_perm("payments.view_bankaccount")
+
+    # --- the list
+
+    @display(description="state", ordering="status", label=COLOURS)
+    def state(self, run: PaymentRun) -> str:
+        return run.get_status_display()
+
+    @display(description="payments")
+    def payees(self, run: Any) -> int:
+        return int(run.payee_count)
+
+    @display(description="total", ordering="total")
+    def amount(self, run: PaymentRun) -> str | None:
+        return amount_cell(run.total)
+
+    # --- what is ready
+
+    def ready_page(self, request: HttpRequest) -> HttpResponse:
+        opening = self.offers_opening(request)
+        count, _ = (0, ZERO) if PaymentRun.objects.exists() else sum_ready()
+        # More than a first run is made of: they are what was paid out before.
+        payees = [] if count > MOST_BEFORE_OPENING else load_ready()
+        payable = [each for each in payees if each.problem is None and each.claims]
+        return self.render_page(
+            request,
+            "payments/ready.html",
+            "Ready to pay",
+            rows=[self.ready_row(request, each) for each in payees],
+            payable_count=len(payable),
+            payable=sum((each.amount for each in payable), ZERO),
+            total=sum((each.amount for each in payees), ZERO),
+            today=clock.today().isoformat(),
+            may_make=self.has_make_permission(request),
+            opening=opening,
+            unlisted=count if count > MOST_BEFORE_OPENING else 0,
+            list_url=self.page_url("changelist"),
+            shown_records=shown_payees(payees),
+        )
+
+    def ready_row(self, request: HttpRequest, payee: ReadyPayee) -> dict[str, object]:
+        """A payee as the page lists it, with a link to what is missing for those who may see it."""
+        account_link = ""
+        if request.user.has_perm("payments.view_bankaccount") and payee.record is not None:
+            if payee.account is not None:
+                account_link = admin_url(payee.account, "change", payee.account.pk)
+            elif request.user.has_perm("payments.add_bankaccount"):
+                account_link = admin_url(BankAccount, "add", **{payee.payee.kind: payee.payee.key})
+        return {
+            "payee": payee,
+            "value": f"{payee.payee.kind}:{payee.payee.key}",
+            "name": record_link(payee.record) if payee.record is not None else "Nobody is named",
+            "account_link": account_link,
+            "is_payable": payee.problem is None and bool(payee.claims),
+            "claims": [(record_link(each.claim), each.amount) for each in payee.claims[:LISTED_CLAIMS]],
+            "further": max(len(payee.claims) - LISTED_CLAIMS, 0),
+            "owed": [(each.claim.pk, record_link(each.claim), -each.amount) for each in payee.owed],
+        }
+
+    def offers_opening(self, request: HttpRequest) -> bool:
+        return self.has_make_permission(request) and not PaymentRun.objects.exists()
+
+    def make_page(self, request: HttpRequest) -> HttpResponse:
+        """A run of the claims of the payees that are ticked."""
+        chosen = set(request.POST.getlist("payee"))
+        payees = [each for each in load_ready() if f"{each.payee.kind}:{each.payee.key}" in chosen]
+        set_off = [key for text in request.POST.getlist("set_off") if (key := guid_of(text))]
+        with refusals_shown(request):
+            if not payees:
+                raise RunRefused("Choose at least one payee.")
+            day = read_day(request.POST.get("day", ""))
+            claims = [each.claim.pk for payee in payees for each in payee.claims]
+            run = create_run(claims, day, staff_of(request), set_off)
+            messages.success(request, f"{run} is made: somebody else releases it.")
+            return redirect(self.page_url("run", run.pk))
+        return redirect(self.page_url("ready"))
+
+    def opening_page(self, request: HttpRequest) -> HttpResponse:
+        """Ask whether all that was paid so far was paid out elsewhere; then record it."""
+        if request.method == "POST":
+            with refusals_shown(request):
+                run = record_paid_before(staff_of(request))
+                messages.success(request, f"{format_amount(run.total)} are recorded as paid before.")
+            return redirect(self.page_url("ready"))
+        count, total = sum_ready() if self.offers_opening(request) else (0, ZERO)
+        return self.render_page(
+            request,
+            "payments/opening.html",
+            "Everything paid before was paid out",
+            total=total,
+            count=count,
+            ready_url=self.page_url("ready"),
+        )
+
+    # --- one run
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: object = None
+    ) -> HttpResponseBase:
+        return self.open_page(self.record_pages[0], request, object_id)
+
+    def record_links(self, request: HttpRequest, record: PaymentRun) -> list[RecordLink]:
+        return []
+
+    def run_page(self, request: HttpRequest, record: PaymentRun) -> HttpResponse:
+        claims = Prefetch("claims", PaymentRunClaim.objects.select_related("claim"))
+        related = ("client__key_contact", "contact")
+        items = list(record.items.select_related(*related).prefetch_related(claims))
+        is_draft, is_released = record.status == RunStatus.DRAFT, record.status == RunStatus.RELEASED
+        may_settle = self.has_settle_permission(request)
+        unsent = [each for each in items if each.advice_sent_at is None and each.returned_at is None]
+        return self.render_page(
+            request,
+            "payments/run.html",
+            str(record),
+            record,
+            run=record,
+            items=[(each, record_link(each.payee), claim_rows(each)) for each in items],
+            release_problem=release_problem(record, staff_of(request)) if is_draft else None,
+            is_draft=is_draft,
+            is_released=is_released,
+            may_withdraw=is_draft and may_settle,
+            may_settle=is_released and may_settle,
+            files=record.bank_files.defer("content"),
+            may_download=self.has_download_permission(request),
+            unsent=[each for each in unsent if payee_email(each.payee)],
+            without_email=[str(each.payee) for each in unsent if not payee_email(each.payee)],
+            history_url=self.page_url("history", record.pk),
+            shown_records=shown_items(items),
+        )
+
+    def release_page(self, request: HttpRequest, record: PaymentRun) -> HttpResponse:
+        with refusals_shown(request):
+            release_run(record.pk, staff_of(request))
+            messages.success(request, f"{record} is released: upload its files at your bank.")
+        return redirect(self.record_url(record))
+
+    def withdraw_page(self, request: HttpRequest, record: PaymentRun) -> HttpResponse:
+        with refusals_shown(request):
+            withdraw_run(record.pk)
+            messages.success(request, f"{record} is withdrawn: what it held is ready again.")
+        return redirect(self.record_url(record))
+
+    def came_back_page(self, request: HttpRequest, record: PaymentRun, item: int) -> HttpResponse:
+        found = self.item_of(record, item)
+        reason = " ".join(request.POST.get("reason", "").split())
+        with refusals_shown(request):
+            if not reason:
+                raise RunRefused("Say why the payment came back.")
+            mark_returned(found.pk, reason, staff_of(request))
+            messages.success(request, f"The payment to {found.payee} came back: its claims are ready again.")
+        return redirect(self.record_url(record))
+
+    def send_advice_page(self, request: HttpRequest, record: PaymentRun) -> HttpResponse:
+        with refusals_shown(request):
+            count = send_advice(record.pk)
+            messages.success(request, f"Remittance advice will be sent to {plural(count, 'payee')}.")
+        return redirect(self.record_url(record))
+
+    def advice_page(self, request: HttpRequest, record: PaymentRun, item: int) -> HttpResponse:
+        # Imported with the first PDF: reportlab is a twelfth of a worker's start.
+        from apps.payments.remittance_pdf import advice_pdf
+
+        found = self.item_of(record, item)
+        if record.status != RunStatus.RELEASED:
+            raise Http404
+        log_shown("Export", shown_items([found]))
+        return file_response(
+            advice_pdf(found), f"remittance-{record.number}-{found.position}.pdf", "application/pdf"
+        )
+
+    def item_of(self, run: PaymentRun, key: int) -> PaymentRunItem:
+        related = ("run", "client__key_contact", "contact")
+        found = PaymentRunItem.objects.filter(run=run, pk=key).select_related(*related).first()
+        if found is None:
+            raise Http404
+        return found
+
+    def bank_file_page(self, request: HttpRequest, record: PaymentRun, position: int) -> HttpResponse:
+        """The same bytes every time; the read log says who has them."""
+        file = record.bank_files.filter(position=position).first()
+        if file is None:
+            raise Http404
+        items = record.items.filter(account__isnull=False)
+        log_shown("Export", {BankAccount: list(items.values_list("account", flat=True))}, file.file_name)
+        return file_response(bytes(file.content), file.file_name, "application/octet-stream")
+
+
+def file_response(content: bytes, name: str, media_type: str) -> HttpResponse:
+    headers = {
+        "Content-Disposition": content_disposition(name, "attachment"),
+        "Content-Security-Policy": settings.DATA_SECURITY_POLICY,
+    }
+    return HttpResponse(content, content_type=media_type, headers=headers)
+
+
+@contextmanager
+def refusals_shown(request: HttpRequest) -> Any:
+    """Show why nothing was done, in place of an error."""
+    try:
+        yield
+    except RunRefused as refused:
+        messages.error(request, str(refused))
+    except ServiceError as refused:
+        messages.error(request, refused.message)
+
+
+def read_day(text: str) -> Any:
+    try:
+        return DayField().clean(text)
+    except ValidationError:
+        raise RunRefused("Give the day of payment, such as 31/12/2026.") from None
+
+
+def guid_of(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
+
+
+def claim_rows(item: PaymentRunItem) -> list[tuple[str, Decimal]]:
+    return [(record_link(each.claim), each.amount) for each in item.claims.all()]
+
+
+def shown_payees(payees: Sequence[ReadyPayee]) -> ShownRecords:
+    claims = [each.claim.pk for payee in payees for each in (*payee.claims[:LISTED_CLAIMS], *payee.owed)]
+    return {**by_model([each.record for each in payees if each.record is not None]), Claim: claims}
+
+
+def shown_items(items: Sequence[PaymentRunItem]) -> ShownRecords:
+    claims = [each.claim_id for item in items for each in item.claims.all()]
+    return {**by_model([each.payee for each in items]), Claim: claims}
+
+
+def by_model(records: Sequence[Client | Contact]) -> dict[Any, list[object]]:
+    return {model: [each.pk for each in records if isinstance(each, model)] for model in (Client, Contact)}

@@ -1,0 +1,17 @@
+"""Drafts of bank accounts and payment settings, with the members that rules read."""
+
+from apps.base.drafts import Draft, Extra
+from apps.payments.models import BankAccount
+from apps.people.models import Client, Contact, Staff
+
+
+class AccountDraft(Draft):
+    """A bank account. ``create_bank_accounts`` sets who entered it."""
+
+    client: Client | None
+    contact: Contact | None
+    bsb: str
+    account_number: str
+    account_name: str
+    entered_by: Extra[Staff | None] = None
+    existing: Extra[BankAccount | None] = None

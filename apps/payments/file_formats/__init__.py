@@ -1,0 +1,1 @@
+"""The files of banks and accounting packages: pure functions from rows to bytes, and back."""

@@ -1,0 +1,37 @@
+"""Import the bank's files of returned payments."""
+
+from pathlib import Path
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from apps.base import clock
+from apps.core.models import Subscriber
+from apps.payments.file_formats.bank_file import UnfitBankFile
+from apps.payments.file_formats.bank_returns import read_returns
+from apps.payments.services.returns import apply_returns, return_sentences
+
+
+class Command(BaseCommand):
+    help = (
+        "Marks payments that came back, by the bank's files: their claims are ready to be paid again, their"
+        " accounts are in doubt. A second run changes nothing. Exit status: 0 read, 1 a file cannot be read."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("files", metavar="FILE", type=Path, nargs="+")
+
+    def handle(self, *args: object, files: list[Path], **options: object) -> None:
+        try:
+            rows = [row for path in files for row in read_returns(path.read_bytes())]
+        except (OSError, UnfitBankFile) as error:
+            raise CommandError(str(error)) from None
+        with timezone.override(Subscriber.current().zone):
+            clock.reset_now()
+            report = apply_returns(rows, None)
+        for sentence in return_sentences(report):
+            self.stdout.write(sentence)
+        self.stdout.write(
+            f"{len(report.returned):,} came back, {len(report.already):,} known already,"
+            f" {len(report.unknown):,} of nobody."
+        )

@@ -1,0 +1,282 @@
+"""Whom the organisation pays, and what it paid out: bank accounts, payment runs and their bank files."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import ClassVar
+
+from django.core.validators import MinValueValidator, RegexValidator
+from django.db import models
+from django.db.models import F, Q
+
+from apps.core.models import Record, TimestampedModel, money, optional_reference
+from apps.funding.models import Claim
+from apps.funding.models.moves import exactly_one_of
+from apps.payments.choices import RunStatus
+from apps.people.models import Client, Contact, Staff
+
+ZERO = Decimal("0.00")
+
+BSB = RegexValidator(r"\A[0-9]{3}-[0-9]{3}\Z", "A BSB is six digits: 062-000.")
+ACCOUNT_NUMBER = RegexValidator(r"\A[0-9]{1,9}\Z", "An account number has one to nine digits.")
+
+
+class PaymentSettings(TimestampedModel):
+    """The organisation's own bank account, and how its bank wants payments; one record."""
+
+    has_personal_data = False
+
+    bsb = models.CharField("BSB", max_length=7, blank=True, validators=[BSB])
+    account_number = models.CharField(max_length=9, blank=True, validators=[ACCOUNT_NUMBER])
+    account_name = models.CharField(
+        max_length=26, blank=True, help_text="As the bank knows it, and as payees read it."
+    )
+    bank = models.CharField(
+        max_length=3,
+        blank=True,
+        validators=[RegexValidator(r"\A[A-Z]{3}\Z", "The bank is three capital letters: CBA.")],
+        help_text="Its three letters: CBA, NAB, WBC, ANZ …",
+    )
+    user_id = models.CharField(
+        "user id",
+        max_length=6,
+        blank=True,
+        validators=[RegexValidator(r"\A[0-9]{6}\Z", "The user id is six digits.")],
+        help_text="Six digits that the bank gives for Direct Entry.",
+    )
+    description = models.CharField(
+        max_length=12, default="PROVIDERS", help_text="On the organisation's own statement."
+    )
+    payments_per_file = models.PositiveIntegerField(
+        "payments in a file", default=500, validators=[MinValueValidator(1)], help_text="At most."
+    )
+    pays_each_claim = models.BooleanField(
+        "a payment for each claim",
+        default=False,
+        help_text="Otherwise one payment for each payee, with a remittance advice that lists the claims.",
+    )
+    debits_own_account = models.BooleanField(
+        default=False, help_text="Some banks want the debit of the own account as the last line of a file."
+    )
+
+    class Meta:
+        verbose_name = "payment settings"
+        verbose_name_plural = "payment settings"
+        default_permissions = ("view", "change")
+        constraints = (models.CheckConstraint(condition=Q(pk=1), name="payments_one_settings"),)
+
+    def __str__(self) -> str:
+        return "Payment settings"
+
+    def save(self, *args: object, **options: object) -> None:
+        self.pk = 1
+        super().save(*args, **options)
+
+    @classmethod
+    def current(cls) -> PaymentSettings:
+        """The settings; the defaults while nobody has saved any."""
+        return cls.objects.filter(pk=1).first() or cls(pk=1)
+
+    @property
+    def missing(self) -> list[str]:
+        """What a bank file needs and is not there, in words."""
+        needed = {
+            "BSB": self.bsb,
+            "account number": self.account_number,
+            "account name": self.account_name,
+            "bank": self.bank,
+            "user id": self.user_id,
+        }
+        return [label for label, value in needed.items() if not value]
+
+
+class BankAccount(Record):
+    """The account that an organisation or a person is paid to.
+
+    Its numbers never change: new ones are a new account, and the one before is archived. Nothing is paid to
+    it before another person than ``entered_by`` has confirmed it, by a way that was known before.
+    """
+
+    #: The history says that they were entered, not what they are: not everybody who reads it may see them.
+    secret_columns: ClassVar[frozenset[str]] = frozenset({"bsb", "account_number", "account_name"})
+    fixed_columns = ("client", "contact", "bsb", "account_number", "account_name")
+
+    client = optional_reference(Client, "organisation", related_name="bank_accounts", db_index=False)
+    contact = optional_reference(Contact, "person", related_name="bank_accounts", db_index=False)
+    bsb = models.CharField("BSB", max_length=7, validators=[BSB])
+    account_number = models.CharField(max_length=9, validators=[ACCOUNT_NUMBER])
+    account_name = models.CharField(max_length=100)
+    entered_by = optional_reference(Staff, related_name="+", editable=False, db_index=False)
+    confirmed_at = models.DateTimeField("confirmed", null=True, editable=False)
+    confirmed_by = optional_reference(Staff, related_name="+", editable=False, db_index=False)
+    confirmation = models.CharField(
+        "how it was confirmed",
+        max_length=400,
+        null=True,
+        editable=False,
+        help_text="With whom, and by which number.",
+    )
+    #: Whose it was then: an account that a merge gave to somebody else is confirmed anew.
+    confirmed_for = models.UUIDField(null=True, editable=False)
+    #: Why it is not confirmed any more: a payment to it came back.
+    doubt = models.CharField(max_length=200, null=True, editable=False)
+
+    class Meta(Record.Meta):
+        verbose_name = "bank account"
+        ordering = ("-creation_date", "-guid")
+        default_permissions = ("view", "add", "change")
+        permissions = (("confirm_bankaccount", "Can confirm bank accounts that somebody else entered"),)
+        constraints = (
+            models.CheckConstraint(
+                condition=exactly_one_of("client", "contact"), name="payments_account_of_one_owner"
+            ),
+            models.UniqueConstraint(
+                fields=["client"], condition=Q(archive_date=None), name="payments_one_account_of_a_client"
+            ),
+            models.UniqueConstraint(
+                fields=["contact"], condition=Q(archive_date=None), name="payments_one_account_of_a_contact"
+            ),
+            models.CheckConstraint(
+                condition=Q(confirmed_at=None)
+                | Q(entered_by=None)
+                | ~Q(confirmed_by=F("entered_by")) & Q(confirmed_by__isnull=False),
+                name="payments_account_confirmed_by_another",
+            ),
+        )
+
+    @property
+    def owner(self) -> Client | Contact:
+        owner = self.client or self.contact
+        assert owner is not None
+        return owner
+
+    @property
+    def is_confirmed(self) -> bool:
+        return self.confirmed_at is not None and self.confirmed_for == (self.client_id or self.contact_id)
+
+    def __str__(self) -> str:
+        """Without its numbers, which not everybody may see."""
+        return f"Account of {self.owner}"
+
+
+class PaymentRun(Record):
+    """What is paid to payees at once. Whoever made it does not release it; a released one never changes.
+
+    The one in ``OPENING`` has what was paid out before runs were kept, without accounts and files.
+    """
+
+    number = models.PositiveIntegerField(unique=True, editable=False)
+    status = models.CharField(max_length=9, choices=RunStatus, default=RunStatus.DRAFT, editable=False)
+    day = models.DateField("day of payment")
+    total = money(default=ZERO, editable=False)
+    made_by = optional_reference(Staff, related_name="+", editable=False, db_index=False)
+    released_at = models.DateTimeField("released", null=True, editable=False)
+    released_by = optional_reference(Staff, related_name="+", editable=False, db_index=False)
+
+    class Meta(Record.Meta):
+        verbose_name = "payment run"
+        ordering = ("-number",)
+        default_permissions = ("view", "add", "change")
+        permissions = (("release_paymentrun", "Can release payment runs that somebody else made"),)
+        constraints = (
+            models.CheckConstraint(
+                condition=~Q(status=RunStatus.RELEASED)
+                | Q(made_by=None)
+                | ~Q(released_by=F("made_by")) & Q(released_by__isnull=False),
+                name="payments_run_released_by_another",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Payment run {self.number}"
+
+
+class PaymentRunItem(models.Model):
+    """One payment of a run, to one account. An opening run's have no account."""
+
+    run = models.ForeignKey(PaymentRun, on_delete=models.CASCADE, related_name="items")
+    position = models.PositiveIntegerField()
+    account = models.ForeignKey(BankAccount, null=True, on_delete=models.PROTECT, related_name="items")
+    client = models.ForeignKey(Client, null=True, on_delete=models.PROTECT, related_name="+")
+    contact = models.ForeignKey(Contact, null=True, on_delete=models.PROTECT, related_name="+")
+    amount = money()
+    reference = models.CharField(max_length=18, help_text="What the payee reads.")
+    returned_at = models.DateTimeField("came back", null=True)
+    return_reason = models.CharField(max_length=200, null=True)
+    returned_by = models.ForeignKey(
+        Staff, null=True, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+
+    advice_sent_at = models.DateTimeField("remittance advice sent", null=True)
+
+    class Meta:
+        verbose_name = "payment of a run"
+        verbose_name_plural = "payments of runs"
+        default_permissions = ()
+        ordering = ("run", "position")
+        constraints = (
+            models.UniqueConstraint(fields=["run", "position"], name="payments_one_item_at_a_position"),
+            models.CheckConstraint(
+                condition=exactly_one_of("client", "contact"), name="payments_item_of_one_payee"
+            ),
+            models.CheckConstraint(condition=Q(amount__gt=0), name="payments_item_above_zero"),
+        )
+
+    def __str__(self) -> str:
+        return self.reference
+
+    @property
+    def payee(self) -> Client | Contact:
+        record = self.client or self.contact
+        assert record is not None
+        return record
+
+
+class PaymentRunClaim(models.Model):
+    """The part of a payment that is for one claim; negative where what was owed is set off.
+
+    ``returned``: the payment came back, so that the amount is ready to be paid again.
+    """
+
+    item = models.ForeignKey(PaymentRunItem, on_delete=models.CASCADE, related_name="claims")
+    claim = models.ForeignKey(Claim, on_delete=models.PROTECT, related_name="run_claims")
+    amount = money()
+    returned = models.BooleanField(default=False)
+
+    class Meta:
+        verbose_name = "paid claim of a run"
+        verbose_name_plural = "paid claims of runs"
+        default_permissions = ()
+        ordering = ("item", "pk")
+        constraints = (
+            models.UniqueConstraint(fields=["item", "claim"], name="payments_claim_once_in_an_item"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.claim_id}: {self.amount}"
+
+
+class BankFile(models.Model):
+    """A file of a released run for the bank, byte for byte as it was made.
+
+    ``erased_at``: names and accounts of people whose records were erased stand in it no more.
+    """
+
+    run = models.ForeignKey(PaymentRun, on_delete=models.PROTECT, related_name="bank_files")
+    position = models.PositiveSmallIntegerField()
+    file_name = models.CharField(max_length=40)
+    content = models.BinaryField()
+    sha256 = models.CharField(max_length=64)
+    payment_count = models.PositiveIntegerField()
+    total = money()
+    erased_at = models.DateTimeField(null=True)
+
+    class Meta:
+        default_permissions = ()
+        ordering = ("run", "position")
+        constraints = (
+            models.UniqueConstraint(fields=["run", "position"], name="payments_one_bank_file_at_a_position"),
+        )
+
+    def __str__(self) -> str:
+        return self.file_name

@@ -1,0 +1,61 @@
+"""The resources of payments: read only, in version 2.1."""
+
+from apps.base.declaration.resource import (
+    V2_1,
+    Contains,
+    Key,
+    NestedType,
+    ReadOnly,
+    UnrestrictedResource,
+)
+from apps.core.resources import RECORD_DATES
+from apps.payments.models import PaymentRun, PaymentRunClaim, PaymentRunItem
+
+
+class PaidClaimType(NestedType):
+    """The part of a payment that is for one claim; negative where something was set off."""
+
+    type_name = "PaidClaim"
+    model = PaymentRunClaim
+    fields = (
+        ReadOnly("ClaimGuid", source="claim"),
+        ReadOnly("Amount"),
+        ReadOnly("Returned"),
+    )
+
+
+class PaymentRunItemType(NestedType):
+    """A payment of a run to one payee; accounts are not in the interface."""
+
+    type_name = "PaymentRunItem"
+    model = PaymentRunItem
+    fields = (
+        ReadOnly("Reference"),
+        ReadOnly("ClientGuid", source="client"),
+        ReadOnly("ContactGuid", source="contact"),
+        ReadOnly("Amount"),
+        ReadOnly("ReturnedDate", source="returned_at"),
+        ReadOnly("ReturnReason"),
+        Contains("Claims", PaidClaimType, read_only=True, order=("id",)),
+    )
+
+
+class PaymentRunResource(UnrestrictedResource):
+    """What was paid out at once, payee by payee."""
+
+    model = PaymentRun
+    path = "paymentRun"
+    since = V2_1
+    order = ("-number",)
+    fields = (
+        Key("PaymentRunGuid"),
+        ReadOnly("Number"),
+        ReadOnly("Status"),
+        ReadOnly("Day"),
+        ReadOnly("Total"),
+        ReadOnly("MadeByStaffGuid", source="made_by"),
+        ReadOnly("ReleasedDate", source="released_at"),
+        ReadOnly("ReleasedByStaffGuid", source="released_by"),
+        *RECORD_DATES,
+        Contains("Items", PaymentRunItemType, read_only=True, order=("position",)),
+    )

@@ -1,0 +1,1 @@
+"""Everything that writes bank accounts, payment runs and what follows from them."""

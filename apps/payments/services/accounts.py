@@ -1,0 +1,43 @@
+"""Entering bank accounts, and confirming them by a second person."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.base import clock
+from apps.core import archive, history, saving
+from apps.payments.drafts import AccountDraft
+from apps.payments.models import BankAccount
+from apps.payments.validation import ACCOUNT_RULES, confirmation_problem
+from apps.people.models import Staff
+
+
+class ConfirmationRefused(Exception):
+    """Why an account cannot be confirmed, as a sentence."""
+
+
+@transaction.atomic
+def create_bank_accounts(drafts: Sequence[AccountDraft]) -> list[UUID]:
+    """Store new accounts, not confirmed; the present ones of their owners are archived."""
+    saving.apply_model_defaults(BankAccount, drafts)
+    author = history.author().staff_id
+    for draft in drafts if author is not None else ():
+        draft.fill("entered_by", Staff(pk=author))
+    saving.validate(BankAccount, drafts, ACCOUNT_RULES)
+    for draft in drafts:
+        archive.archive(BankAccount.objects.filter(client=draft.client, contact=draft.contact))
+    return saving.insert_records(BankAccount, drafts)
+
+
+@transaction.atomic
+def confirm_account(key: UUID, staff: Staff, confirmation: str) -> BankAccount:
+    """Confirm an account that somebody else entered; ``ConfirmationRefused`` with the reason."""
+    account = BankAccount.objects.select_for_update(of=("self",)).get(pk=key)
+    if problem := confirmation_problem(account, staff, confirmation):
+        raise ConfirmationRefused(problem)
+    account.confirmed_at, account.confirmed_by = clock.now(), staff
+    account.confirmed_for = account.owner.pk
+    account.confirmation, account.doubt = confirmation.strip(), None
+    account.save()
+    return account

@@ -1,0 +1,66 @@
+"""Invariants of payment runs, whatever happened to them; for ``./run verify``."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterator
+from decimal import Decimal
+from uuid import UUID
+
+from django.db.models import F
+
+from apps.core.bulk_insert import in_batches
+from apps.core.computed import MoneySum
+from apps.funding.models import ZERO, StatusMove
+from apps.funding.services.invariants import PAYING_TRANSITIONS
+from apps.payments.choices import RunStatus
+from apps.payments.file_formats.bank_file import total_of
+from apps.payments.models import BankFile, PaymentRun, PaymentRunItem
+from apps.payments.services.ready import READY, open_claims
+
+
+def find_payment_faults() -> Iterator[str]:
+    """Faults of payment runs: a line for each, with the record and the figures."""
+    yield from find_changed_files()
+    yield from find_wrong_sums()
+    yield from find_overpaid_claims()
+
+
+def find_changed_files() -> Iterator[str]:
+    for file in BankFile.objects.order_by("pk").iterator(chunk_size=10):
+        content = bytes(file.content)
+        if hashlib.sha256(content).hexdigest() != file.sha256:
+            yield f"bank file {file}: it was changed: its SHA-256 differs"
+        elif total_of(content) != file.total:
+            yield f"bank file {file}: {file.total:,.2f}, its payments come to {total_of(content):,.2f}"
+
+
+def find_wrong_sums() -> Iterator[str]:
+    """Runs, payments and files whose sums differ."""
+    items = dict(PaymentRunItem.objects.order_by().values_list("run").annotate(sum=MoneySum("amount")))
+    files = dict(BankFile.objects.order_by().values_list("run").annotate(sum=MoneySum("total")))
+    for run in PaymentRun.objects.order_by("number"):
+        if items.get(run.pk, ZERO) != run.total:
+            yield f"{run}: {run.total:,.2f}, its payments come to {items.get(run.pk, ZERO):,.2f}"
+        if run.status == RunStatus.RELEASED and files.get(run.pk, ZERO) != run.total:
+            yield f"{run}: {run.total:,.2f}, its files come to {files.get(run.pk, ZERO):,.2f}"
+    sums = PaymentRunItem.objects.annotate(claimed=MoneySum("claims__amount")).exclude(claimed=F("amount"))
+    for item in sums.select_related("run"):
+        what = f"{item.run}, payment {item.position}"
+        yield f"{what}: {item.amount:,.2f}, its claims come to {item.claimed:,.2f}"
+
+
+def find_overpaid_claims() -> Iterator[str]:
+    """Claims of which more was paid out than the agency ever paid; what it took back later is owed."""
+    owed = {each.pk: each for each in open_claims().filter(**{f"{READY}__lt": ZERO})}
+    paid: dict[UUID | None, Decimal] = defaultdict(lambda: ZERO)
+    unknown = set()
+    for keys in in_batches(sorted(owed)):
+        moves = StatusMove.objects.filter(claim__in=keys, verb__in=PAYING_TRANSITIONS)
+        for key, paid_lines in moves.values_list("claim", "paid_lines"):
+            if paid_lines is None:  # of before amounts were kept
+                unknown.add(key)
+            paid[key] += sum((max(Decimal(each), ZERO) for each in (paid_lines or {}).values()), ZERO)
+    for key, claim in owed.items():
+        paid_out = claim.amount_paid - claim.paid_earlier - getattr(claim, READY)
+        if key not in unknown and paid_out > paid[key]:
+            yield f"claim {claim}: {paid_out:,.2f} were paid out, {paid[key]:,.2f} were ever paid of it"

@@ -1,0 +1,61 @@
+"""The beginning of payment runs: what was paid out before they were kept here."""
+
+import datetime as dt
+from collections import defaultdict
+from decimal import Decimal
+from itertools import count
+from uuid import UUID
+
+from django.db import transaction
+
+from apps.base import clock
+from apps.core.bulk_insert import in_batches
+from apps.payments.choices import RunStatus
+from apps.payments.models import ZERO, PaymentRun, PaymentRunClaim, PaymentRunItem
+from apps.payments.services.ready import load_ready, open_claims
+from apps.payments.services.runs import RunRefused, lock_claims, next_number
+from apps.people.models import Staff
+
+
+@transaction.atomic
+def record_paid_before(staff: Staff | None, paid_until: dt.datetime | None = None) -> PaymentRun:
+    """Count all that the agency has paid so far as paid out, without files; once, before the first run.
+
+    ``paid_until``: of claims that were paid by then. Raises ``RunRefused`` when there are runs already, or
+    when nothing was paid.
+    """
+    if PaymentRun.objects.exists():
+        raise RunRefused("Payment runs are kept already: what was paid before stands as it is.")
+    paid = open_claims() if paid_until is None else open_claims().filter(payment_date__lte=paid_until)
+    keys = list(paid.order_by("pk").values_list("pk", flat=True))
+    lock_claims(keys)
+    parts = paid_parts(keys)
+    run = PaymentRun(number=next_number(), day=clock.today(), made_by=staff, status=RunStatus.OPENING)
+    run.total = sum((amount for claims in parts.values() for _, amount in claims), ZERO)
+    if not run.total:
+        raise RunRefused("Nothing was paid so far: the first payment run begins with nothing.")
+    run.save()
+    numbers = count(1)
+    items, rows = [], []
+    for (column, key), claims in parts.items():
+        amount = sum((each for _, each in claims), ZERO)
+        item = PaymentRunItem(
+            run=run, position=next(numbers), amount=amount, reference="PAID BEFORE", **{column: key}
+        )
+        items.append(item)
+        rows += [PaymentRunClaim(item=item, claim_id=claim, amount=each) for claim, each in claims]
+    PaymentRunItem.objects.bulk_create(items, batch_size=1000)
+    PaymentRunClaim.objects.bulk_create(rows, batch_size=1000)
+    return run
+
+
+def paid_parts(keys: list[UUID]) -> dict[tuple[str, UUID], list[tuple[UUID, Decimal]]]:
+    """The claims with their amounts by the column and key of their payee; few are in memory at a time."""
+    parts: dict[tuple[str, UUID], list[tuple[UUID, Decimal]]] = defaultdict(list)
+    for batch in in_batches(keys):
+        for payee in load_ready(batch):
+            for each in payee.claims:
+                # Somebody was paid, even where nobody is named now: the participant stands for them.
+                column = f"{payee.payee.kind}_id" if payee.payee.key else "contact_id"
+                parts[column, payee.payee.key or each.claim.contact_id].append((each.claim.pk, each.amount))
+    return parts

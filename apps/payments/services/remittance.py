@@ -1,0 +1,92 @@
+"""Remittance advice by mail: once for each payment of a released run, however often it is tried."""
+
+import datetime as dt
+import logging
+from uuid import UUID
+
+from django.core.mail import EmailMessage
+from django.db import transaction
+from django.utils import timezone
+from django.utils.formats import date_format
+from django_tasks import task
+
+from apps.base import clock
+from apps.core import history
+from apps.core.models import Change, Subscriber
+from apps.core.read_log import READ_LOG, log_shown
+from apps.core.task_queue import task_author
+from apps.payments.choices import RunStatus
+from apps.payments.models import PaymentRunItem
+from apps.payments.services.runs import RunRefused
+from apps.people.models import Client, Contact
+
+logger = logging.getLogger(__name__)
+
+#: Minutes until the server of mail is asked again, after each time that it failed.
+RETRY_MINUTES = (1, 10, 60, 360)
+
+
+def payee_email(payee: Client | Contact) -> str | None:
+    """Where advice is sent: an organisation's to its key contact."""
+    contact = payee.key_contact if isinstance(payee, Client) else payee
+    if contact is None:
+        return None
+    return contact.primary_email or contact.secondary_email
+
+
+@transaction.atomic
+def send_advice(run: UUID) -> int:
+    """Let a worker mail what was not sent yet, to payees with an email address; how many that are."""
+    items = PaymentRunItem.objects.filter(run=run, run__status=RunStatus.RELEASED, advice_sent_at=None)
+    waiting = [
+        each
+        for each in items.filter(returned_at=None).select_related("client__key_contact", "contact")
+        if payee_email(each.payee)
+    ]
+    if not waiting:
+        raise RunRefused("No remittance advice of this run is to be sent.")
+    staff = history.author().staff_id
+    for each in waiting:
+        mail_advice.enqueue(each.pk, str(staff) if staff else None, 0)
+    return len(waiting)
+
+
+@task()
+def mail_advice(key: int, staff: str | None, failures: int) -> None:
+    """Mail the advice of one payment, unless that was done; a server that fails is asked again later."""
+    with task_author(history.Author(Change.Channel.BACK_OFFICE, UUID(staff) if staff else None)):
+        try:
+            with transaction.atomic():
+                send_unless_sent(key)
+            READ_LOG.write()  # the thread that writes it is the server's
+        except OSError as error:  # of the connection, and of the server's protocol
+            if failures == len(RETRY_MINUTES):
+                raise
+            logger.warning("remittance advice %d is not sent: %s", key, error)
+            later = timezone.now() + dt.timedelta(minutes=RETRY_MINUTES[failures])
+            mail_advice.using(run_after=later).enqueue(key, staff, failures + 1)
+
+
+def send_unless_sent(key: int) -> None:
+    """Send, with the row locked: of two tasks the second finds that it was sent."""
+    # Imported with the first PDF: reportlab is a twelfth of a worker's start.
+    from apps.payments.remittance_pdf import advice_pdf
+
+    rows = PaymentRunItem.objects.select_for_update(of=("self",))
+    item = rows.select_related("run", "client__key_contact", "contact").get(pk=key)
+    address = payee_email(item.payee)
+    if item.advice_sent_at is not None or item.returned_at is not None or address is None:
+        return
+    organisation = Subscriber.current()
+    day = date_format(item.run.day, "j M Y")
+    message = EmailMessage(
+        subject=" ".join(f"{organisation.name}: remittance advice of {day}".split()),
+        body=f"We pay {organisation.currency} {item.amount:,.2f} on {day}, with the reference"
+        f" {item.reference}.\n\nThe invoices are in the attached file.",
+        to=[address],
+    )
+    message.attach("remittance-advice.pdf", advice_pdf(item), "application/pdf")
+    item.advice_sent_at = clock.now()
+    item.save(update_fields=["advice_sent_at"])
+    message.send()
+    log_shown("Export", {type(item.payee): [item.payee.pk]}, "remittance advice")

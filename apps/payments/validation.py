@@ -1,0 +1,66 @@
+"""The rules of bank accounts and payment runs."""
+
+import re
+from collections.abc import Iterator
+
+from apps.base.drafts import Issue, Rule
+from apps.payments.choices import RunStatus
+from apps.payments.drafts import AccountDraft
+from apps.payments.file_formats.bank_file import plain_text
+from apps.payments.models import BankAccount, PaymentRun
+from apps.people.models import Staff
+
+CONFIRM_PERMISSION = "payments.confirm_bankaccount"
+RELEASE_PERMISSION = "payments.release_paymentrun"
+CONFIRMATION_LENGTH = 400
+
+
+def account_has_one_owner(draft: AccountDraft) -> Iterator[Issue]:
+    if (draft.client is None) == (draft.contact is None):
+        yield Issue("Required", "client", "Name the organisation or the person that the account belongs to.")
+
+
+def account_name_can_be_written(draft: AccountDraft) -> Iterator[Issue]:
+    if not plain_text(draft.account_name):
+        yield Issue("NotAllowed", "account_name", "No character of it can stand in a file for the bank.")
+
+
+def account_number_is_no_zeros(draft: AccountDraft) -> Iterator[Issue]:
+    if not draft.account_number.strip("0"):
+        yield Issue("NotAllowed", "account_number", "An account number has another digit than 0.")
+
+
+ACCOUNT_RULES: tuple[Rule[AccountDraft], ...] = (
+    account_has_one_owner,
+    account_name_can_be_written,
+    account_number_is_no_zeros,
+)
+
+
+def confirmation_problem(account: BankAccount, staff: Staff, confirmation: str) -> str | None:
+    """Why a person cannot confirm an account; ``None`` when they can."""
+    if not staff.has_perm(CONFIRM_PERMISSION):
+        return "Your role lacks the permission to confirm bank accounts."
+    if account.is_archived:
+        return "Another account took its place. Confirm that one."
+    if account.is_confirmed:
+        return "It is confirmed already."
+    if account.entered_by_id == staff.pk:
+        return "You entered it yourself: somebody else confirms it."
+    text = confirmation.strip()
+    if len(text) > CONFIRMATION_LENGTH:
+        return f"Say it in {CONFIRMATION_LENGTH} characters; these are {len(text)}."
+    if len(re.findall(r"\w", text)) < 5:
+        return "Say with whom you confirmed it, and by which telephone number that was known before."
+    return None
+
+
+def release_problem(run: PaymentRun, staff: Staff | None) -> str | None:
+    """Why a person cannot release a run; ``None`` when they can."""
+    if staff is None or not staff.has_perm(RELEASE_PERMISSION):
+        return "Your role lacks the permission to release payment runs."
+    if run.status != RunStatus.DRAFT:
+        return f"It is {run.get_status_display().lower()} already."
+    if run.made_by_id == staff.pk:
+        return "You made it yourself: somebody else releases it."
+    return None

@@ -1,0 +1,7 @@
+"""The endpoints of payments (docs/versions.md)."""
+
+from apps.odata.http.router import ODataRouter
+from apps.payments import resources
+
+router = ODataRouter()
+router.register_module(resources)

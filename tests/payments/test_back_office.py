@@ -1,0 +1,391 @@
+"""Bank accounts and payment runs in the back office: what is shown to whom, and who does what."""
+
+from decimal import Decimal
+
+import pytest
+from django.test import Client as Browser
+
+from apps.base import clock
+from apps.core.models import Change
+from apps.core.read_log import READ_LOG
+from apps.payments.choices import RunStatus
+from apps.payments.models import BankAccount, PaymentRun, PaymentSettings
+from apps.payments.services.runs import create_run, release_run, withdraw_run
+from apps.people.merging import merge
+from tests.core.test_file_imports import an_import, page, press, worker_folder
+from tests.funding.admin_forms import run_list_action
+from tests.payments.bank_file_checker import read_bank_file
+from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, form_data
+from tests.tasks import run_tasks
+
+__all__ = ["worker_folder"]  # a fixture
+
+pytestmark = pytest.mark.django_db
+
+ACCOUNTS, RUNS = "/admin/payments/bankaccount/", "/admin/payments/paymentrun/"
+
+
+def signed_in(*permissions):
+    """A browser of somebody with these permissions, and that person."""
+    staff = a_staff_member(role=a_role(*permissions))
+    browser = Browser()
+    browser.force_login(staff)
+    return browser, staff
+
+
+def texts_of(response):
+    return [str(each) for each in response.context["messages"]]
+
+
+@pytest.fixture
+def provider():
+    return a_client(business_name="Harbour Lights")
+
+
+@pytest.fixture
+def ready(provider):
+    """A provider with a confirmed account and two paid claims."""
+    payment_settings()
+    an_account(provider)
+    return [a_paid_claim("20.00", provider=provider), a_paid_claim("0.10", provider=provider)]
+
+
+# --- bank accounts --------------------------------------------------------------------------------------
+
+
+def test_an_account_is_entered_from_the_page_of_its_owner(provider):
+    browser, staff = signed_in("people.view_client", "payments.view_bankaccount", "payments.add_bankaccount")
+    overview = browser.get(f"/admin/people/client/{provider.pk}/overview/")
+    address = f"{ACCOUNTS}add/?client={provider.pk}"
+    assert address in overview.content.decode()
+    data = form_data(browser.get(address), bsb="733100", account_number="22-2222 2", account_name="Harbour")
+    assert browser.post(address, data).status_code == 302
+    account = BankAccount.objects.get()
+    assert (account.client, account.entered_by) == (provider, staff)
+    assert (account.bsb, account.account_number, account.is_confirmed) == ("733-100", "2222222", False)
+
+
+def test_a_new_account_replaces_the_one_before_and_a_wrong_one_is_refused(provider, ada, client):
+    before = an_account(provider)
+    address = f"{ACCOUNTS}add/?client={provider.pk}"
+    data = form_data(client.get(address), bsb="73310", account_number="000", account_name="Harbour")
+    errors = client.post(address, data).context["adminform"].form.errors
+    assert errors["bsb"] == ["A BSB is six digits: 062-000."]
+    assert errors["account_number"] == ["An account number has another digit than 0."]
+    both = form_data(
+        client.get(address), bsb="733-100", account_number="5", account_name="X", contact=str(a_contact().pk)
+    )
+    assert client.post(address, both).status_code == 200
+    assert client.post(address, {**both, "contact": ""}).status_code == 302
+    before.refresh_from_db()
+    assert before.is_archived
+
+
+def test_the_panel_is_only_for_those_who_may_see_accounts(provider):
+    an_account(provider, account_number="7654321")
+    for permissions, is_shown in (((), False), (("payments.view_bankaccount",), True)):
+        browser, _ = signed_in("people.view_client", *permissions)
+        text = browser.get(f"/admin/people/client/{provider.pk}/overview/").content.decode()
+        assert ("Bank accounts" in text) is is_shown
+        assert "7654321" not in text
+
+
+def test_numbers_stand_on_the_pages_of_the_account_alone(provider, ada, client):
+    account = an_account(provider, bsb="733-100", account_number="7654321", account_name="Zyx")
+    account.archive_date = clock.now()
+    account.save()
+    pages = {
+        "list": f"{ACCOUNTS}?archived=all",
+        "history": f"{ACCOUNTS}{account.pk}/history/",
+        "changes": "/admin/core/change/",
+        "palette": "/admin/search/?s=7654321",
+        "overview": f"/admin/people/client/{provider.pk}/overview/",
+    }
+    for name, address in pages.items():
+        text = client.get(address).content.decode()
+        assert not [secret for secret in ("733-100", "Zyx") if secret in text], name
+    shown = client.get(f"{ACCOUNTS}{account.pk}/change/").content.decode()
+    assert all(secret in shown for secret in ("733-100", "7654321", "Zyx"))
+    assert "7654321" not in str(list(Change.objects.values_list("differences", flat=True)))
+
+
+def test_another_person_confirms_an_account_on_its_page(provider):
+    browser, staff = signed_in(
+        "payments.view_bankaccount", "payments.add_bankaccount", "payments.confirm_bankaccount"
+    )
+    account = an_account(provider, confirmed=False, entered_by=staff)
+    address = f"{ACCOUNTS}{account.pk}/confirm/"
+    assert "known before" in browser.get(address).content.decode()
+    refused = browser.post(address, {"confirmation": "Rang Jo on 02 5550 1000"})
+    assert texts_of(refused) == ["You entered it yourself: somebody else confirms it."]
+    other, confirmer = signed_in("payments.view_bankaccount", "payments.confirm_bankaccount")
+    assert other.post(address, {"confirmation": "Rang Jo on 02 5550 1000"}).status_code == 302
+    account.refresh_from_db()
+    assert (account.is_confirmed, account.confirmed_by) == (True, confirmer)
+    assert "Confirm</a>" not in other.get(f"{ACCOUNTS}{account.pk}/change/").content.decode()
+
+
+def test_an_account_is_archived_in_the_list_and_not_restored(provider):
+    account = an_account(provider)
+    for permission, is_archived in (("view_bankaccount", False), ("change_bankaccount", True)):
+        browser, _ = signed_in("payments.view_bankaccount", f"payments.{permission}")
+        run_list_action(browser, ACCOUNTS, "archive_selected", [account])
+        account.refresh_from_db()
+        assert account.is_archived is is_archived
+    run_list_action(browser, f"{ACCOUNTS}?archived=all", "restore_selected", [account])
+    account.refresh_from_db()
+    assert account.is_archived
+
+
+def test_an_account_cannot_be_changed_by_its_form(provider, ada, client):
+    account = an_account(provider)
+    client.post(f"{ACCOUNTS}{account.pk}/change/", {"bsb": "999-999", "account_number": "1"})
+    account.refresh_from_db()
+    assert account.bsb == "062-000"
+
+
+def test_what_a_merge_gives_to_somebody_else_is_confirmed_anew(provider):
+    account = an_account(a_client())
+    merge(provider, account.client)
+    account.refresh_from_db()
+    assert (account.client, account.is_confirmed) == (provider, False)
+
+
+# --- settings -------------------------------------------------------------------------------------------
+
+
+def test_the_settings_say_what_is_missing_for_a_first_file(ada, client):
+    address = "/admin/payments/paymentsettings/1/change/"
+    page_before = client.get(address, follow=True)
+    assert "account number, account name, bank, user id" in page_before.content.decode()
+    values = {
+        "bsb": "062-000",
+        "account_number": "1",
+        "account_name": "Us",
+        "bank": "CBA",
+        "user_id": "301500",
+    }
+    assert client.post(address, form_data(page_before, **values)).status_code == 302
+    assert PaymentSettings.current().missing == []
+
+
+# --- runs -----------------------------------------------------------------------------------------------
+
+
+MAKER = ("payments.view_paymentrun", "payments.add_paymentrun")
+
+
+def test_a_run_is_made_of_the_payees_that_are_ticked(ready, provider):
+    other = a_client(business_name="Plain Care")
+    an_account(other)
+    left_out = a_paid_claim("5.00", provider=other)
+    nobody = a_client(business_name="Without Account")
+    unpayable = a_paid_claim("3.00", provider=nobody)
+    browser, staff = signed_in(*MAKER)
+    shown = browser.get(f"{RUNS}ready/")
+    assert (shown.context["payable"], shown.context["total"]) == (Decimal("25.10"), Decimal("28.10"))
+    assert "Without Account has no bank account here" in shown.content.decode()
+    value = next(each["value"] for each in shown.context["rows"] if each["payee"].record == provider)
+    made = browser.post(f"{RUNS}make/", {"payee": [value], "day": clock.today().isoformat()})
+    run = PaymentRun.objects.get()
+    assert made.headers["Location"] == f"{RUNS}{run.pk}/run/"
+    assert (run.total, run.made_by, run.items.count()) == (Decimal("20.10"), staff, 1)
+    assert [each["payee"].claims[0].claim for each in browser.get(f"{RUNS}ready/").context["rows"]] == [
+        left_out,
+        unpayable,
+    ]
+
+
+def test_more_claims_than_can_be_listed_are_recorded_as_paid_before_first(ready, monkeypatch):
+    monkeypatch.setattr("apps.payments.admin.runs.MOST_BEFORE_OPENING", 1)
+    browser, _ = signed_in(*MAKER)
+    text = browser.get(f"{RUNS}ready/").content.decode()
+    assert "2 claims were paid by the agency" in text
+    assert "Harbour Lights" not in text
+
+
+def test_what_is_owed_is_set_off_where_it_is_ticked(ready, provider):
+    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    taken_back = ready[0]
+    type(taken_back).objects.filter(pk=taken_back.pk).update(amount_paid=5)
+    a_paid_claim("40.00", provider=provider)
+    browser, _ = signed_in(*MAKER)
+    (row,) = browser.get(f"{RUNS}ready/").context["rows"]
+    answer = {"payee": [row["value"]], "day": clock.today().isoformat(), "set_off": [str(row["owed"][0][0])]}
+    browser.post(f"{RUNS}make/", answer)
+    assert PaymentRun.objects.exclude(pk=run.pk).get().total == Decimal("25.00")
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ({"day": "2026-07-01"}, "Choose at least one payee."),
+        ({"payee": ["client:x"], "day": "soon"}, "Choose at least one payee."),
+        ({"payee": "all", "day": "soon"}, "Give the day of payment"),
+        ({"payee": "all", "day": "1999-01-01", "set_off": ["x"]}, "Choose a day of payment from today"),
+    ],
+)
+def test_a_run_that_cannot_be_made_says_why(ready, answer, sentence):
+    browser, _ = signed_in(*MAKER)
+    if answer.get("payee") == "all":
+        rows = browser.get(f"{RUNS}ready/").context["rows"]
+        answer = {**answer, "payee": [each["value"] for each in rows]}
+    shown = browser.post(f"{RUNS}make/", answer, follow=True)
+    assert sentence in texts_of(shown)[0]
+    assert not PaymentRun.objects.exists()
+
+
+def test_a_run_is_released_by_somebody_else_and_its_files_are_always_the_same(ready):
+    maker, staff = signed_in(*MAKER, "payments.release_paymentrun")
+    run = create_run(None, clock.today(), staff)
+    own_page = maker.get(f"{RUNS}{run.pk}/run/")
+    assert own_page.context["release_problem"] == "You made it yourself: somebody else releases it."
+    maker.post(f"{RUNS}{run.pk}/release/")
+    run.refresh_from_db()
+    assert run.status == RunStatus.DRAFT
+    releaser, _ = signed_in("payments.view_paymentrun", "payments.release_paymentrun")
+    releaser.post(f"{RUNS}{run.pk}/release/")
+    run.refresh_from_db()
+    assert run.status == RunStatus.RELEASED
+    address = f"{RUNS}{run.pk}/bank-file/1/"
+    assert releaser.get(address).status_code == 403
+    reader, _ = signed_in("payments.view_paymentrun", "payments.view_bankaccount")
+    READ_LOG.waiting.clear()
+    first, second = reader.get(address), reader.get(address)
+    assert first.content == second.content == bytes(run.bank_files.get().content)
+    assert first.headers["Content-Disposition"] == f'attachment; filename="run-{run.number}-1.aba"'
+    read_bank_file(first.content)
+    logged = [(each.record_type, each.query) for each in READ_LOG.waiting if each.kind == "Export"]
+    assert logged == [("payments.bankaccount", f"run-{run.number}-1.aba")] * 2
+    assert reader.get(f"{RUNS}{run.pk}/bank-file/2/").status_code == 404
+
+
+def test_a_run_is_withdrawn_before_it_is_released(ready):
+    browser, _ = signed_in("payments.view_paymentrun", "payments.change_paymentrun")
+    run = create_run(None, clock.today(), None)
+    browser.post(f"{RUNS}{run.pk}/withdraw/")
+    run.refresh_from_db()
+    assert run.status == RunStatus.WITHDRAWN
+    assert "cannot be withdrawn" in texts_of(browser.post(f"{RUNS}{run.pk}/withdraw/", follow=True))[-1]
+
+
+def test_a_payment_that_came_back_is_marked_by_hand_with_a_reason(ready):
+    browser, staff = signed_in("payments.view_paymentrun", "payments.change_paymentrun")
+    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    item = run.items.get()
+    address = f"{RUNS}{run.pk}/came-back/{item.pk}/"
+    assert "Say why" in texts_of(browser.post(address, {"reason": " "}, follow=True))[0]
+    browser.post(address, {"reason": "account closed"})
+    item.refresh_from_db()
+    assert (item.return_reason, item.returned_by) == ("account closed", staff)
+    assert "account closed" in browser.get(f"{RUNS}{run.pk}/run/").content.decode()
+    assert browser.post(f"{RUNS}{run.pk}/came-back/0/", {"reason": "x"}).status_code == 404
+
+
+def test_what_was_paid_before_is_offered_once_and_asked_first(ready):
+    browser, _ = signed_in(*MAKER)
+    assert f"{RUNS}opening/" in browser.get(f"{RUNS}ready/").content.decode()
+    asked = browser.get(f"{RUNS}opening/")
+    assert (asked.context["total"], asked.context["count"]) == (Decimal("20.10"), 2)
+    assert not PaymentRun.objects.exists()
+    browser.post(f"{RUNS}opening/")
+    assert PaymentRun.objects.get().status == RunStatus.OPENING
+    assert f"{RUNS}opening/" not in browser.get(f"{RUNS}ready/").content.decode()
+    assert "kept already" in texts_of(browser.post(f"{RUNS}opening/", follow=True))[0]
+
+
+# --- who may do what ------------------------------------------------------------------------------------
+
+#: The permission of payments that each page needs besides seeing runs, by method and path.
+PAGES = {
+    ("GET", "ready/"): "view_paymentrun",
+    ("POST", "make/"): "add_paymentrun",
+    ("GET", "opening/"): "add_paymentrun",
+    ("GET", "{run}/run/"): "view_paymentrun",
+    ("GET", "{run}/change/"): "view_paymentrun",
+    ("GET", "{run}/history/"): "view_paymentrun",
+    ("POST", "{run}/withdraw/"): "change_paymentrun",
+    ("POST", "{run}/send-advice/"): "change_paymentrun",
+    ("POST", "{run}/came-back/{item}/"): "change_paymentrun",
+    ("GET", "{run}/bank-file/1/"): "view_bankaccount",
+}
+PERMISSIONS = (
+    "view_paymentrun",
+    "add_paymentrun",
+    "change_paymentrun",
+    "view_bankaccount",
+    "confirm_bankaccount",
+)
+
+
+def test_each_page_is_for_the_permission_that_it_needs(ready):
+    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    words = {"run": run.pk, "item": run.items.get().pk}
+    for permission in PERMISSIONS:
+        browser, _ = signed_in("payments.view_paymentrun", f"payments.{permission}")
+        alone, _ = signed_in(f"payments.{permission}")
+        for (method, path), needed in PAGES.items():
+            address = RUNS + path.format(**words)
+            is_allowed = needed in ("view_paymentrun", permission)
+            assert (browser.generic(method, address).status_code != 403) is is_allowed, (permission, path)
+            # To see what one may change is Django's rule; no other permission lets anybody see runs.
+            sees_runs = permission in ("view_paymentrun", "change_paymentrun")
+            assert (alone.generic(method, address).status_code != 403) is (sees_runs and is_allowed), path
+
+
+def test_each_page_of_an_account_is_for_the_permission_that_it_needs(provider):
+    account = an_account(provider, confirmed=False)
+    for permissions, statuses in {
+        ("view_paymentrun",): (403, 403, 403),
+        ("view_bankaccount",): (200, 403, 403),
+        ("confirm_bankaccount",): (403, 403, 403),
+        ("view_bankaccount", "confirm_bankaccount"): (200, 200, 403),
+        ("view_bankaccount", "add_bankaccount"): (200, 403, 200),
+    }.items():
+        browser, _ = signed_in(*(f"payments.{each}" for each in permissions))
+        addresses = (f"{ACCOUNTS}{account.pk}/change/", f"{ACCOUNTS}{account.pk}/confirm/", f"{ACCOUNTS}add/")
+        assert tuple(browser.get(each).status_code for each in addresses) == statuses, permissions
+
+
+# --- files of the bank, and the home page ---------------------------------------------------------------
+
+
+def returned_file(run):
+    line = bytes(run.bank_files.get().content).split(b"\r\n")[1]
+    return (b"2" + line[1:17] + b"3" + line[18:112] + b"24301500\r\n").decode()
+
+
+def test_the_bank_s_file_of_returns_is_imported_in_the_back_office(ready, ada, client):
+    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    record = an_import(client, text=returned_file(run), kind="returned-payments", name="returns.aba")
+    assert page(client, record)["count_texts"] == ["1 came back"]
+    assert run.items.get().returned_at is None
+    press(client, record, "import")
+    run_tasks()
+    item = run.items.get()
+    assert (item.return_reason, item.returned_by) == ("account closed", ada)
+    record.delete()
+    again = an_import(client, text=returned_file(run), kind="returned-payments", name="returns.aba")
+    assert page(client, again)["count_texts"] == ["1 known already"]
+
+
+def test_a_file_of_another_form_is_refused(ready, ada, client):
+    record = an_import(client, text="a,b\n", kind="returned-payments", name="returns.txt")
+    assert page(client, record)["file_import"].message.startswith("This file has no returned payment")
+
+
+def test_the_home_page_says_what_is_ready_and_what_waits_for_its_release(ready):
+    browser, _ = signed_in("payments.view_paymentrun")
+
+    def rows():
+        panels = browser.get("/admin/").context["panels"]
+        return [(row.label, row.count, row.amount) for _, content in panels for row in content.rows]
+
+    assert rows() == [("Ready to pay: claims", 2, Decimal("20.10"))]
+    run = create_run(None, clock.today(), None)
+    assert rows() == [("Runs to be released", 1, Decimal("20.10"))]
+    withdraw_run(run.pk)
+    assert rows() == [("Ready to pay: payees", 1, Decimal("20.10"))]
+    other, _ = signed_in("people.view_client")
+    assert other.get("/admin/").context["panels"] == []

@@ -1,0 +1,110 @@
+"""Two people at the same moment: nothing is paid twice."""
+
+import contextlib
+
+import pytest
+from django.db.models import Sum
+
+from apps.base import clock
+from apps.funding.models import Claim
+from apps.funding.services.transitions import apply_transition
+from apps.payments.models import BankFile, PaymentRun, PaymentRunClaim
+from apps.payments.services.remittance import mail_advice
+from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
+from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
+from tests.payments.mail_server import mail_server
+from tests.people.records import a_client, a_contact
+from tests.races import ROUNDS, call_at_once
+
+pytestmark = [
+    pytest.mark.postgres("SQLite has one writer and its test database one connection"),
+    pytest.mark.django_db(transaction=True),
+]
+
+
+@pytest.fixture
+def claims():
+    """Claims of two providers that are ready to be paid."""
+    payment_settings()
+    found = []
+    for _ in range(2):
+        provider = a_client(key_contact=a_contact(primary_email="payee@example.org"))
+        an_account(provider)
+        found += [a_paid_claim("20.00", provider=provider) for _ in range(5)]
+    return found
+
+
+def attempt(call):
+    """A call whose refusal is its result."""
+
+    def run():
+        try:
+            return call()
+        except RunRefused as refused:
+            return refused
+
+    return run
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_two_runs_at_once_hold_each_claim_once(claims, number):
+    results = call_at_once(*[attempt(lambda: create_run(None, clock.today(), None))] * 2)
+    assert sum(isinstance(each, PaymentRun) for each in results) == 1
+    assert PaymentRunClaim.objects.count() == len(claims)
+
+
+def test_two_runs_of_different_claims_have_different_numbers(claims):
+    for _ in range(ROUNDS):
+        halves = [[each.pk for each in claims[:5]], [each.pk for each in claims[5:]]]
+        runs = call_at_once(*(lambda keys=keys: create_run(keys, clock.today(), None) for keys in halves))
+        assert len({run.number for run in runs}) == 2
+        for run in runs:
+            withdraw_run(run.pk)
+
+
+def test_of_two_releases_one_makes_the_files(claims):
+    releasers = [a_releaser(), a_releaser()]
+    run = create_run(None, clock.today(), None)
+    results = call_at_once(*(attempt(lambda who=who: release_run(run.pk, who)) for who in releasers))
+    assert sum(isinstance(each, PaymentRun) for each in results) == 1
+    assert BankFile.objects.count() == 1
+
+
+def test_a_release_and_a_withdrawal_do_not_both_happen(claims):
+    releaser = a_releaser()
+    for _ in range(ROUNDS):
+        run = create_run(None, clock.today(), None)
+        call_at_once(
+            attempt(lambda run=run: release_run(run.pk, releaser)),
+            attempt(lambda run=run: withdraw_run(run.pk)),
+        )
+        run.refresh_from_db()
+        assert run.bank_files.exists() is (run.status == "Released")
+        assert PaymentRunClaim.objects.filter(item__run=run, returned=True).exists() is (
+            run.status == "Withdrawn"
+        )
+        if run.status == "Released":
+            break
+
+
+def test_a_run_while_a_payment_is_recorded_has_all_of_it_or_nothing(claims):
+    for _ in range(ROUNDS):
+        claim = a_paid_claim("20.00", "0.00", provider=claims[0].provider)
+        Claim.objects.filter(pk=claim.pk).update(funding_status="AgencyClaimed", payment_date=None)
+        call_at_once(
+            lambda claim=claim: apply_transition(Claim, [claim.pk], "pay"),
+            attempt(lambda: create_run(None, clock.today(), None)),
+        )
+        with contextlib.suppress(RunRefused):
+            create_run(None, clock.today(), None)
+        held = PaymentRunClaim.objects.filter(claim=claim).aggregate(sum=Sum("amount"))["sum"]
+        claim.refresh_from_db()
+        assert held == claim.amount_paid == 20
+
+
+def test_two_tasks_at_once_send_a_remittance_advice_once(claims, settings):
+    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    item = run.items.first()
+    with mail_server(settings) as server:
+        call_at_once(*[lambda: mail_advice.call(item.pk, None, 0) or True] * 2)
+        assert len(server.received) == 1
