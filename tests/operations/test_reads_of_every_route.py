@@ -302,7 +302,7 @@ def test_an_entity_set_that_is_not_logged_leads_to_nobody():
                     assert not is_logged(navigation.entity_set.model), navigation
 
 
-def test_a_page_of_a_record_that_the_office_does_not_register_is_shown(client, ada):
+def test_a_page_of_a_record_that_the_office_does_not_register_is_shown(db, client, ada):
     """As those of one's own second factors, which a library makes."""
     response = HttpResponse()
     response.context_data = {"object": ContentType.objects.first()}
