@@ -1,4 +1,4 @@
-"""What our PDF documents share: fonts, styles, paragraphs, and the page."""
+"""The fonts, styles, paragraphs and page that our PDF documents share."""
 
 import unicodedata
 from collections.abc import Sequence

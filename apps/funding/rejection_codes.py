@@ -34,5 +34,5 @@ REJECTION_CODES: Mapping[str, str] = {
 
 
 def next_step(code: str) -> str:
-    """What to do about a refused line; nothing of a code that is not known."""
+    """The next step for a refused line; empty for a code that is not known."""
     return REJECTION_CODES.get(code.strip().upper(), "")

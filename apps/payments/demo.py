@@ -82,7 +82,7 @@ def enter_accounts(context: Context, owners: Sequence[Client | Contact], maker: 
 
 
 def load_runs(context: Context, maker: Staff, other: Staff, first: dt.date, days: Sequence[dt.date]) -> None:
-    """What was paid before, some runs, a payment that came back, a changed account, a draft."""
+    """Record payments of before, some runs, a payment that came back, a changed account, a draft."""
     runs = []
     with context.clock_at(first, 16) as now:
         record_paid_before(maker, now)

@@ -79,7 +79,7 @@ class PaymentSettings(TimestampedModel):
 
     @property
     def missing(self) -> list[str]:
-        """What a bank file needs and is not there, in words."""
+        """The values that a bank file needs and that are missing, in words."""
         needed = {
             "BSB": self.bsb,
             "account number": self.account_number,
@@ -119,7 +119,7 @@ class BankAccount(Record):
     #: Whose it was then: an account that a merge gave to somebody else is confirmed anew.
     confirmed_for = models.UUIDField(null=True, editable=False)
     #: Why it is not confirmed any more: a payment to it came back.
-    doubt = models.CharField(max_length=200, null=True, editable=False)
+    unconfirmed_because = models.CharField(max_length=200, null=True, editable=False)
 
     class Meta(Record.Meta):
         verbose_name = "bank account"
@@ -160,7 +160,7 @@ class BankAccount(Record):
 
 
 class PaymentRun(Record):
-    """What is paid to payees at once. Whoever made it does not release it; a released one never changes.
+    """Payments to payees at once. Its maker does not release it; a released one never changes.
 
     The one in ``OPENING`` has what was paid out before runs were kept, without accounts and files.
     """

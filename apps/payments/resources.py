@@ -41,7 +41,7 @@ class PaymentRunItemType(NestedType):
 
 
 class PaymentRunResource(UnrestrictedResource):
-    """What was paid out at once, payee by payee."""
+    """Payments that were released at once, payee by payee."""
 
     model = PaymentRun
     path = "paymentRun"

@@ -24,7 +24,7 @@ from apps.funding.services import claim_files
 from apps.funding.services.claim_files import (
     ClaimFileRefusal,
     create_claim_files,
-    mark_of,
+    file_mark,
     mark_sent,
     plan_claim_files,
     withdraw,
@@ -343,7 +343,7 @@ def test_a_number_that_is_given_again_after_a_restore_has_another_mark():
     assert again.number == first.number
     assert again.file_name != name
     assert again.file_name[:9] == name[:9]
-    assert len({mark_of(uuid.uuid4()) for _ in range(2_000)}) > 1_990
+    assert len({file_mark(uuid.uuid4()) for _ in range(2_000)}) > 1_990
 
 
 # --- confirming, sending, withdrawing -------------------------------------------------------------------

@@ -170,7 +170,7 @@ def test_what_was_taken_back_afterwards_is_owed_and_set_off_by_hand_only():
     assert load_ready() == []
 
 
-def test_a_payment_that_came_back_is_ready_again_and_its_account_in_doubt():
+def test_a_payment_that_came_back_is_ready_again_and_its_account_is_confirmed_anew():
     run, claim = a_released_run()
     item = run.items.get()
     account = item.account
@@ -184,7 +184,7 @@ def test_a_payment_that_came_back_is_ready_again_and_its_account_in_doubt():
     (payee,) = load_ready()
     assert payee.amount == Decimal("20.00")
     assert "not confirmed" in payee.problem
-    assert payee.account.doubt == f"A payment of {run} came back: closed."
+    assert payee.account.unconfirmed_because == f"A payment of {run} came back: closed."
     with pytest.raises(RunRefused, match="come back already"):
         mark_returned(item.pk, "closed", None)
     confirm_account(account.pk, a_confirmer(), "Rang Jo on the number of last year")

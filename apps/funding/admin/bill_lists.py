@@ -166,7 +166,7 @@ class AgeFilter(ConditionFilter):
 
 
 class ClaimWindowFilter(ConditionFilter):
-    """What can be claimed for a few days more, and what could until a few days ago."""
+    """Bills that can be claimed for a few days more, and those that could until a few days ago."""
 
     title = "claim window"
     parameter_name = WINDOW

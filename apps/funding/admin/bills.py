@@ -75,7 +75,7 @@ class PartPaymentForm(PaymentForm):
 
 
 class TakeBackForm(ReasonForm):
-    """What the agency took back of a bill, as one amount or line by line, and why."""
+    """The amounts that the agency took back of a bill, in all or line by line, and why."""
 
     amount = forms.DecimalField(
         label="Amount taken back",

@@ -163,7 +163,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: object = None
     ) -> HttpResponse:
-        """What the files would hold until a day, and what is left out; once that is confirmed, make them."""
+        """Show the files of claims until a day, and claims that are left out; make them when confirmed."""
         if not self.has_add_permission(request):
             raise PermissionDenied(*self.explain_refusal(request, "add"))
         form = UntilForm(request.POST or request.GET or None, initial={"until": clock.today()})
@@ -356,7 +356,7 @@ def summary_of(file: ClaimFile) -> list[tuple[str, str]]:
 
 
 def missing_settings() -> list[str]:
-    """What the organisation's settings lack for a claim file, in sentences."""
+    """Sentences about values that a claim file needs and the organisation's settings lack."""
     current = Subscriber.current()
     found = []
     if not current.registration_number:

@@ -18,7 +18,7 @@ from apps.funding.services.claim_windows import (
 
 @admin.register(ClaimWindow)
 class ClaimWindowAdmin(RecordAdmin):
-    """Whoever may change the organisation's settings may change its windows."""
+    """The right to change windows is that to change the organisation's settings."""
 
     purpose = (
         "How long after its day a support can be claimed. Of the rows that a day of claiming and a support"

@@ -90,7 +90,7 @@ def own_bills(model: type[Claim] | type[Invoice], staff: Any) -> dict[str, Figur
 
 
 def lapsing_rows(model: type[Claim] | type[ProviderInvoice]) -> list[Work]:
-    """What can be claimed for a few days more or has just lapsed, when there is any."""
+    """A row of claims that lapse within a few days or have just lapsed, when there are any."""
     queue = load_lapsing_queue(model)
     if not queue.count:
         return []

@@ -24,7 +24,7 @@ from apps.funding.models.claim_windows import Window
 
 @dataclass(frozen=True, slots=True)
 class Lapse:
-    """A record that can be claimed up to a day and no longer, the window that ends it, and who is told."""
+    """A record that can be claimed up to a day, the window that ends it, and the person it is assigned to."""
 
     record: Claim | ProviderInvoice
     last_day: dt.date
@@ -33,12 +33,12 @@ class Lapse:
 
     @property
     def key(self) -> str:
-        """Of the notice: one for a record and a window."""
+        """The key of a notice: one for a record and a window."""
         return f"window {self.window.key} {self.record.pk}"
 
     @property
     def group(self) -> str:
-        """Of the notice of many together."""
+        """The key of the notice of many together."""
         kind = self.record._meta.model_name
         return f"window {self.window.key} {kind} {self.staff} {self.last_day}"
 
@@ -58,11 +58,11 @@ def lapsing_provider_invoices(today: dt.date) -> Iterator[Notice]:
     waiting = ProviderInvoice.objects.filter(invoice_support_between(windows, today, today + LAPSE_DAYS))
     related = ("contact__account_manager", "created_by", "provider")
     found = waiting.select_related(*related).order_by("service_start_date", "pk")
-    told = [(invoice, responsible_for(invoice)) for invoice in found]
+    assigned = [(invoice, responsible_for(invoice)) for invoice in found]
     yield from notices_of(
         [
             lapse_of(windows, invoice, invoice.service_start_date, staff, today)
-            for invoice, staff in told
+            for invoice, staff in assigned
             if staff
         ]
     )
@@ -80,7 +80,7 @@ def lapse_of(
 
 
 def responsible_for(invoice: ProviderInvoice) -> UUID | None:
-    """Whoever entered a provider invoice; else the account manager of its participant."""
+    """The person who entered a provider invoice; else the account manager of its participant."""
     people = (invoice.created_by, invoice.contact and invoice.contact.account_manager)
     return next((person.pk for person in people if person is not None and person.is_active), None)
 

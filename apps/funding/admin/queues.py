@@ -302,7 +302,7 @@ def claim_support_between(windows: ClaimWindows, first: dt.date, last: dt.date) 
 
 
 def load_lapsing_queue(model: type[Claim] | type[ProviderInvoice]) -> Queue:
-    """What lapses, and as late ones what has lapsed; one statement."""
+    """The queue of records that lapse, and as late ones those that have lapsed; one statement."""
     is_claim = model is Claim
     moment, amount = ("status_date", "total") if is_claim else ("creation_date", "invoice_total")
     (label, lapsing), (_, lapsed) = lapse_conditions(model).values()

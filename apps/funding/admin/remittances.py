@@ -103,7 +103,7 @@ class RemittanceAdmin(ReadOnlyAdmin):
 
 
 def parts_of(remittance: Remittance) -> list[tuple[str, int, Decimal]]:
-    """What became of the rows; together they are the file's."""
+    """The rows by their outcome; together they are the file's."""
     sums = RemittanceLine.objects.filter(remittance=remittance).order_by().values_list("is_applied")
     found = {
         is_applied: (count, total)
@@ -123,7 +123,7 @@ def parts_of(remittance: Remittance) -> list[tuple[str, int, Decimal]]:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow:
+class AnsweredLine:
     """A line of a bill in a claim file: its reference, the agency's result, and its payments."""
 
     item: str
@@ -136,8 +136,8 @@ class AnswerRow:
     payments: Sequence[RemittanceLine]
 
 
-def answer_rows(bill: AnyBill) -> list[AnswerRow]:
-    """What the agency answered to each line of a bill that stands in a claim file, the newest file last."""
+def answer_rows(bill: AnyBill) -> list[AnsweredLine]:
+    """The agency's answers to lines of a bill that stand in claim files, the newest file last."""
     name = str(bill._meta.model_name)
     lines = ClaimFileLine.objects.filter(**{name: bill.pk}).order_by("claim_file__number", "position")
     related = ("claim_file", "result", f"{name}_line__product")
@@ -158,9 +158,9 @@ def result_text(line: Any) -> str:
     return f"Accepted{promised}{' (capped)' if result.is_capped else ''}."
 
 
-def answer_row(line: Any, of_bill: Any) -> AnswerRow:
+def answer_row(line: Any, of_bill: Any) -> AnsweredLine:
     result = getattr(line, "result", None)
-    return AnswerRow(
+    return AnsweredLine(
         item=of_bill.product.code if of_bill is not None else "A line that is gone",
         file=line.claim_file.file_name,
         is_withdrawn=line.is_withdrawn,

@@ -1,4 +1,4 @@
-"""What results and remittances of the agency have in common: opened with limits, read row by row.
+"""The common part of results and remittances: files opened with limits, read row by row.
 
 Source: docs/money.md. Columns are found by their names, in any order and case; what else a row has is kept
 with it, but for the names and numbers of participants.
@@ -122,7 +122,7 @@ def place_of(table: Table, row: Row, column: ImportColumn) -> str:
     return f"{table.row_word} {row.number:,}{cell}"
 
 
-def read_amount(text: str) -> Decimal:
+def parse_amount(text: str) -> Decimal:
     """``1234.50``, ``1,234.50`` or ``$1,234.50``, to the cent; never ``1.234,50``."""
     amount = decimal_number(text)
     if amount.adjusted() >= 10:

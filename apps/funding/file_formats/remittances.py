@@ -17,7 +17,7 @@ from apps.funding.file_formats.answer_files import (
     InvalidAnswers,
     find_answer_columns,
     open_answers,
-    read_amount,
+    parse_amount,
     read_name,
     read_rows,
 )
@@ -26,8 +26,8 @@ COLUMNS = (
     ImportColumn("payment_number", ("PayReqNum",), read=read_name, in_every_file=True, in_every_row=True),
     ImportColumn("day", ("PayReqDocDate",), in_every_file=True, in_every_row=True),
     ImportColumn("reference", ("ProvClaimRef",), in_every_file=True),
-    ImportColumn("amount", ("AmountPaid",), read=read_amount, in_every_file=True, in_every_row=True),
-    ImportColumn("claimed", ("AmountClaimed",), read=read_amount),
+    ImportColumn("amount", ("AmountPaid",), read=parse_amount, in_every_file=True, in_every_row=True),
+    ImportColumn("claimed", ("AmountClaimed",), read=parse_amount),
 )
 #: Columns by which results are told from a remittance.
 OF_RESULTS = (
@@ -93,7 +93,7 @@ def read_remittance(
 def days_of(texts: Sequence[str], today: dt.date, day_form: str | None) -> Callable[[str], dt.date | None]:
     """How the days of a file are read; ``ImportFileError`` where the file does not show it."""
     forms = DAY_FORMS if day_form is None else [day_form]
-    read = {form: {text: read_day(text, form) for text in texts} for form in forms}
+    read = {form: {text: parse_day(text, form) for text in texts} for form in forms}
     if day_form is not None:
         return read[day_form].get
     first = dt.date(today.year - 2, today.month, min(today.day, 28))
@@ -109,7 +109,7 @@ def days_of(texts: Sequence[str], today: dt.date, day_form: str | None) -> Calla
     )
 
 
-def read_day(text: str, form: str) -> dt.date | None:
+def parse_day(text: str, form: str) -> dt.date | None:
     """The day of eight digits; of seven, where a spreadsheet left the first zero out."""
     digits = text.translate(_SEPARATORS).zfill(8)
     if len(digits) != 8 or not (digits.isascii() and digits.isdigit()):

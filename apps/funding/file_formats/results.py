@@ -13,14 +13,14 @@ from pathlib import Path
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import ImportColumn
 from apps.core.table_files.tables import Row, Table
-from apps.funding.file_formats.answer_files import find_answer_columns, open_answers, read_amount, read_rows
+from apps.funding.file_formats.answer_files import find_answer_columns, open_answers, parse_amount, read_rows
 
 COLUMNS = (
     ImportColumn("reference", ("Claim Reference", "invoice_number"), in_every_file=True),
     ImportColumn("status", ("Payment Request Status", "claim_status"), in_every_file=True, in_every_row=True),
     ImportColumn("text", ("Error Message", "reject_reason")),
     ImportColumn("code", ("reject_reason_code", "Error Code")),
-    ImportColumn("amount", ("Paid Total Amount", "amount"), read=read_amount),
+    ImportColumn("amount", ("Paid Total Amount", "amount"), read=parse_amount),
     ImportColumn("capped", ("Capped Price",)),
 )
 #: Columns by which a remittance is told from results.

@@ -134,7 +134,7 @@ class Bill(Record):
 
     @property
     def paid_itself(self) -> Decimal:
-        """What was paid of this bill, without what was paid of the one that it resubmits."""
+        """The part of the payments that is this bill's own, without those of the one that it resubmits."""
         return self.amount_paid - self.paid_earlier
 
 

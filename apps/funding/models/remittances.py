@@ -1,4 +1,4 @@
-"""What the agency answered to the lines of claim files: results, and remittances of what it paid."""
+"""The agency's answers to the lines of claim files: results, and remittances of its payments."""
 
 from decimal import Decimal
 
@@ -44,7 +44,7 @@ class ClaimResult(AuthoredRecord):
 def may_still_be_paid(
     amount: Decimal, paid: Decimal, is_accepted: bool | None, promised: Decimal | None
 ) -> bool:
-    """Whether a line in a claim file waits for the agency: not refused, and nothing paid or more promised.
+    """True when a line in a claim file waits for the agency: not refused, nothing paid or more promised.
 
     What is missing of other lines is missing for good: they were refused, capped, or paid short.
     """

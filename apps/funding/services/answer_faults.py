@@ -44,7 +44,7 @@ def find_overpaid_lines() -> Iterator[str]:
 
 
 def load_recorded(bill: str, keys: dict[UUID, Decimal]) -> dict[UUID, Decimal]:
-    """What was ever paid of bills by their status history, whatever of it was taken back later."""
+    """The sums that were ever paid of bills by their status history, also those taken back later."""
     recorded: dict[UUID, Decimal] = defaultdict(lambda: ZERO)
     moves = StatusMove.objects.filter(AnyOf(bill, keys), verb__startswith="pay")
     for key, paid_lines in moves.order_by().values_list(f"{bill}_id", "paid_lines"):

@@ -1,4 +1,4 @@
-"""What the agency's answers change: lines of claim files found by their references, and their bills moved.
+"""Applies the agency's answers: finds lines of claim files by their references, and moves their bills.
 
 Results and remittances may come in any order, twice, and at the same moment: what a bill becomes follows from
 all that is known of its lines, while it is locked.
@@ -53,7 +53,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What there is to know about a row; a warning is one that went in all the same."""
+    """A sentence about a row; a warning is about one that went in all the same."""
 
     row: Row
     code: str
@@ -343,5 +343,5 @@ def reason_of(lines: Sequence[AnsweredLine]) -> str:
 
 
 def refusal_sentence(code: str, text: str) -> str:
-    """What the agency said of a refused line, and what to do about it."""
+    """The agency's words about a refused line, and the next step."""
     return " – ".join(part for part in (text or code or "refused", next_step(code)) if part)

@@ -124,7 +124,7 @@ class ClaimFilePlan:
 def plan_claim_files(
     until: dt.date | None = None, keys: Mapping[type[AnyBill], Sequence[UUID]] | None = None
 ) -> ClaimFilePlan:
-    """What files of today would hold: approved claims and invoices to the agency that end by a day.
+    """The files of today: approved claims and invoices to the agency that end by a day.
 
     ``keys``: of these bills alone.
     """
@@ -145,13 +145,13 @@ def plan_claim_files(
 def split_into_files(bills: Iterable[ClaimableBill]) -> list[list[ClaimableBill]]:
     """The bills in their order, as many in each file as fit whole."""
     files: list[list[ClaimableBill]] = []
-    room = 0
+    free = 0
     for bill in bills:
-        if len(bill.lines) > room:
+        if len(bill.lines) > free:
             files.append([])
-            room = MAX_ROWS
+            free = MAX_ROWS
         files[-1].append(bill)
-        room -= len(bill.lines)
+        free -= len(bill.lines)
     return files
 
 
@@ -174,7 +174,7 @@ def load_bills(
         if keys is not None:
             records = records.filter(AnyOf("pk", keys[model]))
         bills = {bill.key: bill for bill in map(read_bill_of(model, own_number), bill_rows(model, records))}
-        load_lines(model, records, bills)
+        attach_lines(model, records, bills)
         found |= bills
     return list(found.values())
 
@@ -208,7 +208,7 @@ def read_bill_of(model: type[AnyBill], own_number: str) -> Callable[[tuple[Any, 
     return read
 
 
-def load_lines(model: type[AnyBill], records: QuerySet[Any], bills: Mapping[UUID, ClaimableBill]) -> None:
+def attach_lines(model: type[AnyBill], records: QuerySet[Any], bills: Mapping[UUID, ClaimableBill]) -> None:
     """Give bills their lines, and the claim file that one of these is in."""
     name = str(model._meta.model_name)
     lines: QuerySet[Any] = LINE_MODELS[model]._default_manager.filter((f"{name}__in", records.order_by()))
@@ -273,7 +273,7 @@ def next_number(count: int) -> int:
     return int(following) - count
 
 
-def mark_of(key: UUID) -> str:
+def file_mark(key: UUID) -> str:
     """Five digits that are the same for no other file, of the random ones of its key."""
     return "".join(DIGITS[key.int >> 5 * nth & 31] for nth in range(MARK_LENGTH))
 
@@ -283,7 +283,7 @@ def create_file(
 ) -> ClaimFile:
     """Store a file of these bills with its lines, of which each has a reference of its own."""
     key = new_guid()
-    name = f"C{number:07d}-{mark_of(key)}"
+    name = f"C{number:07d}-{file_mark(key)}"
     pairs = [(bill, line) for bill in bills for line in bill.lines]
     references = [f"{name}-{position:04d}" for position in range(1, len(pairs) + 1)]
     registration_number = Subscriber.current().registration_number

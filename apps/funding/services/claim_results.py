@@ -70,7 +70,7 @@ class ResultImport:
         return self.report
 
     def take(self, row: ResultRow, line: AnsweredLine) -> tuple[str, str]:
-        """What becomes of a row, and what there is to know about it."""
+        """The outcome of a row, and a sentence about it."""
         subject = f"{line.reference} of {line.bill}"
         if obstacle := self.answered.obstacle(line):
             return "not_applicable", f"{line.reference}: {obstacle}"

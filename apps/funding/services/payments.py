@@ -208,7 +208,7 @@ def find_taken_line_problem(payment: Mapping[UUID, Decimal], lines: Sequence[Lin
 def left_by_line(
     extent: TakenBack, payment: Payment | None, lines: Sequence[LineAmounts]
 ) -> dict[UUID, Decimal]:
-    """What is paid of each line after money was taken back."""
+    """The amount paid of each line after money was taken back."""
     if extent is TakenBack.ALL or payment is None:
         return {line.key: line.earlier for line in lines}
     shares = payment if isinstance(payment, Mapping) else allocate_taken_back(payment, lines)

@@ -64,7 +64,7 @@ class RemittanceImport:
             if line is None:
                 self.report.add("unmatched", row.amount)
                 continue
-            word, message = self.judge(row, line)
+            word, message = self.check(row, line)
             if word == "applied":
                 note_payment(line, row.amount, row.day)
                 line.recorded += row.amount
@@ -77,8 +77,8 @@ class RemittanceImport:
         self.save()
         return self.report
 
-    def judge(self, row: RemittanceRow, line: AnsweredLine) -> tuple[str, str]:
-        """What becomes of a row, and why it changes nothing."""
+    def check(self, row: RemittanceRow, line: AnsweredLine) -> tuple[str, str]:
+        """The outcome of a row, and why it changes nothing."""
         same_number = self.stored.get((line.key, row.payment_number), {})
         applied = [amount for amount, stored in same_number.items() if stored.is_applied]
         if row.amount in applied:

@@ -331,7 +331,7 @@ def plan_change(
 def paid_afterwards(
     row: Transition, amount: Payment | None, lines: Sequence[LineAmounts]
 ) -> Mapping[UUID, Decimal]:
-    """What is paid of each line after a transition that changes it; nothing is said of others."""
+    """The amount paid of each line after a transition that changes it; other lines are left out."""
     if row.pays:
         return paid_by_line(row.pays, amount, lines)
     return left_by_line(row.takes_back, amount, lines) if row.takes_back else {}

@@ -1,4 +1,4 @@
-"""What keeps a claim or an invoice out of a claim file: each reason is a function that yields sentences."""
+"""The reasons that keep a bill out of a claim file: each is a function that yields sentences."""
 
 import datetime as dt
 import re
@@ -62,7 +62,7 @@ class ClaimableBill:
 
 @dataclass(frozen=True, slots=True)
 class ClaimFileContext:
-    """What the reasons read beside the bill."""
+    """The values that reasons read beside the bill."""
 
     registration_number: str
     today: dt.date

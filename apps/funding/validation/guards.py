@@ -89,8 +89,8 @@ class TransitionContext:
         columns = ("amount", f"{line}__amount_paid", "result__is_accepted", "result__amount")
         return {
             key: (bill_key, amount - paid)
-            for key, bill_key, amount, paid, *told in rows.values_list(line, bill, *columns)
-            if key not in taken_back and may_still_be_paid(amount, paid, *told)
+            for key, bill_key, amount, paid, *answers in rows.values_list(line, bill, *columns)
+            if key not in taken_back and may_still_be_paid(amount, paid, *answers)
         }
 
     @cached_property

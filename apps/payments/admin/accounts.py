@@ -104,8 +104,17 @@ class BankAccountAdmin(RecordAdmin):
             " has confirmed it. The account that the owner had before is archived.",
         ),
     )
-    of_record = fieldset(None, "state", "entered_by", "confirmed_by", "confirmed_at", "confirmation", "doubt")
-    readonly_fields = ("state", "entered_by", "confirmed_by", "confirmed_at", "confirmation", "doubt")
+    of_record = fieldset(
+        None, "state", "entered_by", "confirmed_by", "confirmed_at", "confirmation", "unconfirmed_because"
+    )
+    readonly_fields = (
+        "state",
+        "entered_by",
+        "confirmed_by",
+        "confirmed_at",
+        "confirmation",
+        "unconfirmed_because",
+    )
 
     class Media:
         css: ClassVar[dict[str, Sequence[str]]] = {"all": ["payments.css"]}
@@ -133,7 +142,7 @@ class BankAccountAdmin(RecordAdmin):
         label={
             "Confirmed": "success",
             "To be confirmed": "warning",
-            "In doubt": "danger",
+            "Confirm again": "danger",
             "Replaced": "info",
         },
     )
@@ -142,7 +151,7 @@ class BankAccountAdmin(RecordAdmin):
             return "Replaced"
         if account.is_confirmed:
             return "Confirmed"
-        return "In doubt" if account.doubt else "To be confirmed"
+        return "Confirm again" if account.unconfirmed_because else "To be confirmed"
 
     def confirm_page(self, request: HttpRequest, record: BankAccount) -> HttpResponse:
         """Ask how it was confirmed, and by whom; then confirm it."""

@@ -60,9 +60,9 @@ class PaymentRunAdmin(RecordAdmin):
     record_pages: ClassVar[Any] = (
         Page("run"),
         Page("release", method="POST"),
-        Page("withdraw", method="POST", permission="settle"),
-        Page("came-back/<int:item>", method="POST", permission="settle"),
-        Page("send-advice", method="POST", permission="settle"),
+        Page("withdraw", method="POST", permission="change_run"),
+        Page("came-back/<int:item>", method="POST", permission="change_run"),
+        Page("send-advice", method="POST", permission="change_run"),
         Page("advice/<int:item>", method="GET"),
         Page("bank-file/<int:position>", method="GET", permission="download"),
     )
@@ -89,7 +89,7 @@ class PaymentRunAdmin(RecordAdmin):
     def has_make_permission(self, request: HttpRequest, obj: object = None) -> bool:
         return self.has_view_permission(request) and request.user.has_perm("payments.add_paymentrun")
 
-    def has_settle_permission(self, request: HttpRequest, obj: object = None) -> bool:
+    def has_change_run_permission(self, request: HttpRequest, obj: object = None) -> bool:
         """To withdraw a run, to say that a payment came back, to send remittance advice."""
         return self.has_view_permission(request) and request.user.has_perm("payments.change_paymentrun")
 
@@ -204,7 +204,7 @@ class PaymentRunAdmin(RecordAdmin):
         related = ("client__key_contact", "contact")
         items = list(record.items.select_related(*related).prefetch_related(claims))
         is_draft, is_released = record.status == RunStatus.DRAFT, record.status == RunStatus.RELEASED
-        may_settle = self.has_settle_permission(request)
+        may_change = self.has_change_run_permission(request)
         unsent = [each for each in items if each.advice_sent_at is None and each.returned_at is None]
         return self.render_page(
             request,
@@ -216,8 +216,8 @@ class PaymentRunAdmin(RecordAdmin):
             release_problem=release_problem(record, staff_of(request)) if is_draft else None,
             is_draft=is_draft,
             is_released=is_released,
-            may_withdraw=is_draft and may_settle,
-            may_settle=is_released and may_settle,
+            may_withdraw=is_draft and may_change,
+            may_change=is_released and may_change,
             files=record.bank_files.defer("content"),
             may_download=self.has_download_permission(request),
             unsent=[each for each in unsent if payee_email(each.payee)],

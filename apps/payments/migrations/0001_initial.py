@@ -33,7 +33,7 @@ class Migration(migrations.Migration):
                 ('confirmed_at', models.DateTimeField(editable=False, null=True, verbose_name='confirmed')),
                 ('confirmation', models.CharField(editable=False, help_text='With whom, and by which number.', max_length=400, null=True, verbose_name='how it was confirmed')),
                 ('confirmed_for', models.UUIDField(editable=False, null=True)),
-                ('doubt', models.CharField(editable=False, max_length=200, null=True)),
+                ('unconfirmed_because', models.CharField(editable=False, max_length=200, null=True)),
                 ('client', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='bank_accounts', to='people.client', verbose_name='organisation')),
                 ('confirmed_by', models.ForeignKey(db_index=False, editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('contact', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='bank_accounts', to='people.contact', verbose_name='person')),

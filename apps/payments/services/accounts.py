@@ -38,6 +38,6 @@ def confirm_account(key: UUID, staff: Staff, confirmation: str) -> BankAccount:
         raise ConfirmationRefused(problem)
     account.confirmed_at, account.confirmed_by = clock.now(), staff
     account.confirmed_for = account.owner.pk
-    account.confirmation, account.doubt = confirmation.strip(), None
+    account.confirmation, account.unconfirmed_because = confirmation.strip(), None
     account.save()
     return account

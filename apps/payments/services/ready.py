@@ -1,4 +1,4 @@
-"""What is ready to be paid out: what the agency paid of claims, and no payment run has; by payee.
+"""Amounts that are ready to be paid out, by payee: the agency paid them, and no payment run has them.
 
 Read only. ``load_ready`` is the one place that says who is paid for a claim, and how much.
 """
@@ -73,7 +73,7 @@ class ReadyPayee:
 
 
 def paid_out() -> Coalesce:
-    """What payment runs have of a claim: all but what came back."""
+    """The sum that payment runs have of a claim: all but payments that came back."""
     parts = PaymentRunClaim.objects.filter(claim=OuterRef("pk"), returned=False).order_by()
     return Coalesce(Subquery(parts.values("claim").annotate(sum=MoneySum("amount")).values("sum")), ZERO)
 

@@ -27,7 +27,7 @@ RETRY_MINUTES = (1, 10, 60, 360)
 
 
 def payee_email(payee: Client | Contact) -> str | None:
-    """Where advice is sent: an organisation's to its key contact."""
+    """The address that advice is sent to: of an organisation, its key contact's."""
     contact = payee.key_contact if isinstance(payee, Client) else payee
     if contact is None:
         return None

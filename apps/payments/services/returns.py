@@ -1,4 +1,4 @@
-"""Payments that came back: their claims are ready to be paid again, and their accounts in doubt."""
+"""Payments that came back: their claims are ready to be paid again, and their accounts are confirmed anew."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ def apply_returns(rows: Sequence[ReturnedPayment], staff: Staff | None) -> Retur
 
 
 def return_sentences(report: ReturnsReport) -> Iterator[str]:
-    """What became of each row, without the numbers of accounts."""
+    """The outcome of each row, without the numbers of accounts."""
     for item in report.returned:
         yield f"{item.run}: {item.amount:,.2f} to {item.payee} came back."
     for row in report.unknown:
@@ -70,6 +70,6 @@ def mark_returned(key: int, reason: str, staff: Staff | None) -> PaymentRunItem:
     assert item.account_id is not None  # of a released run
     account = BankAccount.objects.select_for_update(of=("self",)).get(pk=item.account_id)
     account.confirmed_at = account.confirmed_by = account.confirmed_for = account.confirmation = None
-    account.doubt = f"A payment of {item.run} came back: {reason}."[:200]
+    account.unconfirmed_because = f"A payment of {item.run} came back: {reason}."[:200]
     account.save()
     return item

@@ -117,7 +117,7 @@ def payment_item(payee: ReadyPayee, amount: Decimal, reference: str, run: Paymen
 
 
 def payment_reference(claims: Sequence[ReadyClaim], run: PaymentRun) -> str:
-    """What the payee reads: their own reference of a single claim, else the number of the run."""
+    """The text that the payee reads: their own reference of a single claim, else the run's number."""
     own = plain_text(claims[0].claim.provider_invoice_reference) if len(claims) == 1 else ""
     return (own or f"RUN {run.number}")[:REFERENCE_LENGTH]
 

@@ -15,7 +15,8 @@ from apps.payments.services.returns import apply_returns, return_sentences
 class Command(BaseCommand):
     help = (
         "Marks payments that came back, by the bank's files: their claims are ready to be paid again, their"
-        " accounts are in doubt. A second run changes nothing. Exit status: 0 read, 1 a file cannot be read."
+        " accounts are confirmed anew."
+        " A second run changes nothing. Exit status: 0 read, 1 a file cannot be read."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
