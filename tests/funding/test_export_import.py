@@ -67,7 +67,7 @@ def delete_records():
     """Make the database a new one, with nothing but its prices."""
     models = [
         model
-        for app in ("people", "documents", "sales", "engagements", "funding")
+        for app in ("people", "documents", "sales", "engagements", "funding", "payments")
         for model in apps.get_app_config(app).get_models(include_auto_created=True)
         if model not in KEPT
     ]
