@@ -132,6 +132,7 @@ def module_transaction(django_db_setup, django_db_blocker):
     with django_db_blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
+    Subscriber.clear_cache()
 
 
 @pytest.fixture

@@ -20,6 +20,14 @@ from tests.demo.loading import SMALL, load_demo
 
 pytestmark = pytest.mark.django_db
 
+
+@pytest.fixture(autouse=True)
+def settings_of_no_other_test():
+    # What is rolled back stays in the cache for some seconds, and the next test may need less.
+    yield
+    Subscriber.clear_cache()
+
+
 DAY = dt.date(2026, 7, 1)
 #: No record but the subscriber and its administrator.
 LEAST = {"clients": 1, "staff": 1, "contacts": 0}
