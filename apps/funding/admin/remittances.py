@@ -123,7 +123,7 @@ def parts_of(remittance: Remittance) -> list[tuple[str, int, Decimal]]:
 
 
 @dataclass(frozen=True, slots=True)
-class AnsweredLine:
+class AnswerLine:
     """A line of a bill in a claim file: its reference, the agency's result, and its payments."""
 
     item: str
@@ -136,7 +136,7 @@ class AnsweredLine:
     payments: Sequence[RemittanceLine]
 
 
-def answer_rows(bill: AnyBill) -> list[AnsweredLine]:
+def answer_rows(bill: AnyBill) -> list[AnswerLine]:
     """The agency's answers to lines of a bill that stand in claim files, the newest file last."""
     name = str(bill._meta.model_name)
     lines = ClaimFileLine.objects.filter(**{name: bill.pk}).order_by("claim_file__number", "position")
@@ -158,9 +158,9 @@ def result_text(line: Any) -> str:
     return f"Accepted{promised}{' (capped)' if result.is_capped else ''}."
 
 
-def answer_row(line: Any, of_bill: Any) -> AnsweredLine:
+def answer_row(line: Any, of_bill: Any) -> AnswerLine:
     result = getattr(line, "result", None)
-    return AnsweredLine(
+    return AnswerLine(
         item=of_bill.product.code if of_bill is not None else "A line that is gone",
         file=line.claim_file.file_name,
         is_withdrawn=line.is_withdrawn,

@@ -93,10 +93,10 @@ def write_amount(
         raise DoesNotFit(f"A row claims from 0.01 to {MAX_PRICE:,}, and this comes to {total:,.2f}.")
     if CENT <= price == price.quantize(CENT) <= MAX_PRICE:
         text = write_quantity(quantity)
-        if text and to_cents(quantity * price) == total:
+        if text and rounded_to_cents(quantity * price) == total:
             return WrittenAmount(text, "", f"{price:.2f}")
         minutes = whole_minutes(quantity) if unit == Unit.HOUR else 0
-        if minutes and to_cents(price * minutes / 60) == total:
+        if minutes and rounded_to_cents(price * minutes / 60) == total:
             return WrittenAmount("", f"{minutes // 60:03d}:{minutes % 60:02d}", f"{price:.2f}")
     if item_type in WITHOUT_LIMIT:
         return WrittenAmount("1", "", f"{total:.2f}")
@@ -118,7 +118,7 @@ def whole_minutes(hours: Decimal) -> int:
     return minutes if is_exact and minutes <= MAX_MINUTES else 0
 
 
-def to_cents(amount: Decimal) -> Decimal:
+def rounded_to_cents(amount: Decimal) -> Decimal:
     return amount.quantize(CENT, ROUND_HALF_UP)
 
 
