@@ -161,6 +161,17 @@ D = TypeVar("D", bound=Draft)
 #: ``Rule[ContactDraft]`` is one that reads drafts of contacts.
 Rule = Callable[Concatenate[D, ...], Iterator[Issue]]
 
+
+def is_required(name: str, message: str, is_missing: Callable[[D], object]) -> Rule[D]:
+    """The rule that a member is given: ``Required`` with this sentence where ``is_missing`` is true."""
+
+    def rule(draft: D) -> Iterator[Issue]:
+        if is_missing(draft):
+            yield Issue("Required", name, message)
+
+    return rule
+
+
 #: (number of the draft, issue) pairs.
 Issues = Iterable[tuple[int, Issue]]
 
