@@ -172,6 +172,20 @@ def is_required(name: str, message: str, is_missing: Callable[[D], object]) -> R
     return rule
 
 
+def is_allowed_when(name: str, message: str, condition: Callable[[D], bool]) -> Rule[D]:
+    """The rule that a member is given only where ``condition`` is true; of a list, each item is refused."""
+
+    def rule(draft: D) -> Iterator[Issue]:
+        value = getattr(draft, name)
+        if not value or condition(draft):
+            return
+        items = [(name, number) for number in range(len(value))] if isinstance(value, list) else [name]
+        for field in items:
+            yield Issue("NotAllowed", field, message)
+
+    return rule
+
+
 #: (number of the draft, issue) pairs.
 Issues = Iterable[tuple[int, Issue]]
 

@@ -3,7 +3,7 @@
 import datetime as dt
 from collections.abc import Callable, Iterator
 
-from apps.base.drafts import D, Issue, Rule
+from apps.base.drafts import D, Issue, Rule, is_allowed_when
 from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.drafts import BookingDraft, BudgetDraft, EngagementDraft
 from apps.engagements.models import last_day_of_plan, support_item
@@ -32,11 +32,6 @@ def total_budget_is_not_negative(draft: EngagementDraft) -> Iterator[Issue]:
         yield Issue("OutOfRange", "total_budget_amount", "A budget is not negative.")
 
 
-def endorsed_plan_is_pace(draft: EngagementDraft) -> Iterator[Issue]:
-    if draft.endorsement_date and draft.participant_type != ParticipantType.PACE:
-        yield Issue("NotAllowed", "endorsement_date", "Only PACE plans are endorsed.")
-
-
 ENGAGEMENT_RULES: tuple[Rule[EngagementDraft], ...] = (
     ends_after_its_start(
         "plan_end_date",
@@ -49,7 +44,11 @@ ENGAGEMENT_RULES: tuple[Rule[EngagementDraft], ...] = (
         lambda draft: (draft.booking_start_date, draft.booking_end_date),
     ),
     total_budget_is_not_negative,
-    endorsed_plan_is_pace,
+    is_allowed_when(
+        "endorsement_date",
+        "Only PACE plans are endorsed.",
+        lambda draft: draft.participant_type == ParticipantType.PACE,
+    ),
     is_somebody_else(
         "support_coordinator",
         lambda draft: (draft.support_coordinator, draft.participant and draft.participant.pk),

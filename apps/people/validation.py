@@ -7,7 +7,7 @@ from typing import Any
 from stdnum.au import abn
 
 from apps.base import clock
-from apps.base.drafts import D, Issue, Rule, is_required
+from apps.base.drafts import D, Issue, Rule, is_allowed_when, is_required
 from apps.people.choices import STATES, PersonalTitle
 from apps.people.drafts import (
     AddressedDraft,
@@ -45,11 +45,6 @@ def scheme_number_has_its_format(draft: PersonDraft) -> Iterator[Issue]:
         )
 
 
-def other_title_is_for_the_title_other(draft: PersonDraft) -> Iterator[Issue]:
-    if draft.personal_title_other and draft.personal_title != PersonalTitle.OTHER:
-        yield Issue("NotAllowed", "personal_title_other", "It is allowed only when the title is Other.")
-
-
 def is_somebody_else(name: str, person_and_key: Callable[[D], tuple[Any, object]]) -> Rule[D]:
     """The rule that the person in a member is another than the one of the key, if there is one."""
 
@@ -63,7 +58,11 @@ def is_somebody_else(name: str, person_and_key: Callable[[D], tuple[Any, object]
 
 PERSON_RULES: tuple[Rule[PersonDraft], ...] = (
     scheme_number_has_its_format,
-    other_title_is_for_the_title_other,
+    is_allowed_when(
+        "personal_title_other",
+        "It is allowed only when the title is Other.",
+        lambda draft: draft.personal_title == PersonalTitle.OTHER,
+    ),
     is_required(
         "birthday",
         "The birthday is required for a birthday reminder.",
@@ -152,12 +151,6 @@ CLIENT_RULES: tuple[Rule[ClientDraft], ...] = (state_has_a_country,)
 # --- contacts -------------------------------------------------------------------------------------------
 
 
-def relationship_has_a_representative(draft: ContactDraft) -> Iterator[Issue]:
-    if draft.representative_relationship and draft.representative is None:
-        message = "It is allowed only when there is a representative."
-        yield Issue("NotAllowed", "representative_relationship", message)
-
-
 CONTACT_RULES: tuple[Rule[ContactDraft], ...] = (
     *PERSON_RULES,
     is_required(
@@ -166,7 +159,11 @@ CONTACT_RULES: tuple[Rule[ContactDraft], ...] = (
         lambda draft: draft.use_primary_email and draft.primary_email is None,
     ),
     is_somebody_else("representative", lambda draft: (draft.representative, draft.key)),
-    relationship_has_a_representative,
+    is_allowed_when(
+        "representative_relationship",
+        "It is allowed only when there is a representative.",
+        lambda draft: draft.representative is not None,
+    ),
 )
 
 # --- warnings: unusual, and stored all the same ---------------------------------------------------------

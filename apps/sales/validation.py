@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from apps.base import clock
-from apps.base.drafts import D, InvalidValue, Issue, Rule, is_required
+from apps.base.drafts import D, InvalidValue, Issue, Rule, is_allowed_when, is_required
 from apps.core.models import Subscriber
 from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Source
 from apps.sales.drafts import OpportunityDraft, TemplateDraft
@@ -59,16 +59,7 @@ AVAILABILITY: Availability[OpportunityDraft] = {
 def is_available(name: str, availability: Availability[D]) -> Rule[D]:
     """The rule that a member is given only when it is available."""
     condition, message = availability[name]
-
-    def rule(draft: D) -> Iterator[Issue]:
-        value = getattr(draft, name)
-        if not value or condition(draft):
-            return
-        items = [(name, number) for number in range(len(value))] if isinstance(value, list) else [name]
-        for field in items:
-            yield Issue("NotAllowed", field, message)
-
-    return rule
+    return is_allowed_when(name, message, condition)
 
 
 TEMPLATE_RULES: tuple[Rule[TemplateDraft], ...] = tuple(
