@@ -221,7 +221,7 @@ def check_order(type_: StructuredType) -> Iterator[Mistake]:
 
 
 def check_left_out(type_: StructuredType) -> Iterator[Mistake]:
-    """What no answer has can be written; what lists leave out is of records that can be asked for alone."""
+    """Members that no answer has can be written; those that lists leave out are of records with a Key."""
     for name, prop in type_.properties.items():
         if prop.declaration.write_only and not prop.writable:
             yield "odata.E019", f"{type_.name}.{name} is write-only and not writable"
