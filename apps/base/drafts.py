@@ -161,6 +161,31 @@ D = TypeVar("D", bound=Draft)
 #: ``Rule[ContactDraft]`` is one that reads drafts of contacts.
 Rule = Callable[Concatenate[D, ...], Iterator[Issue]]
 
+
+def is_required(name: str, message: str, is_missing: Callable[[D], object]) -> Rule[D]:
+    """The rule that a member is given: ``Required`` with this sentence where ``is_missing`` is true."""
+
+    def rule(draft: D) -> Iterator[Issue]:
+        if is_missing(draft):
+            yield Issue("Required", name, message)
+
+    return rule
+
+
+def is_allowed_when(name: str, message: str, condition: Callable[[D], bool]) -> Rule[D]:
+    """The rule that a member is given only where ``condition`` is true; of a list, each item is refused."""
+
+    def rule(draft: D) -> Iterator[Issue]:
+        value = getattr(draft, name)
+        if not value or condition(draft):
+            return
+        items = [(name, number) for number in range(len(value))] if isinstance(value, list) else [name]
+        for field in items:
+            yield Issue("NotAllowed", field, message)
+
+    return rule
+
+
 #: (number of the draft, issue) pairs.
 Issues = Iterable[tuple[int, Issue]]
 

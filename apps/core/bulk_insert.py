@@ -125,15 +125,8 @@ def bulk_insert(model: type[models.Model], columns: Sequence[str], rows: Iterabl
 def written_columns(model: type[models.Model], columns: tuple[str, ...], vendor: str) -> WrittenColumns:
     """The columns that rows with these attributes (``client_id``) are written to."""
     fields = {field.attname: field for field in model._meta.concrete_fields}
-    makers: dict[str, ValueMaker] = {}
-    for name, field in fields.items():
-        text_field = getattr(field, "text_field", None)
-        if name in columns:
-            continue
-        if text_field in columns:
-            makers[name] = normalised_maker(field, columns.index(str(text_field)))
-        elif field.has_default():
-            makers[name] = default_maker(field)
+    others = {name: value_maker(field, columns) for name, field in fields.items() if name not in columns}
+    makers = {name: maker for name, maker in others.items() if maker is not None}
     written = tuple(fields[name] for name in (*columns, *makers))
     table, places = model._meta.db_table, ", ".join(["%s"] * len(written))
     statement = f"INSERT INTO {connection.ops.quote_name(table)} ({column_list(written)}) VALUES ({places})"  # noqa: S608  our own names
@@ -142,11 +135,14 @@ def written_columns(model: type[models.Model], columns: tuple[str, ...], vendor:
     return WrittenColumns(table, written, tuple(makers.values()), adapters, statement)
 
 
-def normalised_maker(field: Any, position: int) -> ValueMaker:
-    return lambda row: field.normalise(row[position])
-
-
-def default_maker(field: models.Field) -> ValueMaker:
+def value_maker(field: Any, columns: Sequence[str]) -> ValueMaker | None:
+    """The maker of the value of a column that rows do not have: from their text, or the default, if any."""
+    text_field = getattr(field, "text_field", None)
+    if text_field in columns:
+        position = columns.index(text_field)
+        return lambda row: field.normalise(row[position])
+    if not field.has_default():
+        return None
     if callable(field.default):
         return lambda row: field.get_default()
     constant = plain(field.get_default())

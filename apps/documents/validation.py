@@ -2,28 +2,15 @@
 
 from collections.abc import Iterator
 
-from apps.base.drafts import Issue, Rule
+from apps.base.drafts import Issue, Rule, is_required
 from apps.core.virus_scanner import virus_sentence
 from apps.documents.drafts import DocumentDraft
 from apps.documents.file_types import allowed_extensions, extension_of, is_detectable
 
 
-def document_has_a_name(draft: DocumentDraft) -> Iterator[Issue]:
-    if not draft.name or not draft.name.strip():
-        yield Issue("Required", "name", "A document has a name.")
-
-
-def document_has_a_category(draft: DocumentDraft) -> Iterator[Issue]:
-    if draft.category is None:
-        yield Issue("Required", "category", "A document has a category.")
-
-
-def file_has_a_name(draft: DocumentDraft) -> Iterator[Issue]:
+def file_has_a_name_and_content(draft: DocumentDraft) -> Iterator[Issue]:
     if not draft.file_name:
         yield Issue("Required", "file_name", "The file has no name.")
-
-
-def file_is_not_empty(draft: DocumentDraft) -> Iterator[Issue]:
     if not draft.size:
         yield Issue("Empty", "file_name", f"{draft.file_name or 'The file'} is empty: it has no bytes.")
 
@@ -57,12 +44,14 @@ def file_has_no_virus(draft: DocumentDraft) -> Iterator[Issue]:
         yield Issue("VirusFound", "file_name", virus_sentence(draft.file_name or "The file", draft.virus))
 
 
-DOCUMENT_RULES: tuple[Rule[DocumentDraft], ...] = (document_has_a_name, document_has_a_category)
+DOCUMENT_RULES: tuple[Rule[DocumentDraft], ...] = (
+    is_required("name", "A document has a name.", lambda draft: not (draft.name or "").strip()),
+    is_required("category", "A document has a category.", lambda draft: draft.category is None),
+)
 
 #: Of the files of new documents.
 FILE_RULES: tuple[Rule[DocumentDraft], ...] = (
-    file_has_a_name,
-    file_is_not_empty,
+    file_has_a_name_and_content,
     file_is_of_an_allowed_type,
     file_content_matches_its_name,
     file_has_no_virus,

@@ -1,24 +1,30 @@
 """Rules and warnings of plans, service bookings and category budgets (interface.md 2.9)."""
 
-from collections.abc import Iterator
+import datetime as dt
+from collections.abc import Callable, Iterator
 
-from apps.base.drafts import Issue, Rule
+from apps.base.drafts import D, Issue, Rule, is_allowed_when
 from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.drafts import BookingDraft, BudgetDraft, EngagementDraft
 from apps.engagements.models import last_day_of_plan, support_item
+from apps.people.validation import is_somebody_else
+
+#: The first and the last day of something, as far as they are given.
+Period = tuple[dt.date | None, dt.date | None]
+
+
+def ends_after_its_start(name: str, message: str, period: Callable[[D], Period]) -> Rule[D]:
+    """The rule that a last day, which is this member, does not lie before the first."""
+
+    def rule(draft: D) -> Iterator[Issue]:
+        start, end = period(draft)
+        if start and end and end < start:
+            yield Issue("OutOfOrder", name, message)
+
+    return rule
+
 
 # --- plans: rules ---------------------------------------------------------------------------------------
-
-
-def plan_ends_after_it_starts(draft: EngagementDraft) -> Iterator[Issue]:
-    if draft.plan_start_date and draft.plan_end_date and draft.plan_end_date < draft.plan_start_date:
-        yield Issue("OutOfOrder", "plan_end_date", "The plan ends before it starts.")
-
-
-def bookings_end_after_they_start(draft: EngagementDraft) -> Iterator[Issue]:
-    start, end = draft.booking_start_date, draft.booking_end_date
-    if start and end and end < start:
-        yield Issue("OutOfOrder", "booking_end_date", "The bookings end before they start.")
 
 
 def total_budget_is_not_negative(draft: EngagementDraft) -> Iterator[Issue]:
@@ -26,23 +32,27 @@ def total_budget_is_not_negative(draft: EngagementDraft) -> Iterator[Issue]:
         yield Issue("OutOfRange", "total_budget_amount", "A budget is not negative.")
 
 
-def endorsed_plan_is_pace(draft: EngagementDraft) -> Iterator[Issue]:
-    if draft.endorsement_date and draft.participant_type != ParticipantType.PACE:
-        yield Issue("NotAllowed", "endorsement_date", "Only PACE plans are endorsed.")
-
-
-def support_coordinator_is_not_the_participant(draft: EngagementDraft) -> Iterator[Issue]:
-    participant, coordinator = draft.participant, draft.support_coordinator
-    if participant is not None and coordinator is not None and participant.pk == coordinator.pk:
-        yield Issue("NotAllowed", "support_coordinator", "Nobody is their own support coordinator.")
-
-
 ENGAGEMENT_RULES: tuple[Rule[EngagementDraft], ...] = (
-    plan_ends_after_it_starts,
-    bookings_end_after_they_start,
+    ends_after_its_start(
+        "plan_end_date",
+        "The plan ends before it starts.",
+        lambda draft: (draft.plan_start_date, draft.plan_end_date),
+    ),
+    ends_after_its_start(
+        "booking_end_date",
+        "The bookings end before they start.",
+        lambda draft: (draft.booking_start_date, draft.booking_end_date),
+    ),
     total_budget_is_not_negative,
-    endorsed_plan_is_pace,
-    support_coordinator_is_not_the_participant,
+    is_allowed_when(
+        "endorsement_date",
+        "Only PACE plans are endorsed.",
+        lambda draft: draft.participant_type == ParticipantType.PACE,
+    ),
+    is_somebody_else(
+        "support_coordinator",
+        lambda draft: (draft.support_coordinator, draft.participant and draft.participant.pk),
+    ),
 )
 
 
@@ -56,12 +66,9 @@ def booking_dates_lie_within_the_plan(draft: EngagementDraft) -> Iterator[Issue]
             yield Issue("OutsidePlan", name, "It lies outside the plan's dates.")
 
 
-def plan_commences_before_it_ends(draft: EngagementDraft) -> Iterator[Issue]:
+def plan_is_active_for_a_day(draft: EngagementDraft) -> Iterator[Issue]:
     if draft.plan_commencement_date and draft.plan_commencement_date > draft.plan_end_date:
         yield Issue("OutsidePlan", "plan_commencement_date", "The plan would commence after its end.")
-
-
-def plan_is_active_for_a_day(draft: EngagementDraft) -> Iterator[Issue]:
     if draft.no_active_plan_from_date and draft.no_active_plan_from_date <= draft.plan_start_date:
         yield Issue("OutsidePlan", "no_active_plan_from_date", "The plan would never have been active.")
 
@@ -95,7 +102,6 @@ def bookings_fit_into_the_total_budget(draft: EngagementDraft) -> Iterator[Issue
 
 ENGAGEMENT_WARNINGS: tuple[Rule[EngagementDraft], ...] = (
     booking_dates_lie_within_the_plan,
-    plan_commences_before_it_ends,
     plan_is_active_for_a_day,
     plan_is_managed,
     plans_of_a_participant_do_not_overlap,
@@ -104,12 +110,6 @@ ENGAGEMENT_WARNINGS: tuple[Rule[EngagementDraft], ...] = (
 
 
 # --- service bookings: rules ----------------------------------------------------------------------------
-
-
-def booking_ends_after_it_starts(draft: BookingDraft) -> Iterator[Issue]:
-    start, end = draft.booking_start_date, draft.booking_end_date
-    if start and end and end < start:
-        yield Issue("OutOfOrder", "booking_end_date", "The booking ends before it starts.")
 
 
 def budget_is_not_negative(draft: BudgetDraft) -> Iterator[Issue]:
@@ -134,23 +134,23 @@ def purpose_is_that_of_the_category(draft: BookingDraft) -> Iterator[Issue]:
         )
 
 
-def booking_is_not_in_a_pace_plan(draft: BudgetDraft) -> Iterator[Issue]:
-    if draft.engagement is not None and draft.engagement.is_pace:
+def booking_is_not_of_pace(draft: BookingDraft) -> Iterator[Issue]:
+    if draft.has("engagement") and draft.engagement is not None and draft.engagement.is_pace:
         yield Issue("NotAllowed", "engagement", "A PACE plan has budgets by category, no service bookings.")
-
-
-def category_is_not_pace_only(draft: BookingDraft) -> Iterator[Issue]:
     if draft.category is not None and draft.category.number >= FIRST_PACE_CATEGORY:
         yield Issue("NotAllowed", "category", "Categories from 16 on are those of PACE plans.")
 
 
 BOOKING_RULES: tuple[Rule[BookingDraft], ...] = (
-    booking_ends_after_it_starts,
+    ends_after_its_start(
+        "booking_end_date",
+        "The booking ends before it starts.",
+        lambda draft: (draft.booking_start_date, draft.booking_end_date),
+    ),
     budget_is_not_negative,
     booking_has_a_category_or_a_custom_purpose,
     purpose_is_that_of_the_category,
-    booking_is_not_in_a_pace_plan,
-    category_is_not_pace_only,
+    booking_is_not_of_pace,
 )
 
 

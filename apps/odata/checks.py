@@ -175,7 +175,7 @@ def check_fields(type_: StructuredType) -> Iterator[Mistake]:
 
 
 def check_names(type_: StructuredType) -> Iterator[Mistake]:
-    """Names and aliases are identifiers that differ by more than their case."""
+    """Names and aliases are identifiers, differ by more than their case, and are no query options."""
     spellings: defaultdict[str, list[str]] = defaultdict(list)
     for member in type_.declaration.fields:
         others = (member.body_name, *member.aliases) if isinstance(member, Property) else ()
@@ -186,9 +186,6 @@ def check_names(type_: StructuredType) -> Iterator[Mistake]:
     for name, *similar in spellings.values():
         if similar:
             yield "odata.E014", f"{type_.name} has both {name} and {similar[0]}"
-
-
-def check_reserved(type_: StructuredType) -> Iterator[Mistake]:
     for name in type_.properties:
         if type_.key is not None and name.lower() in RESERVED_PARAMETERS:
             yield "odata.W002", f"{type_.name}.{name}: ?{name}= is a query option, not a filter"
@@ -223,13 +220,11 @@ def check_order(type_: StructuredType) -> Iterator[Mistake]:
             yield "odata.E017", f"{type_.name} is ordered by {path}, which is not a field of {model}"
 
 
-def check_write_only(type_: StructuredType) -> Iterator[Mistake]:
+def check_left_out(type_: StructuredType) -> Iterator[Mistake]:
+    """Members that no answer has can be written; those that lists leave out are of records with a Key."""
     for name, prop in type_.properties.items():
         if prop.declaration.write_only and not prop.writable:
             yield "odata.E019", f"{type_.name}.{name} is write-only and not writable"
-
-
-def check_item_only(type_: StructuredType) -> Iterator[Mistake]:
     for name, navigation in type_.navigations.items():
         if navigation.item_only and navigation.is_complex:
             yield "odata.E021", f"{type_.name}.{name} shows on one record only, and its type has no Key"
@@ -238,11 +233,9 @@ def check_item_only(type_: StructuredType) -> Iterator[Mistake]:
 TYPE_CHECKS = (
     check_fields,
     check_names,
-    check_reserved,
     check_numbers,
     check_order,
-    check_write_only,
-    check_item_only,
+    check_left_out,
 )
 
 

@@ -47,21 +47,6 @@ def unescape_text(text: str) -> str:
     return _ESCAPE.sub(lambda found: _UNESCAPED[found[0]], text) if "\\" in text else text
 
 
-def guid_to_text(digits: str) -> str:
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
-def moment_to_text(moment: str) -> str:
-    """``2026-07-01 10:00:00.500000`` as ``2026-07-01 10:00:00.5+00``."""
-    return (moment.rstrip("0").rstrip(".") if "." in moment else moment) + "+00"
-
-
-def text_to_moment(text: str) -> str:
-    moment = text.removesuffix("+00")
-    # SQLite compares moments as texts: fractions have six digits.
-    return moment.ljust(26, "0") if "." in moment else moment
-
-
 def normalised_json(value: object) -> str:
     """JSON as PostgreSQL writes it: members by the length of their names, then by their bytes."""
     if isinstance(value, dict):
@@ -90,13 +75,20 @@ FORMS = {
     "BooleanField": ValueForm(lambda value: "t" if value else "f", lambda text: int(text == "t")),
     "CharField": TEXT,
     "DateField": TEXT,
-    "DateTimeField": ValueForm(moment_to_text, text_to_moment),
+    # 2026-07-01 10:00:00.5+00 as text; SQLite compares moments as texts, so its fractions have six digits.
+    "DateTimeField": ValueForm(
+        lambda moment: (moment.rstrip("0").rstrip(".") if "." in moment else moment) + "+00",
+        lambda text: text.removesuffix("+00").ljust(26 if "." in text else 0, "0"),
+    ),
     "GenericIPAddressField": TEXT,
     "JSONField": ValueForm(
         lambda text: escape_text(normalised_json(json.loads(text, parse_float=Decimal))), unescape_text
     ),
     "TextField": TEXT,
-    "UUIDField": ValueForm(guid_to_text, lambda text: text.replace("-", "")),
+    "UUIDField": ValueForm(
+        lambda digits: f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}",
+        lambda text: text.replace("-", ""),
+    ),
 }
 INTEGERS = {
     *("AutoField", "BigAutoField", "BigIntegerField", "IntegerField", "PositiveIntegerField"),

@@ -41,7 +41,8 @@ def load(context: Context) -> None:
     if pair is None:
         return
     maker, other = pair
-    days = days_of_payments(context)
+    paid = Claim.objects.exclude(payment_date=None).order_by().values_list("payment_date", flat=True)
+    days = sorted({moment.astimezone(context.zone).date() for moment in paid.distinct() if moment})
     first, *others = days[-RUNS - UNPAID_DAYS - 1 : -UNPAID_DAYS] or [context.workdays[-1]]
     with context.clock_at(first, 9):
         if PaymentSettings.current().missing:
@@ -55,12 +56,6 @@ def load(context: Context) -> None:
                 confirm_account(account.pk, other, "Rang them on the number of their service agreement")
     if others and not PaymentRun.objects.exists():
         load_runs(context, maker, other, first, others)
-
-
-def days_of_payments(context: Context) -> list[dt.date]:
-    """The days on which the agency paid claims, the oldest first."""
-    paid = Claim.objects.exclude(payment_date=None).order_by().values_list("payment_date", flat=True)
-    return sorted({moment.astimezone(context.zone).date() for moment in paid.distinct() if moment})
 
 
 def enter_accounts(context: Context, owners: Sequence[Client | Contact], maker: Staff) -> list[BankAccount]:

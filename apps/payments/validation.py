@@ -20,20 +20,16 @@ def account_has_one_owner(draft: AccountDraft) -> Iterator[Issue]:
         yield Issue("Required", "client", "Name the organisation or the person that the account belongs to.")
 
 
-def account_name_can_be_written(draft: AccountDraft) -> Iterator[Issue]:
-    if not plain_text(draft.account_name):
+def bank_accepts_name_and_number(draft: AccountDraft) -> Iterator[Issue]:
+    if draft.has("account_name") and not plain_text(draft.account_name):
         yield Issue("NotAllowed", "account_name", "No character of it can stand in a file for the bank.")
-
-
-def account_number_is_no_zeros(draft: AccountDraft) -> Iterator[Issue]:
     if not draft.account_number.strip("0"):
         yield Issue("NotAllowed", "account_number", "An account number has another digit than 0.")
 
 
 ACCOUNT_RULES: tuple[Rule[AccountDraft], ...] = (
     account_has_one_owner,
-    account_name_can_be_written,
-    account_number_is_no_zeros,
+    bank_accepts_name_and_number,
 )
 
 

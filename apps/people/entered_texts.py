@@ -62,11 +62,6 @@ def whole_digits(text: str) -> str:
     return first + decimals
 
 
-def clean_name(text: str) -> CleanedText:
-    """Two blanks within a name are one."""
-    return CleanedText(_BLANKS.sub(" ", text) if "  " in text or "\t" in text else text)
-
-
 def clean_state(text: str) -> CleanedText:
     """``Vic.`` and ``Victoria`` are VIC; what is no Australian state is left alone."""
     code = state_code(text)
@@ -87,10 +82,6 @@ def clean_phone(text: str) -> CleanedText:
     if not _PLAUSIBLE_PHONE.fullmatch(number):
         raise WireValueError("InvalidPhone", "is no telephone number.")
     return CleanedText(number, "NumberRestored", f"It is taken as {number}.")
-
-
-def clean_email(text: str) -> CleanedText:
-    return CleanedText("" if is_placeholder(text) else text)
 
 
 def clean_scheme_number(text: str) -> CleanedText:
@@ -116,7 +107,8 @@ CLEANERS: Mapping[str, Cleaner] = {
             *("first_name", "last_name", "partner_first_name", "partner_last_name"),
             *("business_name", "suburb", "city", "postal_suburb", "postal_city"),
         ),
-        clean_name,
+        # Two blanks within a name are one.
+        lambda text: CleanedText(_BLANKS.sub(" ", text) if "  " in text or "\t" in text else text),
     ),
     **dict.fromkeys(("state", "postal_state"), clean_state),
     **dict.fromkeys(("post_code", "postal_post_code"), lambda text: CleanedText(whole_digits(text))),
@@ -124,7 +116,9 @@ CLEANERS: Mapping[str, Cleaner] = {
         ("phone1", "phone2", "home_phone", "fax", "business_phone", "business_phone2", "business_fax"),
         clean_phone,
     ),
-    **dict.fromkeys(("primary_email", "secondary_email"), clean_email),
+    **dict.fromkeys(
+        ("primary_email", "secondary_email"), lambda text: CleanedText("" if is_placeholder(text) else text)
+    ),
     "scheme_number": clean_scheme_number,
     "business_number": clean_business_number,
     "gender": lambda text: CleanedText(_GENDERS.get(letters_of(text), text)),

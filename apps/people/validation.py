@@ -1,12 +1,13 @@
 """Rules and warnings of staff, clients and contacts (interface.md 4.1, 4.2)."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from stdnum.au import abn
 
 from apps.base import clock
-from apps.base.drafts import Issue, Rule
+from apps.base.drafts import D, Issue, Rule, is_allowed_when, is_required
 from apps.people.choices import STATES, PersonalTitle
 from apps.people.drafts import (
     AddressedDraft,
@@ -44,50 +45,41 @@ def scheme_number_has_its_format(draft: PersonDraft) -> Iterator[Issue]:
         )
 
 
-def other_title_is_for_the_title_other(draft: PersonDraft) -> Iterator[Issue]:
-    if draft.personal_title_other and draft.personal_title != PersonalTitle.OTHER:
-        yield Issue("NotAllowed", "personal_title_other", "It is allowed only when the title is Other.")
+def is_somebody_else(name: str, person_and_key: Callable[[D], tuple[Any, object]]) -> Rule[D]:
+    """The rule that the person in a member is another than the one of the key, if there is one."""
 
+    def rule(draft: D) -> Iterator[Issue]:
+        person, key = person_and_key(draft)
+        if person is not None and person.pk == key:
+            yield Issue("NotAllowed", name, f"Nobody is their own {name.replace('_', ' ')}.")
 
-def birthday_reminder_has_a_birthday(draft: PersonDraft) -> Iterator[Issue]:
-    if draft.send_birthday_reminder and draft.birthday is None:
-        yield Issue("Required", "birthday", "The birthday is required for a birthday reminder.")
-
-
-def partner_birthday_reminder_has_a_birthday(draft: PersonDraft) -> Iterator[Issue]:
-    if draft.send_partner_birthday_reminder and draft.partner_birthday is None:
-        message = "The partner's birthday is required for a reminder of it."
-        yield Issue("Required", "partner_birthday", message)
-
-
-def used_secondary_email_is_given(draft: PersonDraft) -> Iterator[Issue]:
-    if draft.use_secondary_email and draft.secondary_email is None:
-        yield Issue("Required", "secondary_email", "The secondary email is required when it is used.")
-
-
-def account_manager_is_somebody_else(draft: StaffDraft) -> Iterator[Issue]:
-    manager = draft.account_manager
-    if manager is not None and draft.key is not None and manager.pk == draft.key:
-        yield Issue("NotAllowed", "account_manager", "Nobody is their own account manager.")
+    return rule
 
 
 PERSON_RULES: tuple[Rule[PersonDraft], ...] = (
     scheme_number_has_its_format,
-    other_title_is_for_the_title_other,
-    birthday_reminder_has_a_birthday,
-    partner_birthday_reminder_has_a_birthday,
-    used_secondary_email_is_given,
+    is_allowed_when(
+        "personal_title_other",
+        "It is allowed only when the title is Other.",
+        lambda draft: draft.personal_title == PersonalTitle.OTHER,
+    ),
+    is_required(
+        "birthday",
+        "The birthday is required for a birthday reminder.",
+        lambda draft: draft.send_birthday_reminder and draft.birthday is None,
+    ),
+    is_required(
+        "partner_birthday",
+        "The partner's birthday is required for a reminder of it.",
+        lambda draft: draft.send_partner_birthday_reminder and draft.partner_birthday is None,
+    ),
+    is_required(
+        "secondary_email",
+        "The secondary email is required when it is used.",
+        lambda draft: draft.use_secondary_email and draft.secondary_email is None,
+    ),
     state_has_a_country,
 )
-
-# --- staff ----------------------------------------------------------------------------------------------
-
-
-def an_email_is_used(draft: PersonDraft) -> Iterator[Issue]:
-    if not draft.use_primary_email and not draft.use_secondary_email:
-        message = "The primary or the secondary email must be used for communication."
-        yield Issue("Required", "use_primary_email", message)
-
 
 # --- logins and roles: services fill in the author and what the change does to the administrators -------
 
@@ -133,6 +125,8 @@ def author_has_the_permissions_granted(draft: RoleDraft) -> Iterator[Issue]:
             yield Issue("NotAllowed", "permissions", f"You may not do this yourself: {names}.")
 
 
+# --- staff ----------------------------------------------------------------------------------------------
+
 LOGIN_RULES: tuple[Rule[StaffDraft], ...] = (
     author_covers_the_role_given,
     author_can_sign_in_afterwards,
@@ -140,8 +134,12 @@ LOGIN_RULES: tuple[Rule[StaffDraft], ...] = (
 )
 STAFF_RULES: tuple[Rule[StaffDraft], ...] = (
     *PERSON_RULES,
-    an_email_is_used,
-    account_manager_is_somebody_else,
+    is_required(
+        "use_primary_email",
+        "The primary or the secondary email must be used for communication.",
+        lambda draft: not draft.use_primary_email and not draft.use_secondary_email,
+    ),
+    is_somebody_else("account_manager", lambda draft: (draft.account_manager, draft.key)),
     *LOGIN_RULES,
 )
 ROLE_RULES: tuple[Rule[RoleDraft], ...] = (author_has_the_permissions_granted, an_administrator_remains)
@@ -153,28 +151,19 @@ CLIENT_RULES: tuple[Rule[ClientDraft], ...] = (state_has_a_country,)
 # --- contacts -------------------------------------------------------------------------------------------
 
 
-def used_primary_email_is_given(draft: ContactDraft) -> Iterator[Issue]:
-    if draft.use_primary_email and draft.primary_email is None:
-        yield Issue("Required", "primary_email", "The primary email is required when it is used.")
-
-
-def representative_is_somebody_else(draft: ContactDraft) -> Iterator[Issue]:
-    representative = draft.representative
-    if representative is not None and draft.key is not None and representative.pk == draft.key:
-        yield Issue("NotAllowed", "representative", "Nobody is their own representative.")
-
-
-def relationship_has_a_representative(draft: ContactDraft) -> Iterator[Issue]:
-    if draft.representative_relationship and draft.representative is None:
-        message = "It is allowed only when there is a representative."
-        yield Issue("NotAllowed", "representative_relationship", message)
-
-
 CONTACT_RULES: tuple[Rule[ContactDraft], ...] = (
     *PERSON_RULES,
-    used_primary_email_is_given,
-    representative_is_somebody_else,
-    relationship_has_a_representative,
+    is_required(
+        "primary_email",
+        "The primary email is required when it is used.",
+        lambda draft: draft.use_primary_email and draft.primary_email is None,
+    ),
+    is_somebody_else("representative", lambda draft: (draft.representative, draft.key)),
+    is_allowed_when(
+        "representative_relationship",
+        "It is allowed only when there is a representative.",
+        lambda draft: draft.representative is not None,
+    ),
 )
 
 # --- warnings: unusual, and stored all the same ---------------------------------------------------------

@@ -128,12 +128,6 @@ def stage_columns(opportunities: QuerySet[Opportunity], limit: int = CARD_LIMIT)
     return [column for column in columns.values() if column.count or not column.stage.is_archived]
 
 
-def total_of_columns(columns: list[StageColumn]) -> dict[str, object]:
-    """The sums over all columns."""
-    names = ("count", "upfront", "recurring", "weighted")
-    return {name: sum(getattr(column, name) for column in columns) for name in names}
-
-
 # --- follow-ups -----------------------------------------------------------------------------------------
 
 

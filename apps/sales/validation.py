@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from apps.base import clock
-from apps.base.drafts import D, InvalidValue, Issue, Rule
+from apps.base.drafts import D, InvalidValue, Issue, Rule, is_allowed_when, is_required
 from apps.core.models import Subscriber
 from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Source
 from apps.sales.drafts import OpportunityDraft, TemplateDraft
@@ -19,10 +19,6 @@ FUTURE_DATES = ("expiry_date", "follow_up_date", "expected_date")
 
 def is_in_result_stage(draft: OpportunityDraft) -> bool:
     return draft.stage is not None and draft.stage.is_result
-
-
-def is_decided(draft: OpportunityDraft) -> bool:
-    return is_in_result_stage(draft) and draft.outcome in DECIDED
 
 
 def may_join_mailing_list(draft: OpportunityDraft) -> bool:
@@ -49,7 +45,7 @@ AVAILABILITY: Availability[OpportunityDraft] = {
     **AVAILABILITY_BY_SOURCE,
     "outcome": IN_RESULT_STAGE,
     "outcome_moment": (
-        is_decided,
+        lambda draft: is_in_result_stage(draft) and draft.outcome in DECIDED,
         "It is allowed only in the result stage, with an outcome other than Deferred.",
     ),
     "outcome_reasons": IN_RESULT_STAGE,
@@ -63,16 +59,7 @@ AVAILABILITY: Availability[OpportunityDraft] = {
 def is_available(name: str, availability: Availability[D]) -> Rule[D]:
     """The rule that a member is given only when it is available."""
     condition, message = availability[name]
-
-    def rule(draft: D) -> Iterator[Issue]:
-        value = getattr(draft, name)
-        if not value or condition(draft):
-            return
-        items = [(name, number) for number in range(len(value))] if isinstance(value, list) else [name]
-        for field in items:
-            yield Issue("NotAllowed", field, message)
-
-    return rule
+    return is_allowed_when(name, message, condition)
 
 
 TEMPLATE_RULES: tuple[Rule[TemplateDraft], ...] = tuple(
@@ -134,11 +121,6 @@ def team_is_named_when_the_owner_has_one(draft: OpportunityDraft) -> Iterator[Is
         yield Issue("Required", "team", "A team is required, since the owner belongs to one.")
 
 
-def follow_up_has_a_staff_member(draft: OpportunityDraft) -> Iterator[Issue]:
-    if draft.follow_up_date is not None and draft.follow_up_staff is None:
-        yield Issue("Required", "follow_up_staff", "Somebody is required to follow up on the date given.")
-
-
 OPPORTUNITY_RULES: tuple[Rule[OpportunityDraft], ...] = (
     is_given_or_in_the_template("name", "A name is required, here or in the template."),
     is_given_or_in_the_template("owner", "An owner is required, here or in the template."),
@@ -153,5 +135,9 @@ OPPORTUNITY_RULES: tuple[Rule[OpportunityDraft], ...] = (
     is_available(MAILING_LIST, AVAILABILITY),
     *(is_future_when_set(name) for name in FUTURE_DATES),
     team_is_named_when_the_owner_has_one,
-    follow_up_has_a_staff_member,
+    is_required(
+        "follow_up_staff",
+        "Somebody is required to follow up on the date given.",
+        lambda draft: draft.follow_up_date is not None and draft.follow_up_staff is None,
+    ),
 )

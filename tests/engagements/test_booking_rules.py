@@ -78,7 +78,10 @@ def test_pace_plans_have_budgets_by_category_and_others_have_bookings():
 
 def test_bookings_are_not_made_for_categories_of_pace_plans():
     assert found(RULES, a_draft_in(category=15, support_purpose="Capacity Building")) == []
-    assert found(RULES, a_draft_in(category=16)) == [("NotAllowed", "category")]
+    draft = a_draft_in(category=16)
+    assert found(RULES, draft) == [("NotAllowed", "category")]
+    draft.mark_invalid("engagement")
+    assert found(RULES, draft) == [("NotAllowed", "category")]
 
 
 @pytest.mark.parametrize("name", ["booking_start_date", "booking_end_date"])

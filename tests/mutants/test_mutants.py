@@ -109,7 +109,7 @@ def test_a_process_has_the_mutant_of_its_module_and_no_other(monkeypatch):
 
 
 def test_tests_that_execute_the_line_run_with_the_likeliest_first(tmp_path):
-    mutant = next(each for each in all_mutants() if ":birthday_reminder_has_a_birthday:" in each.name)
+    mutant = next(each for each in all_mutants() if ":birthdays_are_of_living_people:" in each.name)
     line = {str(mutant.lines[0]): [0, 1, 2]}
     names = ["test_long", "test_a_birthday_reminder", "test_short", "test_of_another_birthday"]
     lines_of_tests = LinesOfTests(tmp_path / "none")

@@ -73,6 +73,12 @@ def test_a_new_account_replaces_the_one_before_and_a_wrong_one_is_refused(provid
     errors = client.post(address, data).context["adminform"].form.errors
     assert errors["bsb"] == ["A BSB is six digits: 062-000."]
     assert errors["account_number"] == ["An account number has another digit than 0."]
+    unfit = form_data(client.get(address), bsb="733-100", account_number="000", account_name="李")
+    errors = client.post(address, unfit).context["adminform"].form.errors
+    assert (list(errors), len(errors["account_name"])) == (["account_name", "account_number"], 1)
+    too_long = {**unfit, "account_name": "X" * 1000}
+    errors = client.post(address, too_long).context["adminform"].form.errors
+    assert errors["account_number"] == ["An account number has another digit than 0."]
     both = form_data(
         client.get(address), bsb="733-100", account_number="5", account_name="X", contact=str(a_contact().pk)
     )

@@ -37,15 +37,14 @@ from apps.funding.services.transitions import (
 )
 from apps.funding.statuses import EDITABLE, STATUSES
 from apps.funding.validation.guards import AnyBill, lower_first
+from apps.funding.validation.possible_transitions import missing_permission, transitions_from
 from apps.funding.validation.transitions import (
     TRANSITIONS,
     PaymentExtent,
     TakenBack,
     Transition,
     TransitionName,
-    missing_permission,
     transition_named,
-    transitions_from,
     transitions_of,
 )
 from apps.funding.validation.warnings import warning_label

@@ -95,15 +95,16 @@ def read_rows(table: Table, found: FoundColumns) -> Iterator[AnswerRow]:
     for count, row in enumerate(table.rows(), start=1):
         if count > MAX_ROWS:
             raise ImportFileError(f"{table.path.name} has more than {MAX_ROWS:,} rows: split it.")
+        place = f"{table.row_word} {row.number:,}"
         if any("\0" in cell for cell in row.cells):
-            where = f"{table.path.name}, {table.row_word} {row.number:,}"
-            raise ImportFileError(f"{where} holds a NUL character; is this a text file?")
+            raise ImportFileError(f"{table.path.name}, {place} holds a NUL character; is this a text file?")
         if row.defect is not None:
-            faults.append(f"{table.row_word} {row.number:,} {row.defect}")
+            faults.append(f"{place} {row.defect}")
             continue
         values, issues = read_row(row, columns)
         faults += [
-            f"{place_of(table, row, column)}: {issue.about(column.headers[0]).message}"
+            f"{place}{f', {column_letters(column.index)}{row.number}' if table.has_cell_addresses else ''}"
+            f": {issue.about(column.headers[0]).message}"
             f"{f' It is {quoted(text)}.' if (text := row.cells[column.index]) else ''}"
             for column, issue in issues
             if not issue.is_warning
@@ -115,11 +116,6 @@ def read_rows(table: Table, found: FoundColumns) -> Iterator[AnswerRow]:
         raise ImportFileError(f"{table.path.name} has no rows.")
     if faults:
         raise InvalidAnswers(faults)
-
-
-def place_of(table: Table, row: Row, column: ImportColumn) -> str:
-    cell = f", {column_letters(column.index)}{row.number}" if table.has_cell_addresses else ""
-    return f"{table.row_word} {row.number:,}{cell}"
 
 
 def parse_amount(text: str) -> Decimal:

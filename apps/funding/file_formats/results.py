@@ -32,6 +32,7 @@ OF_REMITTANCES = tuple(
 ACCEPTED_WORDS = frozenset({"successful", "success", "accepted", "approved", "paid"})
 REFUSED_WORDS = frozenset({"error", "rejected", "refused", "declined", "cancelled"})
 
+#: The code at the beginning of a text: ``C04`` of ``C04 Quantity over approved``.
 _CODE = re.compile(r"\s*([A-Z]{1,2}\d{2,4})\b")
 
 
@@ -60,14 +61,14 @@ def read_results(path: Path) -> tuple[Table, list[ResultRow]]:
     rows = []
     for row, values, extra in read_rows(table, found):
         word, text = letters_of(values["status"] or ""), values.get("text") or ""
-        is_accepted = word in ACCEPTED_WORDS
+        is_accepted, code_of_text = word in ACCEPTED_WORDS, _CODE.match(text)
         rows.append(
             ResultRow(
                 row,
                 values["reference"],
                 values["status"] or "",
                 is_accepted if is_accepted or word in REFUSED_WORDS else None,
-                values.get("code") or code_of(text),
+                values.get("code") or (code_of_text[1] if code_of_text else ""),
                 text or ("" if is_accepted else values["status"] or ""),
                 values.get("amount"),
                 (values.get("capped") or "").strip().casefold() in ("y", "yes", "true"),
@@ -75,9 +76,3 @@ def read_results(path: Path) -> tuple[Table, list[ResultRow]]:
             )
         )
     return table, rows
-
-
-def code_of(text: str) -> str:
-    """The code at the beginning of a text: ``C04`` of ``C04 Quantity over approved``."""
-    found = _CODE.match(text)
-    return found[1] if found else ""

@@ -19,7 +19,9 @@ APPLIED = RemittanceLine.objects.filter(is_applied=True).order_by()
 
 def find_answer_faults() -> Iterator[str]:
     """Lines of which remittances paid more than was claimed, and bills that say less than they paid."""
-    yield from find_overpaid_lines()
+    lines = APPLIED.values_list("file_line__reference", "file_line__amount").annotate(paid=MoneySum("amount"))
+    for reference, amount, of_line in lines.filter(paid__gt=F("file_line__amount")).iterator():
+        yield f"{reference}: remittances paid {of_line:,.2f} of the {amount:,.2f} that were claimed"
     for model, (bill, _) in FILE_LINE_COLUMNS.items():
         path = f"file_line__{bill}"
         paid = (
@@ -35,12 +37,6 @@ def find_answer_faults() -> Iterator[str]:
                         f"{model._meta.verbose_name} {records[key]}: remittances paid {amount:,.2f} of it"
                     )
                     yield f"{paid_of_it}, its status history has {recorded[key]:,.2f}"
-
-
-def find_overpaid_lines() -> Iterator[str]:
-    paid = APPLIED.values_list("file_line__reference", "file_line__amount").annotate(paid=MoneySum("amount"))
-    for reference, amount, of_line in paid.filter(paid__gt=F("file_line__amount")).iterator():
-        yield f"{reference}: remittances paid {of_line:,.2f} of the {amount:,.2f} that were claimed"
 
 
 def load_recorded(bill: str, keys: dict[UUID, Decimal]) -> dict[UUID, Decimal]:

@@ -23,6 +23,8 @@ from apps.funding.services.answers import (
 )
 
 RESULT_WORDS = ("accepted", "refused", "known_already", "unmatched", "in_conflict", "not_applicable")
+#: The codes of notes by these words; of the others NotApplicable.
+NOTE_CODES = {"accepted": "Short", "refused": "Refused", "in_conflict": "InConflict"}
 #: The columns of a result that another file may complete, or turn into a refusal.
 CHANGED_COLUMNS = ("is_accepted", "code", "text", "amount", "is_capped", "extra", "file_name", "at", "staff")
 
@@ -62,7 +64,8 @@ class ResultImport:
             is_warning = word in ("accepted", "refused", "known_already")
             self.report.add(word, row.amount if row.is_accepted else line.amount)
             if message:
-                self.report.notes.append(Note(row.row, note_code(word), message, is_warning))
+                code = NOTE_CODES.get(word, "NotApplicable")
+                self.report.notes.append(Note(row.row, code, message, is_warning))
         self.save()
         moves = Moves(self.answered, self.report)
         moves.refuse()
@@ -125,7 +128,3 @@ class ResultImport:
             results[each.file_line_id].pk = each.pk
         changed = [results[each.file_line_id] for each in stored]
         ClaimResult.objects.bulk_update(changed, CHANGED_COLUMNS, batch_size=1_000)
-
-
-def note_code(word: str) -> str:
-    return {"accepted": "Short", "refused": "Refused", "in_conflict": "InConflict"}.get(word, "NotApplicable")

@@ -80,11 +80,6 @@ class Guide:
 # --- cells ----------------------------------------------------------------------------------------------
 
 
-def clean_cell(text: str) -> CleanedText:
-    """The text as people would type it: plain blanks, single ones, plain dashes."""
-    return CleanedText(_BLANKS.sub(" ", text.translate(_DASHES)))
-
-
 def parse_guide_day(text: str) -> dt.date:
     """A day in the interface's spelling."""
     try:
@@ -147,7 +142,10 @@ TYPES = {
 # --- columns --------------------------------------------------------------------------------------------
 
 
-guide_column = partial(ImportColumn, clean=clean_cell)
+#: A column whose texts are as people would type them: plain blanks, single ones, plain dashes.
+guide_column = partial(
+    ImportColumn, clean=lambda text: CleanedText(_BLANKS.sub(" ", text.translate(_DASHES)))
+)
 
 
 def product_column(name: str, *headers: str, read: CellReader | None = None, **options: Any) -> ImportColumn:

@@ -44,18 +44,20 @@ from apps.funding.services.payments import (
 )
 from apps.funding.services.resubmit import create_resubmissions
 from apps.funding.validation.guards import AnyBill, TransitionContext
+from apps.funding.validation.possible_transitions import (
+    available_transitions,
+    describe_impossible,
+    missing_permission,
+    refusal_reason,
+    transitions_from,
+)
 from apps.funding.validation.transitions import (
     NOW,
     RelativeStatus,
     Resubmission,
     Transition,
     TransitionName,
-    available_transitions,
-    describe_impossible,
-    missing_permission,
-    refusal_reason,
     transition_named,
-    transitions_from,
 )
 from apps.people.models import Staff
 

@@ -115,13 +115,9 @@ def possible_actions(status: str) -> Sequence[ApprovalAction]:
     return [action for action, transition in APPROVAL_TRANSITIONS.items() if status in transition.sources]
 
 
-def action_is_known(draft: ApprovalDraft) -> Iterator[Issue]:
+def action_and_its_reason_are_given(draft: ApprovalDraft) -> Iterator[Issue]:
     if draft.verb not in ApprovalAction.values:
         yield Issue("NotAChoice", "verb", f"Action must be one of {', '.join(ApprovalAction.values)}.")
-
-
-def reason_is_given(draft: ApprovalDraft) -> Iterator[Issue]:
-    if draft.verb not in ApprovalAction.values:
         return
     transition = APPROVAL_TRANSITIONS[ApprovalAction(draft.verb)]
     if transition.needs_reason and not (draft.reason or "").strip():
@@ -139,7 +135,6 @@ def staff_may_act(draft: ApprovalDraft) -> Iterator[Issue]:
 
 
 PROVIDER_INVOICE_ACTION_RULES: tuple[Rule[ApprovalDraft], ...] = (
-    action_is_known,
-    reason_is_given,
+    action_and_its_reason_are_given,
     staff_may_act,
 )

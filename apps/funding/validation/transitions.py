@@ -6,13 +6,12 @@ from enum import Enum, StrEnum
 from functools import lru_cache
 from typing import Final
 
-from apps.funding.choices import ADMINISTER_PERMISSION, BillPermission, InvoiceStatus
+from apps.funding.choices import BillPermission, InvoiceStatus
 from apps.funding.models import Invoice
 from apps.funding.statuses import EDITABLE, ENDED, RESUBMITTABLE, STATUSES
 from apps.funding.validation.guards import (
     AnyBill,
     Guard,
-    TransitionContext,
     approver_is_not_who_entered_it,
     has_an_unpaid_part,
     has_money_of_its_own,
@@ -21,7 +20,6 @@ from apps.funding.validation.guards import (
     is_billed_to_the_client,
     is_not_between_resubmissions,
     its_file_was_not_sent,
-    lower_first,
     may_pay_when_money_is_taken_back,
     nothing_was_paid_since_archiving,
     original_may_be_resubmitted,
@@ -29,7 +27,6 @@ from apps.funding.validation.guards import (
     provider_invoice_has_no_other_claim,
     provider_invoice_is_not_blocked,
 )
-from apps.people.models import Staff
 
 S = InvoiceStatus
 
@@ -455,57 +452,7 @@ def transition_named(name: str) -> Transition:
     return next(row for row in TRANSITIONS if row.name == name)
 
 
-def missing_permission(transition: Transition, staff: Staff | None) -> str | None:
-    """The permission that the role of a person lacks for the transition, in words; the system needs none."""
-    if staff is None:
-        return None
-    if not staff.has_perm(ADMINISTER_PERMISSION):
-        return "administer funding invoices"
-    permission = transition.permission
-    if permission is None or staff.has_perm(f"funding.{permission}"):
-        return None
-    return lower_first(permission.label.removeprefix("Can "))
-
-
-# --- the transitions of a bill --------------------------------------------------------------------------
-
-
 @lru_cache(maxsize=2)
 def transitions_of(model: type[AnyBill]) -> tuple[Transition, ...]:
     """The transitions for claims, or for invoices."""
     return tuple(row for row in TRANSITIONS if model is Invoice or not row.invoices_only)
-
-
-@lru_cache(maxsize=64)
-def transitions_from(model: type[AnyBill], status: str, is_archived: bool) -> tuple[Transition, ...]:
-    """The transitions that start in a status; an archived bill can only be restored."""
-    return tuple(
-        row
-        for row in transitions_of(model)
-        if status in row.sources and is_archived == (row.name is TransitionName.RESTORE)
-    )
-
-
-def refusal_reason(transition: Transition, bill: AnyBill, context: TransitionContext) -> str | None:
-    """The sentence of the first guard that is against it; ``None`` when none is."""
-    return next((reason for guard in transition.guards if (reason := guard(bill, context))), None)
-
-
-def available_transitions(bill: AnyBill, context: TransitionContext) -> list[Transition]:
-    """The transitions that somebody may choose for a bill now."""
-    rows = transitions_from(type(bill), bill.funding_status, bill.is_archived)
-    return [
-        row
-        for row in rows
-        if not row.by_service
-        and missing_permission(row, context.staff) is None
-        and refusal_reason(row, bill, context) is None
-    ]
-
-
-def describe_impossible(bill: AnyBill, context: TransitionContext) -> str:
-    """The status of a bill that has no such transition, and the transitions that it has."""
-    status = lower_first(STATUSES[bill.funding_status].label)
-    labels = ", ".join(lower_first(row.label) for row in available_transitions(bill, context))
-    possible = f"Possible from there: {labels}." if labels else "Nothing more can be done to it."
-    return f"It is archived ({status}). {possible}" if bill.archive_date else f"It is {status}. {possible}"

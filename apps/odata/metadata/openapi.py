@@ -148,11 +148,6 @@ def record_response(entity_set: EntitySet) -> Json:
     return {"200": record}
 
 
-def retrieved_response(entity_set: EntitySet) -> Json:
-    unchanged = {"304": {"description": "Not changed since If-None-Match."}}
-    return record_response(entity_set) | (unchanged if entity_set.etag_field else {})
-
-
 def updated_response(entity_set: EntitySet) -> Json:
     return {**record_response(entity_set), "204": {"description": "Replaced (Prefer: return=minimal)."}}
 
@@ -231,6 +226,7 @@ class Operation:
 
 
 VERSION = ("version", "apiVersion")
+UNCHANGED: Json = {"304": {"description": "Not changed since If-None-Match."}}
 #: The operations by the actions of an ``ODataViewSet``.
 OPERATIONS = {
     "list": Operation(
@@ -271,7 +267,9 @@ OPERATIONS = {
         summary="One {} record",
         parameters=("select", "expand", "compute", "format", *VERSION, "ifNoneMatch"),
         has_key=True,
-        responses=retrieved_response,
+        responses=lambda entity_set: (
+            record_response(entity_set) | (UNCHANGED if entity_set.etag_field else {})
+        ),
         errors=("400", "401", "403", "404", "406", "429"),
     ),
     "create": Operation(

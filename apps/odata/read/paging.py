@@ -19,7 +19,7 @@ from apps.odata.query.ordering import SortKey
 
 def make_token(entity_set: str, keys: Sequence[SortKey], values: Sequence[object]) -> str:
     """The $skiptoken of the page after the row whose ``key.value`` columns have these values."""
-    encoded = [encode_value(key.kind, value) for key, value in zip(keys, values, strict=True)]
+    encoded = convert_values(keys, values, ENCODERS)
     return skiptoken_signer().sign_object([fingerprint(entity_set, keys), *encoded], compress=True)
 
 
@@ -39,7 +39,7 @@ def rows_after_token(entity_set: str, keys: Sequence[SortKey], token: str) -> Co
             target="$skiptoken",
             code="InvalidSkiptoken",
         )
-    return rows_after(keys, [decode_value(key.kind, value) for key, value in zip(keys, values, strict=True)])
+    return rows_after(keys, convert_values(keys, values, DECODERS))
 
 
 def skiptoken_signer() -> Signer:
@@ -54,7 +54,10 @@ def fingerprint(entity_set: str, keys: Sequence[SortKey]) -> str:
 
 # --- values in a token --------------------------------------------------------------------------------
 
-_ENCODERS: Mapping[ValueKind, Callable[[Any], object]] = {
+Converters = Mapping[ValueKind, Callable[[Any], object]]
+
+#: Sort values as JSON, without loss.
+ENCODERS: Converters = {
     ValueKind.BOOLEAN: bool,
     ValueKind.INTEGER: int,
     **dict.fromkeys((ValueKind.DECIMAL, ValueKind.DURATION), str),
@@ -63,7 +66,8 @@ _ENCODERS: Mapping[ValueKind, Callable[[Any], object]] = {
     ValueKind.DATETIME: lambda time: time.astimezone(dt.UTC).isoformat(),
     ValueKind.TIME: dt.time.isoformat,
 }
-_DECODERS: Mapping[ValueKind, Callable[[Any], object]] = {
+#: Sort values from their JSON.
+DECODERS: Converters = {
     **dict.fromkeys((ValueKind.DECIMAL, ValueKind.DURATION), Decimal),
     ValueKind.GUID: UUID,
     ValueKind.DATE: dt.date.fromisoformat,
@@ -72,14 +76,12 @@ _DECODERS: Mapping[ValueKind, Callable[[Any], object]] = {
 }
 
 
-def encode_value(kind: ValueKind, value: object) -> object:
-    """A sort value as JSON, without loss."""
-    return value if value is None or kind not in _ENCODERS else _ENCODERS[kind](value)
-
-
-def decode_value(kind: ValueKind, value: object) -> object:
-    """A sort value from its JSON."""
-    return value if value is None or kind not in _DECODERS else _DECODERS[kind](value)
+def convert_values(keys: Sequence[SortKey], values: Sequence[object], converters: Converters) -> list[object]:
+    """The values of the sort keys, each by the converter of its kind; nulls, and other kinds, as they are."""
+    return [
+        value if value is None or key.kind not in converters else converters[key.kind](value)
+        for key, value in zip(keys, values, strict=True)
+    ]
 
 
 # --- the condition ------------------------------------------------------------------------------------

@@ -225,10 +225,6 @@ def retention_is_over(plan: ErasurePlan) -> str | None:
     return None
 
 
-def nothing_is_copied_now(plan: ErasurePlan) -> str | None:
-    return running_copies()
-
-
 def bills_are_closed(plan: ErasurePlan) -> str | None:
     open_bills = [
         str(each)
@@ -268,7 +264,7 @@ ERASURE_RULES = (
     person_is_archived,
     retention_is_over,
     bills_are_closed,
-    nothing_is_copied_now,
+    lambda plan: running_copies(),
     no_current_record_names_the_person,
 )
 

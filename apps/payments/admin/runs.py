@@ -119,6 +119,8 @@ class PaymentRunAdmin(RecordAdmin):
         # More than a first run is made of: they are what was paid out before.
         payees = [] if count > MOST_BEFORE_OPENING else load_ready()
         payable = [each for each in payees if each.problem is None and each.claims]
+        records = [each.record for each in payees if each.record is not None]
+        claims = [each.claim.pk for payee in payees for each in (*payee.claims[:LISTED_CLAIMS], *payee.owed)]
         return self.render_page(
             request,
             "payments/ready.html",
@@ -132,7 +134,7 @@ class PaymentRunAdmin(RecordAdmin):
             opening=opening,
             unlisted=count if count > MOST_BEFORE_OPENING else 0,
             list_url=self.page_url("changelist"),
-            shown_records=shown_payees(payees),
+            shown_records={**by_model(records), Claim: claims},
         )
 
     def ready_row(self, request: HttpRequest, payee: ReadyPayee) -> dict[str, object]:
@@ -318,11 +320,6 @@ def guid_of(text: str) -> UUID | None:
 
 def claim_rows(item: PaymentRunItem) -> list[tuple[str, Decimal]]:
     return [(record_link(each.claim), each.amount) for each in item.claims.all()]
-
-
-def shown_payees(payees: Sequence[ReadyPayee]) -> ShownRecords:
-    claims = [each.claim.pk for payee in payees for each in (*payee.claims[:LISTED_CLAIMS], *payee.owed)]
-    return {**by_model([each.record for each in payees if each.record is not None]), Claim: claims}
 
 
 def shown_items(items: Sequence[PaymentRunItem]) -> ShownRecords:

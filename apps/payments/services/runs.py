@@ -6,7 +6,6 @@ Claims are locked before anything reads what is ready of them, so that two runs 
 import datetime as dt
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
 from uuid import UUID
 
 from django.db import transaction
@@ -103,17 +102,14 @@ def payments_of(
     # What is owed is taken off one payment of all claims, since a single claim may be less.
     single = PaymentSettings.current().pays_each_claim and not owed
     groups = [[claim] for claim in payee.claims] if single else [[*payee.claims, *owed]]
+    owner = {f"{payee.payee.kind}_id": payee.payee.key}
     for group in groups:
         amount = sum((each.amount for each in group), ZERO)
         if amount <= 0:
             raise RunRefused(f"{payee.record} owes more than they would be paid: set off less.")
         reference = payment_reference(group, run)
-        yield payment_item(payee, amount, reference, run), group
-
-
-def payment_item(payee: ReadyPayee, amount: Decimal, reference: str, run: PaymentRun) -> PaymentRunItem:
-    owner = {f"{payee.payee.kind}_id": payee.payee.key}
-    return PaymentRunItem(run=run, account=payee.account, amount=amount, reference=reference, **owner)
+        item = PaymentRunItem(run=run, account=payee.account, amount=amount, reference=reference, **owner)
+        yield item, group
 
 
 def payment_reference(claims: Sequence[ReadyClaim], run: PaymentRun) -> str:
@@ -129,10 +125,12 @@ def payment_reference(claims: Sequence[ReadyClaim], run: PaymentRun) -> str:
 def release_run(key: UUID, staff: Staff | None) -> PaymentRun:
     """Make the bank files of a run, which never changes again; ``RunRefused`` when it cannot be released."""
     run = PaymentRun.objects.select_for_update(of=("self",)).get(pk=key)
-    problem = release_problem(run, staff) or settings_problem() or account_problem(run) or claim_problem(run)
+    settings = PaymentSettings.current()
+    words = ", ".join(settings.missing)
+    lacking = f"Complete the payment settings first: {words}." if words else None
+    problem = release_problem(run, staff) or lacking or account_problem(run) or claim_problem(run)
     if problem:
         raise RunRefused(problem)
-    settings = PaymentSettings.current()
     own = OwnAccount(
         settings.bsb, settings.account_number, settings.account_name, settings.bank, settings.user_id
     )
@@ -191,11 +189,6 @@ def claim_problem(run: PaymentRun) -> str | None:
     if taken_back is None:
         return None
     return f"Less is paid of {taken_back} than this run would pay out: withdraw it, and make another."
-
-
-def settings_problem() -> str | None:
-    missing = PaymentSettings.current().missing
-    return f"Complete the payment settings first: {', '.join(missing)}." if missing else None
 
 
 @transaction.atomic

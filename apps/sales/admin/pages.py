@@ -68,7 +68,10 @@ class PipelineAdmin(RecordAdmin):
             "Pipeline",
             columns=columns,
             shown_records={Opportunity: [card["id"] for column in columns for card in column.cards]},
-            totals=pipeline.total_of_columns(columns),
+            totals={
+                name: sum(getattr(column, name) for column in columns)
+                for name in ("count", "upfront", "recurring", "weighted")
+            },
             stages=[column.stage for column in columns if not column.stage.is_archived],
             filter=board_filter,
             list_url=self.page_url("changelist"),

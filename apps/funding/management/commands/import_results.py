@@ -37,14 +37,14 @@ class AnswerCommand(BaseCommand):
 
     def handle(self, *args: object, files: list[Path], **options: Any) -> None:
         clock.activate_zone(Subscriber.current().time_zone)
-        unusable = refused = False
+        failed = refused = False
         with history.as_author(import_author()):
             for path in files:
                 try:
                     table, report = self.import_file(path, options)
                 except ImportFileError as reason:
                     self.stderr.write(f"{path.name}: {reason}")
-                    unusable = True
+                    failed = True
                     continue
                 except InvalidAnswers as invalid:
                     self.show(path, [*invalid.faults, str(invalid)])
@@ -55,7 +55,7 @@ class AnswerCommand(BaseCommand):
                 refused |= any(report.counts[word] for word in self.not_applied)
         if options["dry_run"]:
             self.stdout.write("Nothing was stored: this was a trial.")
-        if unusable:
+        if failed:
             raise CommandError("Some of it cannot be used.", returncode=INVALID_INPUT)
         if refused:
             sys.exit(SOME_REFUSED)
