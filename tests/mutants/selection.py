@@ -76,7 +76,7 @@ class LinesOfTests:
         return counts
 
     def tests_for(self, mutant: Mutant, seconds: float) -> list[str]:
-        """The tests with most words of the mutant first, of those the ones that execute least beside it."""
+        """Those of what it removes first, then those with most of its words that execute least."""
         path = str(mutant.path.relative_to(ROOT))
         found = self.tests_of((path, line) for line in mutant.lines)
         # Executed by imports: tests execute what reads its name, or else what it names and its module.
@@ -85,7 +85,17 @@ class LinesOfTests:
             module = self.tests_of(line for line in self.by_line if line[0] == path)
             found = self.tests_about(mutant.words) | module
         words = words_of(mutant.name)
-        order = sorted(found, key=lambda test: (-len(words & words_of(test)), self.lines_of_test[test], test))
+        # Of a rule that a list lacks: those that execute it.
+        removed = self.tests_about(re.findall(r"\w+", mutant.name.rpartition("[")[2].partition(" → ")[0]))
+        order = sorted(
+            found | removed,
+            key=lambda test: (
+                test not in removed,
+                -len(words & words_of(test)),
+                self.lines_of_test[test],
+                test,
+            ),
+        )
         ends = accumulate(self.seconds[test] for test in order)
         return [test for test, end in zip(order, ends, strict=True) if end <= seconds or test == order[0]]
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import connection, models
 from django.db.models import Sum
 from django.urls import reverse
 
@@ -68,11 +68,14 @@ def rows_with(*texts):
 def test_no_row_of_any_table_holds_anything_of_the_person(participant, staff, erase):
     texts = (NAME, BIRTHDAY.isoformat())
     page = reverse("admin:sales_opportunity_change", args=participant.keys[Opportunity])
-    write_notices([Notice(staff_id=staff.pk, kind="Due", text=f"Follow up on {NAME}", url=page)])
+    for text in (f"Follow up on {NAME}", "Due"):
+        write_notices([Notice(staff_id=staff.pk, kind="Due", text=text, url=page)])
     tables = {table for table, _ in rows_with(*texts)}
     assert {"people_contact", "funding_claim", "documents_document", "core_change", "core_notice"} <= tables
     erase(participant.contact)
     assert rows_with(*texts) == []
+    # One that names nobody leads to a record that is gone.
+    assert not Notice.objects.filter(url=page).exists()
 
 
 def test_the_books_keep_their_amounts_and_the_rest_is_gone(participant, erase):
@@ -101,6 +104,36 @@ def test_an_invoice_stays_in_its_series(participant, erase):
     erase(participant.contact)
     second.refresh_from_db()
     assert (second.recurrence_of, second.recurrence_date) == (first, LAST_SERVICE)
+
+
+def test_what_the_books_rest_on_keeps_its_figures_days_numbers_and_references(participant, erase):
+    """Of every record that stays but the contact; a reference to what is deleted goes with it."""
+    figures = models.DecimalField | models.IntegerField | models.DateField | models.BooleanField
+    deleted = {model for model in participant.keys if model not in RETAINED_COLUMNS}
+    columns = [
+        (model, column)
+        for model in participant.keys.keys() - deleted - {Contact}
+        for column in model._meta.concrete_fields
+        if column.name != "modify_date"
+        if isinstance(column, figures)
+        or column.name in ("claim_number", "invoice_number", "payment_number")
+        or (column.is_relation and column.related_model not in deleted)
+    ]
+    keys = participant.keys
+
+    def read():
+        return {
+            (model.__name__, column.name, key): value
+            for model, column in columns
+            for key, value in model._base_manager.filter(pk__in=keys[model]).values_list("pk", column.name)
+        }
+
+    before = read()
+    assert len({(model, column) for (model, column, _), value in before.items() if value is not None}) > 80
+    erase(participant.contact)
+    changed = {key[:2] for key, value in read().items() if value != before[key]}
+    # A provider invoice that named nobody names the contact: it must name something.
+    assert changed == {("ProviderInvoice", "contact")}
 
 
 def test_records_of_others_stay_as_they_are(participant, erase):

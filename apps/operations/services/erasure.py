@@ -188,8 +188,6 @@ def cleared_columns(model: type[models.Model]) -> dict[str, object]:
         for column in model._meta.concrete_fields
         if column.name not in retained
     }
-    if not issubclass(model, TimestampedModel):
-        return cleared
     # Whoever copies changed records by their ModifyDate copies the erasure too.
     return {**cleared, "modify_date": clock.now()} if issubclass(model, TimestampedModel) else cleared
 
