@@ -15,8 +15,8 @@ from apps.core.admin_base.pages import PageAdmin
 from tests.test_architecture import MODULES, ROOT, all_imports, app_of, imports_of, our_module, tree
 
 MIGRATIONS = [*ROOT.glob("apps/*/migrations/*.py")]
-#: Decorators by which Django or DRF finds what they stand above.
-REGISTERING = re.compile(r"(admin\.)?register\b|receiver\b")
+#: Decorators by which Django, DRF or a list of ours (`reason`) finds what they stand above.
+REGISTERING = re.compile(r"(admin\.)?register\b|receiver\b|reason\(")
 #: Modules that Django or the site finds by their names.
 FOUND_BY_NAME = re.compile(
     r"\.(apps|admin|models|validation|services|viewsets|demo)$|\.(commands|templatetags)\.|\.database\.\w+\.base$"

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from uuid import UUID
@@ -82,13 +82,38 @@ def fit_amount(
 # --- the reasons ----------------------------------------------------------------------------------------
 
 Sentences = Iterator[str]
+FindSentences = Callable[[ClaimableBill, ClaimFileContext], Sentences]
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOutReason:
+    """A reason with its label in lists, and the function that says it of a bill."""
+
+    label: str
+    find: FindSentences
+
+
+#: In the order of this page, which is the order of lists.
+REASONS: list[LeftOutReason] = []
+
+
+def reason(label: str) -> Callable[[FindSentences], FindSentences]:
+    """Add the function to the reasons, with its label."""
+
+    def add(find: FindSentences) -> FindSentences:
+        REASONS.append(LeftOutReason(label, find))
+        return find
+
+    return add
+
+
+@reason("The organisation has no registration number")
 def organisation_has_no_registration_number(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     if not context.registration_number:
         yield "Every row of a claim file has it."
 
 
+@reason("No scheme number of nine digits")
 def scheme_number_is_missing_or_wrong(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     number = bill.scheme_number
     if not number:
@@ -97,17 +122,20 @@ def scheme_number_is_missing_or_wrong(bill: ClaimableBill, context: ClaimFileCon
         yield f"{number} of {bill.participant} is not nine digits that begin with 31, 43, 44 or 45."
 
 
+@reason("No valid ABN and no exemption")
 def business_number_is_missing_or_wrong(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     if bill.is_exempt or (len(bill.abn) == 11 and is_an_abn(bill.abn)):
         return
     yield f"“{bill.abn}” is no ABN." if bill.abn else "There is none, and no exemption."
 
 
+@reason("Provider invoice on hold or rejected")
 def provider_invoice_is_blocked(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     if bill.provider_invoice_status in BLOCKED:
         yield f"It is {lower_first(ApprovalStatus(bill.provider_invoice_status).label)}."
 
 
+@reason("Partly paid earlier")
 def part_was_paid_earlier(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     if bill.paid_earlier:
         yield (
@@ -116,17 +144,20 @@ def part_was_paid_earlier(bill: ClaimableBill, context: ClaimFileContext) -> Sen
         )
 
 
+@reason("In a claim file already")
 def bill_is_in_a_file(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     if bill.claim_file:
         yield f"It is in {bill.claim_file}, and a line is claimed once. Archive it, and enter it anew."
 
 
+@reason("Credits")
 def line_is_a_credit(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     for number, line in enumerate(bill.lines, 1):
         if line.total < ZERO:
             yield f"Line {number}: {line.total:,.2f}."
 
 
+@reason("Amount that cannot be written")
 def amount_does_not_fit(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     if not bill.lines:
         yield "It has no lines."
@@ -135,12 +166,14 @@ def amount_does_not_fit(bill: ClaimableBill, context: ClaimFileContext) -> Sente
             yield f"Line {number}: {line.misfit}"
 
 
+@reason("Support number not of the scheme")
 def support_number_is_none_of_the_scheme(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     for number, line in enumerate(bill.lines, 1):
         if not SUPPORT_NUMBER.fullmatch(line.support_number):
             yield f"Line {number}: “{line.support_number}” has other characters than letters, digits and _."
 
 
+@reason("Cancellation without a reason")
 def cancellation_has_no_reason(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     for number, line in enumerate(bill.lines, 1):
         has_reason = line.cancellation_reason not in (None, CancellationReason.NONE)
@@ -148,6 +181,7 @@ def cancellation_has_no_reason(bill: ClaimableBill, context: ClaimFileContext) -
             yield f"Line {number}: the agency asks for one."
 
 
+@reason("Support too old to be claimed")
 def support_is_too_old(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     for number, line in enumerate(bill.lines, 1):
         expired = find_expired_window(context.windows, line.first_day, context.today)
@@ -158,37 +192,14 @@ def support_is_too_old(bill: ClaimableBill, context: ClaimFileContext) -> Senten
             )
 
 
+@reason("Support that lies ahead")
 def support_lies_ahead(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     for number, line in enumerate(bill.lines, 1):
         if line.last_day > context.today:
             yield f"Line {number}: {line.last_day:%d %b %Y}."
 
 
+@reason("Too many lines for a file")
 def bill_is_too_long(bill: ClaimableBill, context: ClaimFileContext) -> Sentences:
     if len(bill.lines) > MAX_ROWS:
         yield f"It has {len(bill.lines):,} lines, a file {MAX_ROWS:,} at most."
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOutReason:
-    """A reason with its label in lists, and the function that says it of a bill."""
-
-    label: str
-    find: Callable[[ClaimableBill, ClaimFileContext], Sentences]
-
-
-REASONS: Sequence[LeftOutReason] = (
-    LeftOutReason("The organisation has no registration number", organisation_has_no_registration_number),
-    LeftOutReason("No scheme number of nine digits", scheme_number_is_missing_or_wrong),
-    LeftOutReason("No valid ABN and no exemption", business_number_is_missing_or_wrong),
-    LeftOutReason("Provider invoice on hold or rejected", provider_invoice_is_blocked),
-    LeftOutReason("Partly paid earlier", part_was_paid_earlier),
-    LeftOutReason("In a claim file already", bill_is_in_a_file),
-    LeftOutReason("Credits", line_is_a_credit),
-    LeftOutReason("Amount that cannot be written", amount_does_not_fit),
-    LeftOutReason("Support number not of the scheme", support_number_is_none_of_the_scheme),
-    LeftOutReason("Cancellation without a reason", cancellation_has_no_reason),
-    LeftOutReason("Support too old to be claimed", support_is_too_old),
-    LeftOutReason("Support that lies ahead", support_lies_ahead),
-    LeftOutReason("Too many lines for a file", bill_is_too_long),
-)
