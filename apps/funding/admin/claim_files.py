@@ -1,14 +1,13 @@
 """The pages of claim files: what the next ones hold, those that were made, sending and withdrawing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -34,12 +33,12 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.forms import DayField
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.models import Subscriber
-from apps.core.read_log import log_shown
 from apps.funding.admin.actions import MENU, may_administer
 from apps.funding.admin.bills import staff_of
 from apps.funding.admin.remittances import result_text
 from apps.funding.choices import BillPermission
-from apps.funding.models import Claim, ClaimFile, ClaimFileLine, Invoice
+from apps.funding.downloads import bills_of, claim_file_response
+from apps.funding.models import ClaimFile, ClaimFileLine
 from apps.funding.services.claim_files import (
     ClaimFilePlan,
     ClaimFileRefusal,
@@ -231,13 +230,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
         )
 
     def content_page(self, request: HttpRequest, record: ClaimFile) -> HttpResponse:
-        """The bytes as they were made; who they are about was read then."""
-        log_shown("Download", {ClaimFile: [record.pk], **bills_of(record.lines.all())})
-        headers = {
-            "Content-Disposition": f'attachment; filename="{record.file_name}"',
-            "Content-Security-Policy": settings.DATA_SECURITY_POLICY,
-        }
-        return HttpResponse(bytes(record.content), content_type="text/csv", headers=headers)
+        return claim_file_response(record)
 
     def sent_page(self, request: HttpRequest, record: ClaimFile) -> HttpResponse:
         try:
@@ -322,17 +315,6 @@ class FileRow:
         paid = [each.amount for each in line.payments.all() if each.is_applied]
         of_person = str(bill.contact) if bill else "–"
         return cls(line, record_link(bill), of_person, item, result_text(line), sum(paid) if paid else None)
-
-
-def bills_of(lines: Iterable[ClaimFileLine]) -> dict[type[Model], list[UUID]]:
-    """The bills that lines of files are of, by model."""
-    found: dict[type[Model], dict[UUID, None]] = {Claim: {}, Invoice: {}}
-    for line in lines:
-        if line.claim_id is not None:
-            found[Claim][line.claim_id] = None
-        elif line.invoice_id is not None:
-            found[Invoice][line.invoice_id] = None
-    return {model: list(keys) for model, keys in found.items()}
 
 
 def summary_of(file: ClaimFile) -> list[tuple[str, str]]:
