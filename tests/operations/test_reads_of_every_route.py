@@ -71,6 +71,7 @@ WITHOUT_PERSONAL_DATA = {
     "/admin/sales/opportunity/funnel/": "numbers and sums by source",
     "/admin/sales/opportunity/board/move/": "changes a record, and leads back to the board",
     "/admin/sales/opportunity/follow-ups/done/": "changes a record, and leads back to the list",
+    "/admin/funding/claimfile/first-files/": "which settings and permissions are missing",
     "/admin/funding/claim/queues/": "numbers by status",
     "/admin/funding/claim/next/": "leads to a form, which is logged",
     "/admin/funding/claim/month-end/": "numbers and sums by month",

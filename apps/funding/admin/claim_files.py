@@ -32,9 +32,9 @@ from apps.core.admin_base.display import (
 )
 from apps.core.admin_base.forms import DayField
 from apps.core.admin_base.pages import ReadOnlyAdmin
-from apps.core.models import Subscriber
 from apps.funding.admin.actions import MENU, may_administer
 from apps.funding.admin.bills import staff_of
+from apps.funding.admin.first_files import CLAIM_FILE_REQUIREMENTS, lacking_rows, rows_of, shown_files
 from apps.funding.admin.remittances import result_text
 from apps.funding.choices import BillPermission
 from apps.funding.downloads import bills_of, claim_file_response
@@ -87,6 +87,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     list_display = ("name", "lines", "amount", "status_label", "made", "made_by", "sent", "who_sent")
     list_select_related = ("created_by", "sent_by")
     list_filter = (("status", ChoicesDropdownFilter),)
+    list_pages = (Page("first-files", permission="first_files", method="GET"),)
     record_pages = (
         Page("file", method="GET"),
         Page("content", method="GET"),
@@ -198,15 +199,24 @@ class ClaimFileAdmin(ReadOnlyAdmin):
             form=form,
             plan=plan,
             groups=groups,
-            missing=missing_settings(),
-            settings_link=self.settings_link(request),
+            lacking=lacking_rows(CLAIM_FILE_REQUIREMENTS, request),
             shown_records=shown,
         )
 
-    def settings_link(self, request: HttpRequest) -> str | None:
-        """The form of the organisation's settings, for those who may change it."""
-        may_change = self.admin_site.get_model_admin(Subscriber).has_change_permission(request)
-        return admin_url(Subscriber, "change", 1) if may_change else None
+    # --- before the first files
+
+    def has_first_files_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(shown_files(request))
+
+    def first_files_page(self, request: HttpRequest) -> HttpResponse:
+        """What a first file of each kind needs, and what of it is missing."""
+        files = [(each.title, rows_of(each.requirements, request)) for each in shown_files(request)]
+        return self.render_page(
+            request,
+            "funding/first_files.html",
+            "Before the first files",
+            files=[(title, rows, sum(bool(row.lacking) for row in rows)) for title, rows in files],
+        )
 
     # --- one file
 
@@ -335,14 +345,3 @@ def summary_of(file: ClaimFile) -> list[tuple[str, str]]:
     if file.withdrawn_at:
         rows.append(("Withdrawn", f"{short_day(file.withdrawn_at)}, {withdrawn_by}"))
     return rows
-
-
-def missing_settings() -> list[str]:
-    """Sentences about values that a claim file needs and the organisation's settings lack."""
-    current = Subscriber.current()
-    found = []
-    if not current.registration_number:
-        found.append("Without the registration number nothing can be claimed.")
-    if not current.business_number:
-        found.append("Without the business number (ABN) invoices to the agency are left out.")
-    return found

@@ -21,8 +21,10 @@ from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, R
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, record_link
 from apps.core.read_log import ShownRecords, log_shown
 from apps.documents.downloads import bytes_response
+from apps.funding.admin.first_files import lacking_rows
 from apps.funding.models import Claim
 from apps.payments.admin.accounts import staff_of
+from apps.payments.admin.first_files import PAYMENT_RUN_REQUIREMENTS
 from apps.payments.choices import RunStatus
 from apps.payments.downloads import bank_file_response
 from apps.payments.models import ZERO, BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
@@ -114,7 +116,6 @@ class PaymentRunAdmin(RecordAdmin):
     # --- what is ready
 
     def ready_page(self, request: HttpRequest) -> HttpResponse:
-        opening = self.offers_opening(request)
         count, _ = (0, ZERO) if PaymentRun.objects.exists() else sum_ready()
         # More than a first run is made of: they are what was paid out before.
         payees = [] if count > MOST_BEFORE_OPENING else load_ready()
@@ -131,7 +132,7 @@ class PaymentRunAdmin(RecordAdmin):
             total=sum((each.amount for each in payees), ZERO),
             today=clock.today().isoformat(),
             may_make=self.has_make_permission(request),
-            opening=opening,
+            lacking=lacking_rows(PAYMENT_RUN_REQUIREMENTS, request),
             unlisted=count if count > MOST_BEFORE_OPENING else 0,
             list_url=self.page_url("changelist"),
             shown_records={**by_model(records), Claim: claims},
