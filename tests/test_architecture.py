@@ -92,6 +92,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "spending": "what is spent of a plan, read only",
     },
     "funding": {
+        "downloads": "responses with claim files, in the back office and by the interface",
         "approval": "the API's action on a provider invoice: its body and its description",
         "file_formats": "the files of the agency, the bank and the accounts: rows to bytes and back",
         "statuses": "the table of statuses and transitions",
@@ -101,6 +102,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "pdf_styles": "fonts, styles and the page of documents to send",
     },
     "payments": {
+        "downloads": "responses with bank files, in the back office and by the interface",
         "file_formats": "the files of banks: pure functions from rows to bytes, and back",
         "remittance_pdf": "remittance advice as a document to send",
     },

@@ -136,7 +136,7 @@ class ResourcePermission(BasePermission):
         if entity_set is None:
             return True
         is_read = request.method in SAFE_METHODS or getattr(view, "action", None) == "query"
-        right = READ if is_read else WRITE
+        right = getattr(view, "right", "") or (READ if is_read else WRITE)
         if not caller.may(right, entity_set):
             raise Forbidden(caller.refusal(right, entity_set.name))
         return True

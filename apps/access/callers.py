@@ -3,9 +3,10 @@
 A secret is 256 random bits, so nobody can try them out and a slow hash would add nothing: what is stored
 is its plain SHA-256.
 
-Scopes are of API applications: `read` and `write` for everything, `claim.read` for one resource. A scope is
-stored as OAuth writes it, words between spaces. `write` does not include `read`: an intake form may hand in
-contacts without being able to list those of others. (A POST answers with what it stored.)
+Scopes are of API applications: `read` and `write` for everything, `claim.read` for one resource. A further
+right of a resource (`paymentrun.files`) is in no other scope: whoever needs it is granted it by name. A scope
+is stored as OAuth writes it, words between spaces. `write` does not include `read`: an intake form may hand
+in contacts without being able to list those of others. (A POST answers with what it stored.)
 """
 
 import difflib
@@ -86,6 +87,7 @@ def offered_scopes() -> list[str]:
         found.append(f"{path}.{READ}")
         if entity_set.supports(POST) or entity_set.supports(PUT):
             found.append(f"{path}.{WRITE}")
+        found += [f"{path}.{right}" for right in entity_set.resource.further_rights]
     return found
 
 
@@ -147,7 +149,9 @@ class ApplicationCaller:
         return all(right in granted or narrow in granted for granted in self.scopes)
 
     def refusal(self, right: str, name: str) -> str:
-        """The sentence of a refusal to ``read`` or ``write`` the entity set of that name."""
+        """The sentence of a refusal of a right to the entity set of that name."""
+        if right not in EVERYTHING:
+            return f"This needs the scope {name.lower()}.{right}, which no other scope includes."
         if right == WRITE and not self.has_token:
             return (
                 "A client id and secret may only read. To write, get a token from /connect/token "
@@ -180,4 +184,6 @@ class StaffCaller:
         return right == READ and bool(self.staff.has_perm(f"{app}.view_{name}"))
 
     def refusal(self, right: str, name: str) -> str:
+        if right not in EVERYTHING:
+            return f"A session has no right to {name.lower()}.{right} here: use the pages of the back office."
         return f"{self.name} may not {right} {name}."

@@ -1,4 +1,4 @@
-"""Downloads of documents: the whole file or a range, or a redirect inside the web server.
+"""Downloads: of documents the whole file or a range, or a redirect inside the web server; of kept bytes.
 
 RFC 9110 for ranges and conditions, RFC 6266 for names.
 """
@@ -67,6 +67,16 @@ def file_response(document: Document, request: HttpRequest, inline: bool = False
     if inline:
         response["X-Frame-Options"] = "SAMEORIGIN"
     return response
+
+
+def bytes_response(content: bytes, file_name: str, media_type: str) -> HttpResponse:
+    """Bytes that are kept in a row, or were just made, as a file to store."""
+    headers = {
+        "Content-Disposition": content_disposition(file_name, "attachment"),
+        "Content-Security-Policy": settings.DATA_SECURITY_POLICY,
+        "X-Content-Type-Options": "nosniff",
+    }
+    return HttpResponse(content, content_type=media_type, headers=headers)
 
 
 def range_response(document: Document, request: HttpRequest) -> HttpResponseBase:

@@ -68,6 +68,30 @@ def file_response_schema(description: str) -> Json:
     return {"description": description, "headers": headers, "content": content}
 
 
+def kept_file_operation(set_name: str, path: str, summary: str, *keys: Json) -> Json:
+    """The download of a file that is kept in a row, by the right of the set's ``files``."""
+    binary: Json = {"schema": {"type": "string", "format": "binary"}}
+    disposition: Json = {"Content-Disposition": {"description": "The file's own name.", "schema": TEXT}}
+    content: Json = {"application/octet-stream": binary, "*/*": binary}
+    return {
+        "operationId": f"download{set_name}",
+        "summary": summary,
+        "description": "The bytes as they are kept. The read log notes who has them.",
+        "tags": [set_name],
+        "parameters": [*keys, *parameter_refs("version", "apiVersion")],
+        "responses": {
+            "200": {"description": "The whole file.", "headers": disposition, "content": content},
+            **error_responses("400", "401", "403", "404", "429"),
+        },
+        "security": security(path, "files"),
+    }
+
+
+def path_key(name: str, schema: Json, description: str, example: str) -> Json:
+    """A key in the address of a kept file."""
+    return {**parameter(name, "path", description, schema), "required": True, "example": example}
+
+
 DOWNLOAD: Json = {
     "operationId": "downloadDocument",
     "summary": "The file of a document",

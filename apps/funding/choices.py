@@ -46,6 +46,14 @@ class Flag(models.TextChoices):
     NOT_APPLICABLE = "NA", "Not applicable"
 
 
+class ClaimFileStatus(Enumeration):
+    """Whether the agency has a claim file."""
+
+    NOT_SENT = "NotSent", 0, "Not sent"
+    SENT = "Sent", 1
+    WITHDRAWN = "Withdrawn", 2
+
+
 class WindowUnit(models.TextChoices):
     """The unit of the time within which a support can be claimed."""
 

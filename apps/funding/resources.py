@@ -6,6 +6,7 @@ from apps.base.declaration.resource import (
     PATCH,
     POST,
     PUT,
+    V2_1,
     Contains,
     Key,
     NestedType,
@@ -21,7 +22,10 @@ from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft, ProviderInv
 from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import (
     Claim,
+    ClaimFile,
+    ClaimFileLine,
     ClaimLine,
+    ClaimResult,
     CostCentre,
     Invoice,
     InvoiceLine,
@@ -29,6 +33,8 @@ from apps.funding.models import (
     PriceBookEntry,
     Product,
     ProviderInvoice,
+    Remittance,
+    RemittanceLine,
 )
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import (
@@ -281,6 +287,101 @@ class ProviderInvoiceResource(UnrestrictedResource):
     )
     create, update, archive = create_provider_invoices, update_provider_invoices, archive_provider_invoices
     importing = ProviderInvoiceImport
+
+
+class ClaimResultType(NestedType):
+    """The agency's answer to a line of a claim file."""
+
+    model = ClaimResult
+    fields = (
+        ReadOnly("IsAccepted"),
+        ReadOnly("Code", description="The agency's own."),
+        ReadOnly("Text", description="The agency's own."),
+        ReadOnly("Amount", description="What it will pay of the line; null when it does not say."),
+        ReadOnly("IsCapped", description="True: no more than that."),
+        ReadOnly("AnsweredDate", source="at"),
+    )
+
+
+class ClaimFileLineType(NestedType):
+    """A line of a claim or an invoice in a claim file; Results has the agency's answer, once there is one."""
+
+    model = ClaimFileLine
+    fields = (
+        ReadOnly("Position"),
+        ReadOnly("Reference", description="By which the agency's answers name the line."),
+        ReadOnly("ClaimGuid", source="claim"),
+        ReadOnly("InvoiceGuid", source="invoice"),
+        ReadOnly("Amount"),
+        ReadOnly("IsWithdrawn"),
+        Contains("Results", ClaimResultType, source="result", read_only=True, order=("id",)),
+    )
+
+
+class ClaimFileResource(UnrestrictedResource):
+    """A file of claims and invoices for the agency, line by line."""
+
+    model = ClaimFile
+    path = "claimFile"
+    since = V2_1
+    order = ("-number",)
+    further_rights = {"files": "Download claim files, in which scheme numbers stand."}
+    fields = (
+        Key("ClaimFileGuid"),
+        ReadOnly("Number"),
+        ReadOnly("FileName"),
+        ReadOnly("Status"),
+        ReadOnly("UntilDate", source="until", description="The last day of the supports in it."),
+        ReadOnly("LineCount"),
+        ReadOnly("Total"),
+        ReadOnly("Sha256", description="Of the file as it was made."),
+        ReadOnly("CreatedByStaffGuid", source="created_by"),
+        ReadOnly("SentDate", source="sent_at"),
+        ReadOnly("SentByStaffGuid", source="sent_by"),
+        ReadOnly("WithdrawnDate", source="withdrawn_at"),
+        ReadOnly("WithdrawnByStaffGuid", source="withdrawn_by"),
+        *RECORD_DATES,
+        Contains("Lines", ClaimFileLineType, read_only=True, order=("position",)),
+    )
+
+
+class RemittanceLineType(NestedType):
+    """What the agency paid of a line of a claim file, under its payment number."""
+
+    model = RemittanceLine
+    fields = (
+        ReadOnly("Row", source="position"),
+        ReadOnly("Reference", source="file_line__reference"),
+        ReadOnly("ClaimGuid", source="file_line__claim"),
+        ReadOnly("InvoiceGuid", source="file_line__invoice"),
+        ReadOnly("PaymentNumber"),
+        ReadOnly("PaidOn", source="day"),
+        ReadOnly("Amount"),
+        ReadOnly("AmountClaimed", source="claimed", description="As the agency has it."),
+        ReadOnly("IsApplied"),
+        ReadOnly("Reason", description="Why it changed nothing; empty when it is applied."),
+    )
+
+
+class RemittanceResource(UnrestrictedResource):
+    """A list of what the agency paid, row by row; the list itself is not kept."""
+
+    model = Remittance
+    path = "remittance"
+    since = V2_1
+    fields = (
+        Key("RemittanceGuid"),
+        ReadOnly("FileName"),
+        ReadOnly("PaidOn", source="day", description="The last day on which it paid."),
+        ReadOnly("RowCount"),
+        ReadOnly("Total"),
+        ReadOnly("RowsOfOthers", source="unmatched_count", description="With references of nobody here."),
+        ReadOnly("TotalOfOthers", source="unmatched_total"),
+        ReadOnly("Sha256"),
+        ReadOnly("ReceivedByStaffGuid", source="received_by"),
+        *RECORD_DATES,
+        Contains("Lines", RemittanceLineType, read_only=True, order=("position",)),
+    )
 
 
 class PriceBookResource(LookupResource):

@@ -9,7 +9,7 @@ from apps.base.declaration.resource import (
     UnrestrictedResource,
 )
 from apps.core.resources import RECORD_DATES
-from apps.payments.models import PaymentRun, PaymentRunClaim, PaymentRunItem
+from apps.payments.models import BankFile, PaymentRun, PaymentRunClaim, PaymentRunItem
 
 
 class PaidClaimType(NestedType):
@@ -40,6 +40,20 @@ class PaymentRunItemType(NestedType):
     )
 
 
+class BankFileType(NestedType):
+    """A file for the bank; its bytes are at BankFiles({Position})/Download."""
+
+    model = BankFile
+    fields = (
+        Key("Position", source="position"),
+        ReadOnly("FileName"),
+        ReadOnly("PaymentCount"),
+        ReadOnly("Total"),
+        ReadOnly("Sha256", description="Of the file as it was made."),
+        ReadOnly("ErasedDate", source="erased_at", description="Since when people are erased in it."),
+    )
+
+
 class PaymentRunResource(UnrestrictedResource):
     """Payments that were released at once, payee by payee."""
 
@@ -47,6 +61,7 @@ class PaymentRunResource(UnrestrictedResource):
     path = "paymentRun"
     since = V2_1
     order = ("-number",)
+    further_rights = {"files": "Download the bank files of payment runs, in which accounts stand."}
     fields = (
         Key("PaymentRunGuid"),
         ReadOnly("Number"),
@@ -58,4 +73,5 @@ class PaymentRunResource(UnrestrictedResource):
         ReadOnly("ReleasedByStaffGuid", source="released_by"),
         *RECORD_DATES,
         Contains("Items", PaymentRunItemType, read_only=True, order=("position",)),
+        Contains("BankFiles", BankFileType, read_only=True, order=("position",)),
     )

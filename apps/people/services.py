@@ -19,7 +19,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 from django.utils import timezone
 
@@ -246,6 +246,16 @@ def update_roles(drafts: Sequence[RoleDraft]) -> list[UUID]:
 def with_enabled_login(staff: QuerySet[Staff]) -> QuerySet[Staff]:
     """The staff among these whose login is not disabled now."""
     return staff.exclude(disable_login_date__lte=clock.now())
+
+
+def who_may(*permissions: str) -> set[UUID]:
+    """The keys of the people who can sign in and whose roles grant all of these: ``app.codename`` each."""
+    found = with_enabled_login(Staff.objects.filter(archive_date=None)).order_by()
+    for permission in permissions:
+        app, _, codename = permission.partition(".")
+        granted = Q(role__permissions__content_type__app_label=app, role__permissions__codename=codename)
+        found = found.filter(Q(role__all_permissions=True) | granted)
+    return set(found.values_list("pk", flat=True))
 
 
 def disable_logins(staff: QuerySet[Staff]) -> int:

@@ -13,7 +13,7 @@ from apps.base.declaration.service import get_service
 from apps.core import history, read_log, read_log_chain
 from apps.core.models import PersonalDataRead, TimestampedModel
 from apps.core.read_log import READ_LOG, without_values
-from apps.funding.models import ClaimFile
+from apps.funding.models import ClaimFile, Remittance
 from apps.odata.query.options import parameters
 from apps.operations.personal_records import ownerships
 from apps.payments.models import PaymentRun
@@ -55,8 +55,8 @@ def keys_of(entry):
 def test_models_about_people_are_logged_and_no_others():
     logged = {model for model in apps.get_models() if getattr(model, "has_personal_data", False)}
     personal = {row.model for row in ownerships() if issubclass(row.model, TimestampedModel)}
-    # A template names its owner, a run its payees; a claim file has rows of many people.
-    assert logged == personal | {Staff, OpportunityTemplate, ClaimFile, PaymentRun}
+    # A template names its owner, a run its payees; claim files and remittances have rows of many people.
+    assert logged == personal | {Staff, OpportunityTemplate, ClaimFile, PaymentRun, Remittance}
 
 
 def test_the_answer_to_a_change_is_a_read(api):

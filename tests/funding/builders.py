@@ -5,6 +5,7 @@ import hashlib
 import itertools
 from decimal import ROUND_HALF_UP, Decimal
 
+from apps.base import clock
 from apps.base.drafts import Draft
 from apps.funding.models import (
     AcknowledgedWarning,
@@ -20,6 +21,7 @@ from apps.funding.models import (
     PriceBookEntry,
     Product,
     ProviderInvoice,
+    Remittance,
 )
 from apps.funding.services.provider_invoices import act_on_provider_invoices
 from tests.people.builders import a_lookup
@@ -198,3 +200,29 @@ def a_line(model, bill, position, entry=None, **columns):
 def act(keys, action, staff, reason=None):
     """Take an action on provider invoices as a caller does who fills in no form."""
     return act_on_provider_invoices(keys, Draft({"verb": action, "staff": staff, "reason": reason}))
+
+
+def a_remittance(*lines, **columns):
+    """A remittance that pays these lines of claim files in full, as it would have been stored."""
+    number, total = next(_numbers), sum((line.amount for line in lines), Decimal("0.00"))
+    given = {
+        "file_name": f"remittance-{number}.csv",
+        "sha256": hashlib.sha256(str(number).encode()).hexdigest(),
+        "day": clock.today(),
+        "row_count": len(lines),
+        "total": total,
+        "unmatched_count": 0,
+        "unmatched_total": Decimal("0.00"),
+    }
+    remittance = Remittance(**{**given, **columns})
+    remittance.save()
+    for position, line in enumerate(lines, 1):
+        remittance.lines.create(
+            position=position,
+            file_line=line,
+            payment_number=f"4{number:08}",
+            day=remittance.day,
+            amount=line.amount,
+            is_applied=True,
+        )
+    return remittance

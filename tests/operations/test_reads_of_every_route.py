@@ -12,6 +12,7 @@ from django.test import RequestFactory
 from django.urls import get_resolver
 from django.urls.resolvers import URLResolver
 
+from apps.access.callers import EVERYTHING
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.base import clock
 from apps.base.declaration.service import get_service
@@ -70,6 +71,7 @@ WITHOUT_PERSONAL_DATA = {
     "/admin/sales/opportunity/funnel/": "numbers and sums by source",
     "/admin/sales/opportunity/board/move/": "changes a record, and leads back to the board",
     "/admin/sales/opportunity/follow-ups/done/": "changes a record, and leads back to the list",
+    "/admin/funding/claimfile/first-files/": "which settings and permissions are missing",
     "/admin/funding/claim/queues/": "numbers by status",
     "/admin/funding/claim/next/": "leads to a form, which is logged",
     "/admin/funding/claim/month-end/": "numbers and sums by month",
@@ -240,6 +242,7 @@ API_READS = {
     "member": ("GET", "{set}({key})/{key_name}", ""),
     "member-text": ("GET", "{set}({key})/{key_name}/$value", ""),
     "download": ("GET", "{set}({key})/Download", ""),
+    "bank-file": ("GET", "{set}({key})/BankFiles(1)/Download", ""),
 }
 #: Addresses of the interface that are not read so: a reason each.
 OTHER_API_ROUTES = {
@@ -258,7 +261,8 @@ def api_views():
 
 
 def test_every_address_of_an_entity_set_about_people_is_logged(participant, ada):
-    api, service, missing = Caller(an_application()), get_service("2.1"), []
+    service, missing = get_service("2.1"), []
+    api = Caller(an_application(*EVERYTHING, "claimfile.files", "paymentrun.files"))
     own = {**participant.keys, Staff: [ada.pk]}
     sets = {entity_set.path: entity_set for entity_set in service.entity_sets}
     for name in sorted(api_views() - OTHER_API_ROUTES.keys()):

@@ -7,7 +7,7 @@ everything the API does is derived from the bound types.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Protocol, Self
@@ -175,10 +175,11 @@ class Caller(Protocol):
     """Who sends a request; the app of the callers says what they may read."""
 
     def may(self, right: str, entity_set: Any) -> bool:
-        """True when the caller may ``read`` or ``write`` the records of the entity set."""
+        """True when the caller may ``read`` or ``write`` the records of the entity set, or has a further
+        right of its resource."""
 
     def refusal(self, right: str, name: str) -> str:
-        """The sentence of a refusal to ``read`` or ``write`` the entity set of that name."""
+        """The sentence of a refusal of a right to the entity set of that name."""
 
 
 class NestedType:
@@ -217,7 +218,8 @@ class Resource(NestedType):
     that people enter in the back office, and the interface does not have.
 
     ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides; ``since`` is the first version
-    that has the set at all.
+    that has the set at all. ``further_rights`` are rights that reading and writing do not include, each with
+    what it allows in words: an action of the viewset that needs one names it (``right="files"``).
     """
 
     path: ClassVar[str]
@@ -226,6 +228,7 @@ class Resource(NestedType):
     methods: ClassVar[Sequence[str]] = (GET,)
     methods_of_2_1: ClassVar[Sequence[str]] = ()
     fields_of_2_1: ClassVar[Sequence[Property | Navigation]] = ()
+    further_rights: ClassVar[Mapping[str, str]] = {}
     order: ClassVar[Sequence[str]] = ("-creation_date",)
     etag_field: ClassVar[str | None] = "modify_date"
     search: ClassVar[Sequence[str]] = ()

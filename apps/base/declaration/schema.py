@@ -392,7 +392,9 @@ def bind_navigation(
             f"the model of {nested_type.__name__} is {nested_type.model.__name__}",
             "odata.E006",
         )
-    many = bool(steps[-1].one_to_many or steps[-1].many_to_many)
+    last = steps[-1]
+    # The other side of a one-to-one relation is a list of at most one row.
+    many = bool(last.one_to_many or last.many_to_many or (last.one_to_one and last.auto_created))
     if many is not declaration.many:
         raise DeclarationError(f"{name}: {source} is {'a list' if many else 'one record'}", "odata.E007")
     bound = bind_type(nested_type, target, type_name)

@@ -72,7 +72,7 @@ class Work:
 class HomeContent:
     """The contents of a panel: rows of the table of work, a chart, or both.
 
-    ``late_note`` says which of them are late. ``links`` are (label, address) beside the title of a chart.
+    ``late_note`` says which of them are late. ``links`` are (label, address) beside its title.
     """
 
     rows: Sequence[Work] = ()
@@ -119,7 +119,7 @@ def home_panels(request: HttpRequest) -> list[tuple[HomePanel, HomeContent]]:
         if admin.site.get_model_admin(panel.model).has_view_permission(request)
     ]
     contents = [(panel, panel.content(request)) for panel in allowed]
-    return [(panel, content) for panel, content in contents if content.rows or content.chart]
+    return [(panel, content) for panel, content in contents if content.rows or content.chart or content.links]
 
 
 # --- the menu -------------------------------------------------------------------------------------------

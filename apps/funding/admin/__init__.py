@@ -6,6 +6,7 @@ from apps.funding.admin import (
     claim_windows,
     claims,
     documents,
+    first_files,
     home,
     invoices,
     notices,

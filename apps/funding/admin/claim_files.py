@@ -1,14 +1,13 @@
 """The pages of claim files: what the next ones hold, those that were made, sending and withdrawing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
@@ -33,13 +32,13 @@ from apps.core.admin_base.display import (
 )
 from apps.core.admin_base.forms import DayField
 from apps.core.admin_base.pages import ReadOnlyAdmin
-from apps.core.models import Subscriber
-from apps.core.read_log import log_shown
 from apps.funding.admin.actions import MENU, may_administer
 from apps.funding.admin.bills import staff_of
+from apps.funding.admin.first_files import CLAIM_FILE_REQUIREMENTS, lacking_rows, rows_of, shown_files
 from apps.funding.admin.remittances import result_text
 from apps.funding.choices import BillPermission
-from apps.funding.models import Claim, ClaimFile, ClaimFileLine, Invoice
+from apps.funding.downloads import bills_of, claim_file_response
+from apps.funding.models import ClaimFile, ClaimFileLine
 from apps.funding.services.claim_files import (
     ClaimFilePlan,
     ClaimFileRefusal,
@@ -88,6 +87,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     list_display = ("name", "lines", "amount", "status_label", "made", "made_by", "sent", "who_sent")
     list_select_related = ("created_by", "sent_by")
     list_filter = (("status", ChoicesDropdownFilter),)
+    list_pages = (Page("first-files", permission="first_files", method="GET"),)
     record_pages = (
         Page("file", method="GET"),
         Page("content", method="GET"),
@@ -199,15 +199,24 @@ class ClaimFileAdmin(ReadOnlyAdmin):
             form=form,
             plan=plan,
             groups=groups,
-            missing=missing_settings(),
-            settings_link=self.settings_link(request),
+            lacking=lacking_rows(CLAIM_FILE_REQUIREMENTS, request),
             shown_records=shown,
         )
 
-    def settings_link(self, request: HttpRequest) -> str | None:
-        """The form of the organisation's settings, for those who may change it."""
-        may_change = self.admin_site.get_model_admin(Subscriber).has_change_permission(request)
-        return admin_url(Subscriber, "change", 1) if may_change else None
+    # --- before the first files
+
+    def has_first_files_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(shown_files(request))
+
+    def first_files_page(self, request: HttpRequest) -> HttpResponse:
+        """What a first file of each kind needs, and what of it is missing."""
+        files = [(each.title, rows_of(each.requirements, request)) for each in shown_files(request)]
+        return self.render_page(
+            request,
+            "funding/first_files.html",
+            "Before the first files",
+            files=[(title, rows, sum(bool(row.lacking) for row in rows)) for title, rows in files],
+        )
 
     # --- one file
 
@@ -231,13 +240,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
         )
 
     def content_page(self, request: HttpRequest, record: ClaimFile) -> HttpResponse:
-        """The bytes as they were made; who they are about was read then."""
-        log_shown("Download", {ClaimFile: [record.pk], **bills_of(record.lines.all())})
-        headers = {
-            "Content-Disposition": f'attachment; filename="{record.file_name}"',
-            "Content-Security-Policy": settings.DATA_SECURITY_POLICY,
-        }
-        return HttpResponse(bytes(record.content), content_type="text/csv", headers=headers)
+        return claim_file_response(record)
 
     def sent_page(self, request: HttpRequest, record: ClaimFile) -> HttpResponse:
         try:
@@ -324,17 +327,6 @@ class FileRow:
         return cls(line, record_link(bill), of_person, item, result_text(line), sum(paid) if paid else None)
 
 
-def bills_of(lines: Iterable[ClaimFileLine]) -> dict[type[Model], list[UUID]]:
-    """The bills that lines of files are of, by model."""
-    found: dict[type[Model], dict[UUID, None]] = {Claim: {}, Invoice: {}}
-    for line in lines:
-        if line.claim_id is not None:
-            found[Claim][line.claim_id] = None
-        elif line.invoice_id is not None:
-            found[Invoice][line.invoice_id] = None
-    return {model: list(keys) for model, keys in found.items()}
-
-
 def summary_of(file: ClaimFile) -> list[tuple[str, str]]:
     """The labels and values above the lines of a file."""
     made_by, sent_by, withdrawn_by = (
@@ -353,14 +345,3 @@ def summary_of(file: ClaimFile) -> list[tuple[str, str]]:
     if file.withdrawn_at:
         rows.append(("Withdrawn", f"{short_day(file.withdrawn_at)}, {withdrawn_by}"))
     return rows
-
-
-def missing_settings() -> list[str]:
-    """Sentences about values that a claim file needs and the organisation's settings lack."""
-    current = Subscriber.current()
-    found = []
-    if not current.registration_number:
-        found.append("Without the registration number nothing can be claimed.")
-    if not current.business_number:
-        found.append("Without the business number (ABN) invoices to the agency are left out.")
-    return found

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.conf import settings
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -13,7 +12,7 @@ from apps.base import clock
 from apps.core.admin_base import Page, fieldset
 from apps.core.admin_base.display import record_link, short_day, short_period
 from apps.core.read_log import log_export
-from apps.documents.downloads import content_disposition
+from apps.documents.downloads import PDF, bytes_response
 from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.forms import InvoiceLineForm
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
@@ -107,6 +106,4 @@ def pdf_response(selected: QuerySet[Any], file_name: str) -> HttpResponse:
     keys = list(selected.values_list("pk", flat=True)[:PDF_LIMIT])
     invoices = selected.filter(pk__in=keys).select_related("contact")
     log_export(invoices)
-    disposition = content_disposition(file_name, "attachment")
-    headers = {"Content-Disposition": disposition, "Content-Security-Policy": settings.DATA_SECURITY_POLICY}
-    return HttpResponse(invoices_pdf(invoices), content_type="application/pdf", headers=headers)
+    return bytes_response(invoices_pdf(invoices), file_name, PDF)

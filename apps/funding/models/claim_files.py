@@ -7,6 +7,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from apps.core.models import Record, money, optional_reference
+from apps.funding.choices import ClaimFileStatus
 from apps.funding.models.claims import Claim, ClaimLine, Invoice, InvoiceLine
 from apps.funding.models.moves import exactly_one_of
 from apps.people.models import Staff
@@ -22,10 +23,7 @@ class ClaimFile(Record):
     blanked in ``content``, ``erased_sha256`` is that of what is kept.
     """
 
-    class Status(models.TextChoices):
-        NOT_SENT = "NotSent", "Not sent"
-        SENT = "Sent"
-        WITHDRAWN = "Withdrawn"
+    Status = ClaimFileStatus
 
     unrecorded_columns: ClassVar[frozenset[str]] = frozenset({"content"})
 

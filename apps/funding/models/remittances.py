@@ -67,9 +67,6 @@ class Remittance(Record):
     day = models.DateField("paid on", editable=False)
     row_count = models.PositiveIntegerField("rows", editable=False)
     total = money(editable=False)
-    #: Its page names bills, and no participant.
-    has_personal_data = False
-
     unmatched_count = models.PositiveIntegerField("rows of others", editable=False)
     unmatched_total = money("total of others", editable=False)
 

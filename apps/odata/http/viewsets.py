@@ -68,6 +68,8 @@ class ODataViewSet(GenericViewSet, ODataView):
     negotiated_actions = ("list", "list_references", "query", "retrieve", "member")
     filter_backends = (ODataFilterBackend, PlainFilterBackend)
     pagination_class = KeysetPagination
+    #: The further right of its resource that an action needs: ``@action(right="files")``.
+    right = ""
     #: The collection in context URLs where it lies in a record: ``Claim({key})/LineItems``.
     context = ""
 

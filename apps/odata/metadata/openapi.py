@@ -88,7 +88,9 @@ def address_of(entity_set: EntitySet, action: str, path: str) -> str:
     item = f"{collection}/{{{entity_set.key.name}}}"
     if action in ("retrieve", "update", "partial_update", "destroy"):
         return item
-    return f"{item}/{path.rstrip('/').rpartition('/')[2]}"
+    # What stands behind the key: Download, BankFiles({position})/Download.
+    behind = path.rstrip("/").partition("{key}")[2].replace("\\", "").removeprefix(")")
+    return f"{item}{behind}"
 
 
 class ODataSchema(AutoSchema):
@@ -381,7 +383,14 @@ def complete_document(result: Json, generator: Any, request: object, public: boo
         ("securitySchemes", security_schemes(service)),
     ):
         components[section] = {**entries, **components.get(section, {})}
-    result["paths"] = {**service_paths(service), **result["paths"]}
+    # The actions of a set describe themselves, whatever the version.
+    names = {entity_set.name for entity_set in service.entity_sets}
+    of_version = {
+        address: operations
+        for address, operations in result["paths"].items()
+        if all(operation["tags"][0] in names for operation in operations.values())
+    }
+    result["paths"] = {**service_paths(service), **of_version}
     result["tags"] = [{"name": "Service"}] + [
         {
             "name": entity_set.name,

@@ -23,8 +23,14 @@ JSON, NDJSON, CSV = "application/json", "application/x-ndjson", "text/csv"
 
 
 def security(path: str, scope: str) -> list[Json]:
-    """The ways to authenticate; the scope for all resources or for the one at the path is enough."""
-    tokens: list[Json] = [{"oauth2": [scope]}, {"oauth2": [f"{path.lower()}.{scope}"]}]
+    """The ways to authenticate; the scope for all resources or for the one at the path is enough.
+
+    A further right of a resource is a scope of the one at the path alone.
+    """
+    narrow: Json = {"oauth2": [f"{path.lower()}.{scope}"]}
+    if scope not in ("read", "write"):
+        return [narrow, {"basic": []}]
+    tokens: list[Json] = [{"oauth2": [scope]}, narrow]
     return [*tokens, {"basic": []}, {"session": []}] if scope == "read" else tokens
 
 
@@ -192,6 +198,8 @@ def security_schemes(service: Service) -> Json:
         scopes[f"{entity_set.path.lower()}.read"] = f"Read {entity_set.name}."
         if entity_set.supports("POST") or entity_set.supports("PUT"):
             scopes[f"{entity_set.path.lower()}.write"] = f"Write {entity_set.name}."
+        for right, words in entity_set.resource.further_rights.items():
+            scopes[f"{entity_set.path.lower()}.{right}"] = words
     return {
         "oauth2": {
             "type": "oauth2",

@@ -162,6 +162,7 @@ def remaining_copies(backups: Path | None, archives: Path | None) -> list[str]:
         f"Backups: {made} hold the records, until {in_days(settings.BACKUP_DAYS)} (BACKUP_DAYS).",
         f"The log of reads: identifiers of records and no value of them, {log_end}.",
         *([] if archives else [old_history]),
+        "Archives of old claim files and payment runs (archive_money): until you delete them.",
         f"Messages that somebody signed in has not seen yet: until {in_days(session_days)}.",
         *(
             f"{each.application} was sent records at {each.address}: it must act on the erasure."

@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from apps.core.admin_base import HOME_PANELS, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import admin_url, list_url
 from apps.core.computed import MoneySum
+from apps.funding.models import ClaimFile
 from apps.payments.choices import RunStatus
 from apps.payments.models import ZERO, PaymentRun
 from apps.payments.services.ready import load_ready, sum_ready
@@ -15,8 +16,9 @@ def payment_work(request: HttpRequest) -> HomeContent:
     """The payees that something is ready for, and the runs that somebody has to release."""
     rows = []
     address = admin_url(PaymentRun, "ready")
+    statuses = set(PaymentRun.objects.order_by().values_list("status", flat=True).distinct())
     # Before the first run, all that was ever paid is ready: too much to be loaded for a row of this page.
-    if not PaymentRun.objects.exists():
+    if not statuses:
         count, amount = sum_ready()
         if count:
             rows.append(Work("Ready to pay: claims", count, address, amount))
@@ -28,7 +30,9 @@ def payment_work(request: HttpRequest) -> HomeContent:
     if found["count"]:
         link = list_url(PaymentRun, status__exact=RunStatus.DRAFT.value)
         rows.append(Work("Runs to be released", found["count"], link, found["amount"], found["oldest"]))
-    return HomeContent(rows)
+    is_begun = RunStatus.RELEASED in statuses and ClaimFile.objects.exists()
+    links = [] if is_begun else [("Before the first files", admin_url(ClaimFile, "first_files"))]
+    return HomeContent(rows, links=links)
 
 
 HOME_PANELS.append(HomePanel("Payments", PaymentRun, 60, payment_work))

@@ -6,7 +6,6 @@ from decimal import Decimal
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import Count, Prefetch, QuerySet
@@ -21,10 +20,13 @@ from apps.base.errors import ServiceError, plural
 from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, record_link
 from apps.core.read_log import ShownRecords, log_shown
-from apps.documents.downloads import content_disposition
+from apps.documents.downloads import bytes_response
+from apps.funding.admin.first_files import lacking_rows
 from apps.funding.models import Claim
 from apps.payments.admin.accounts import staff_of
+from apps.payments.admin.first_files import PAYMENT_RUN_REQUIREMENTS
 from apps.payments.choices import RunStatus
+from apps.payments.downloads import bank_file_response
 from apps.payments.models import ZERO, BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import ReadyPayee, load_ready, sum_ready
@@ -114,7 +116,6 @@ class PaymentRunAdmin(RecordAdmin):
     # --- what is ready
 
     def ready_page(self, request: HttpRequest) -> HttpResponse:
-        opening = self.offers_opening(request)
         count, _ = (0, ZERO) if PaymentRun.objects.exists() else sum_ready()
         # More than a first run is made of: they are what was paid out before.
         payees = [] if count > MOST_BEFORE_OPENING else load_ready()
@@ -131,7 +132,7 @@ class PaymentRunAdmin(RecordAdmin):
             total=sum((each.amount for each in payees), ZERO),
             today=clock.today().isoformat(),
             may_make=self.has_make_permission(request),
-            opening=opening,
+            lacking=lacking_rows(PAYMENT_RUN_REQUIREMENTS, request),
             unlisted=count if count > MOST_BEFORE_OPENING else 0,
             list_url=self.page_url("changelist"),
             shown_records={**by_model(records), Claim: claims},
@@ -264,7 +265,7 @@ class PaymentRunAdmin(RecordAdmin):
         if record.status != RunStatus.RELEASED:
             raise Http404
         log_shown("Export", shown_items([found]))
-        return file_response(
+        return bytes_response(
             advice_pdf(found), f"remittance-{record.number}-{found.position}.pdf", "application/pdf"
         )
 
@@ -276,21 +277,10 @@ class PaymentRunAdmin(RecordAdmin):
         return found
 
     def bank_file_page(self, request: HttpRequest, record: PaymentRun, position: int) -> HttpResponse:
-        """The same bytes every time; the read log says who has them."""
         file = record.bank_files.filter(position=position).first()
         if file is None:
             raise Http404
-        items = record.items.filter(account__isnull=False)
-        log_shown("Export", {BankAccount: list(items.values_list("account", flat=True))}, file.file_name)
-        return file_response(bytes(file.content), file.file_name, "application/octet-stream")
-
-
-def file_response(content: bytes, name: str, media_type: str) -> HttpResponse:
-    headers = {
-        "Content-Disposition": content_disposition(name, "attachment"),
-        "Content-Security-Policy": settings.DATA_SECURITY_POLICY,
-    }
-    return HttpResponse(content, content_type=media_type, headers=headers)
+        return bank_file_response(file)
 
 
 @contextmanager

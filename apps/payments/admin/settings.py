@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from apps.core.admin_base import RecordAdmin, fieldset
+from apps.payments.admin.first_files import OWN_ACCOUNT
 from apps.payments.models import PaymentSettings
 from apps.payments.services.settings import save_payment_settings
 
@@ -36,9 +37,7 @@ class PaymentSettingsAdmin(RecordAdmin):
 
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         (title, own), *others = super().get_fieldsets(request, obj)
-        missing = PaymentSettings.current().missing
-        text = f"No run can be released before these are entered: {', '.join(missing)}." if missing else None
-        return [(title, {**own, "description": text}), *others]
+        return [(title, {**own, "description": OWN_ACCOUNT.lacks() or None}), *others]
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> object:
         """The settings; the defaults while nobody has saved any."""

@@ -20,7 +20,8 @@ ZERO = Decimal("0.00")
 class PaymentRun(Record):
     """Payments to payees at once. Its maker does not release it; a released one never changes.
 
-    The one in ``OPENING`` has what was paid out before runs were kept, without accounts and files.
+    Those in ``OPENING`` have what was paid out before runs were kept, and in runs that were archived since,
+    without accounts and files.
     """
 
     number = models.PositiveIntegerField(unique=True, editable=False)

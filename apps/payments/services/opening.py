@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import count
 from uuid import UUID
@@ -31,9 +32,17 @@ def record_paid_before(staff: Staff | None, paid_until: dt.datetime | None = Non
     lock_claims(keys)
     parts = paid_parts(keys)
     run = PaymentRun(number=next_number(), day=clock.today(), made_by=staff, status=RunStatus.OPENING)
-    run.total = sum((amount for claims in parts.values() for _, amount in claims), ZERO)
-    if not run.total:
+    if not parts:
         raise RunRefused("Nothing was paid so far: the first payment run begins with nothing.")
+    store_paid_before(run, parts)
+    return run
+
+
+def store_paid_before(
+    run: PaymentRun, parts: Mapping[tuple[str, UUID], Sequence[tuple[UUID, Decimal]]]
+) -> None:
+    """Store a run of amounts of claims by payee, without accounts and files."""
+    run.total = sum((amount for claims in parts.values() for _, amount in claims), ZERO)
     run.save()
     numbers = count(1)
     items, rows = [], []
@@ -46,7 +55,6 @@ def record_paid_before(staff: Staff | None, paid_until: dt.datetime | None = Non
         rows += [PaymentRunClaim(item=item, claim_id=claim, amount=each) for claim, each in claims]
     PaymentRunItem.objects.bulk_create(items, batch_size=1000)
     PaymentRunClaim.objects.bulk_create(rows, batch_size=1000)
-    return run
 
 
 def paid_parts(keys: list[UUID]) -> dict[tuple[str, UUID], list[tuple[UUID, Decimal]]]:

@@ -1,0 +1,149 @@
+"""The page of what is missing before the first files, and the same rows on the pages that make them."""
+
+import pytest
+
+from apps.base import clock
+from apps.core.models import Subscriber
+from apps.funding.admin.first_files import FIRST_FILES, lacking_rows
+from apps.payments.models import PaymentRun
+from apps.payments.services.opening import record_paid_before
+from apps.payments.services.runs import create_run, release_run
+from tests.funding.builders import a_claim, a_claim_file
+from tests.funding.claimable import save_settings
+from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
+from tests.people.records import a_client, a_role, a_staff_member, an_administrator
+
+pytestmark = pytest.mark.django_db
+
+PAGE = "/admin/funding/claimfile/first-files/"
+NEW, READY = "/admin/funding/claimfile/add/", "/admin/payments/paymentrun/ready/"
+CLAIMS = ("administer_funding_invoices", "send_claim_files", "claim_funding_invoices")
+ANSWERS = (
+    "pay_funding_invoices",
+    *(f"{verb}_{model}" for verb in ("add", "change") for model in ("claimresult", "remittance")),
+)
+
+
+def staff_with(*permissions):
+    return a_staff_member(role=a_role(*permissions))
+
+
+def two_people(app, view, first, second):
+    for permission in (first, second):
+        staff_with(f"{app}.{view}", f"{app}.{permission}")
+
+
+#: What mends each row, by its label: a row that is added needs its own.
+MENDS = {
+    "Registration number": lambda: save_settings(business_number=""),
+    "Business number (ABN)": lambda: save_settings(registration_number=""),
+    "Somebody who makes claim files": lambda: staff_with(*(f"funding.{each}" for each in CLAIMS)),
+    "Somebody who imports the answers": lambda: staff_with(*(f"funding.{each}" for each in ANSWERS)),
+    "Own bank account, bank and user id": payment_settings,
+    "Somebody who enters bank accounts, and another who confirms them": lambda: two_people(
+        "payments", "view_bankaccount", "add_bankaccount", "confirm_bankaccount"
+    ),
+    "Confirmed bank accounts of payees": lambda: an_account(a_client()),
+    "Somebody who makes payment runs, and another who releases them": lambda: two_people(
+        "payments", "view_paymentrun", "add_paymentrun", "release_paymentrun"
+    ),
+    "What was paid out before": lambda: record_paid_before(None),
+}
+
+
+@pytest.fixture
+def nothing(client):
+    """An installation in which all is missing, and a browser of somebody who only looks."""
+    Subscriber.objects.all().delete()
+    Subscriber.clear_cache()
+    a_paid_claim("20.00")
+    client.force_login(staff_with("funding.view_claimfile", "payments.view_paymentrun"))
+    yield
+    Subscriber.clear_cache()
+
+
+def rows_on(client):
+    return {row.label: row for _, rows, _ in client.get(PAGE).context["files"] for row in rows}
+
+
+def test_every_row_says_what_is_missing_until_it_is_mended(client, nothing):
+    rows = rows_on(client)
+    assert list(rows) == [each.label for file in FIRST_FILES for each in file.requirements]
+    assert all(row.lacking for row in rows.values()), [row.label for row in rows.values() if not row.lacking]
+    assert rows.keys() == MENDS.keys()
+    for label, mend in MENDS.items():
+        before = {row.label for row in rows_on(client).values() if row.lacking}
+        assert label in before
+        mend()
+        after = {row.label for row in rows_on(client).values() if row.lacking}
+        # Settings that a later row mends are entered as a whole.
+        assert before - after == {label} or label.startswith("Business"), label
+        save_settings() if label.startswith("Business") else None
+    assert client.get(PAGE).content.decode().count("nothing is missing") == len(FIRST_FILES)
+
+
+def test_one_person_alone_is_not_two(client, nothing):
+    label = "Somebody who makes payment runs, and another who releases them"
+    permissions = [f"payments.{each}_paymentrun" for each in ("view", "add", "release")]
+    person = staff_with(*permissions)
+    assert rows_on(client)[label].lacking
+    other = staff_with("payments.view_paymentrun", "payments.release_paymentrun")
+    assert not rows_on(client)[label].lacking
+    other.archive_date = clock.now()
+    other.save()
+    assert rows_on(client)[label].lacking
+    person.role.all_permissions = True
+    person.role.save()
+    a_staff_member(role=person.role, disable_login_date=clock.now())
+    assert rows_on(client)[label].lacking
+    a_staff_member(role=person.role)
+    assert not rows_on(client)[label].lacking
+
+
+def test_each_role_sees_the_files_of_its_pages(client, nothing):
+    for permissions, titles in (
+        (("funding.view_claimfile",), ["A first claim file"]),
+        (("payments.view_paymentrun",), ["A first payment run"]),
+    ):
+        client.force_login(staff_with(*permissions))
+        assert [title for title, _, _ in client.get(PAGE).context["files"]] == titles
+    client.force_login(staff_with("people.view_contact"))
+    assert client.get(PAGE).status_code == 403
+
+
+def test_a_row_leads_to_where_it_is_mended_for_those_who_may(client, nothing):
+    assert not any(row.link for row in rows_on(client).values())
+    client.force_login(an_administrator())
+    for row in rows_on(client).values():
+        assert client.get(row.link).status_code == 200, row.label
+
+
+def test_the_pages_that_make_the_files_show_the_same_rows_on_top(client, nothing, ada):
+    client.force_login(ada)
+    for address, file in zip((NEW, READY), FIRST_FILES, strict=True):
+        answer = client.get(address)
+        shown = answer.context["lacking"]
+        assert shown == lacking_rows(file.requirements, answer.wsgi_request)
+        assert shown
+        assert PAGE in answer.content.decode()
+        assert all(row.lacking in answer.content.decode().replace("&#x27;", "'") for row in shown)
+    client.force_login(staff_with("payments.view_paymentrun"))
+    text = client.get(READY).content.decode()
+    assert "Whoever makes payment runs says it." in text
+    assert "Whoever administers the payment settings enters it." in text
+
+
+def test_home_leads_there_until_the_first_of_both_were_made(client, ada):
+    client.force_login(ada)
+    assert PAGE in client.get("/admin/").content.decode()
+    a_claim_file([a_claim()])
+    payment_settings()
+    provider = a_client()
+    an_account(provider)
+    a_paid_claim("20.00", provider=provider)
+    run = create_run(None, clock.today(), a_staff_member())
+    assert PAGE in client.get("/admin/").content.decode()
+    release_run(run.pk, a_releaser())
+    assert PAGE not in client.get("/admin/").content.decode()
+    PaymentRun.objects.update(status="Opening")
+    assert PAGE in client.get("/admin/").content.decode()
