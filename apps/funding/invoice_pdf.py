@@ -93,7 +93,9 @@ def recipient(invoice: Invoice) -> str:
 
 def line_rows(lines: Sequence[InvoiceLine]) -> list[list[object]]:
     head = [text("Support", STRONG), text("Days", STRONG)]
-    rows = [[*head, *(text(each, STRONG_FIGURE) for each in ("Quantity", "Price", "Total"))]]
+    rows: list[list[object]] = [
+        [*head, *(text(each, STRONG_FIGURE) for each in ("Quantity", "Price", "Total"))]
+    ]
     for line in lines:
         notes = [line.product.code, line.get_tax_choice_display(), "Credit" if line.is_credit_item else ""]
         days = dict.fromkeys(date_format(day, "j M Y") for day in (line.first_day, line.last_day))
