@@ -99,12 +99,12 @@ def line_rows(lines: Sequence[InvoiceLine]) -> list[list[object]]:
     for line in lines:
         notes = [line.product.code, line.get_tax_choice_display(), "Credit" if line.is_credit_item else ""]
         days = dict.fromkeys(date_format(day, "j M Y") for day in (line.first_day, line.last_day))
-        figures = (plain_quantity(line.quantity), format_amount(line.price), format_amount(line.total))
+        values = (plain_quantity(line.quantity), format_amount(line.price), format_amount(line.total))
         rows.append(
             [
                 [text(line.product.name), text(" · ".join(filter(None, notes)), SMALL)],
                 text(" –\n".join(days)),
-                *(text(each, FIGURE) for each in figures),
+                *(text(each, FIGURE) for each in values),
             ]
         )
     return rows

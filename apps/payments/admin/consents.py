@@ -37,6 +37,6 @@ class StatementConsentAdmin(RecordAdmin):
             "contact",
             ("recipient", "since"),
             "note",
-            description="The participant agreed to have statements mailed. Archive it when they withdraw that.",
+            description="The participant agreed to have them mailed. Archive it when they withdraw that.",
         ),
     )

@@ -293,7 +293,7 @@ def group_unsent(statements: Iterable[Statement]) -> tuple[list[UnsentGroup], in
         if obstacle is not None:
             by_reason[obstacle.value].append(each)
         elif each.mail_error:
-            by_reason["The server of mail did not take it: send it again"].append(each)
+            by_reason["The server of mail did not take it; send it again"].append(each)
     groups = [
         UnsentGroup(
             reason,

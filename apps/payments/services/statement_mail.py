@@ -114,19 +114,23 @@ def send_unless_sent(key: UUID) -> None:
     if sent_already(statement) or obstacle or person is None or statement.content is None:
         return
     organisation, month = Subscriber.current(), month_name(statement.month)
-    address = person.email_address
-    assert address is not None
     message = EmailMessage(
         subject=" ".join(f"{organisation.name}: your statement for {month}".split()),
         body=f"The attached file says what was spent of the plan in {month}, and what is left of it.\n\n"
         f"{organisation.name}\n{organisation.invoice_sender}".rstrip(),
-        to=[address],
+        to=[person.email_address or ""],
     )
     message.attach(f"statement-{statement.month:%Y-%m}.pdf", bytes(statement.content), "application/pdf")
-    statement.sent_at, statement.sent_to, statement.mail_error = clock.now(), address, None
-    statement.save(update_fields=["sent_at", "sent_to", "mail_error"])
+    mark_sent(statement, person)
     message.send()
     log_shown("Export", {Statement: [statement.pk], Contact: [person.pk]}, "statement")
+
+
+def mark_sent(statement: Statement, person: Contact | None) -> None:
+    """Note to whom it was sent, and when."""
+    statement.sent_at, statement.mail_error = clock.now(), None
+    statement.sent_to = person.email_address if person is not None else None
+    statement.save(update_fields=["sent_at", "sent_to", "mail_error"])
 
 
 @transaction.atomic
