@@ -5,7 +5,7 @@ from decimal import Decimal
 
 from django.utils.formats import date_format
 from reportlab.lib.units import mm
-from reportlab.platypus import PageBreak, Paragraph, Spacer, Table, TableStyle
+from reportlab.platypus import PageBreak, Spacer, Table, TableStyle
 
 from apps.core.admin_base.display import format_amount, plain_quantity
 from apps.core.models import Subscriber
@@ -21,6 +21,7 @@ from apps.funding.pdf_styles import (
     build_pdf,
     text,
 )
+from apps.funding.tagged_pdf import data_table
 
 #: The part of a price with GST that is GST: 10 of 110.
 GST_PART = Decimal(11)
@@ -50,7 +51,7 @@ def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[object]:
     dated = [f"{label} {date_format(day, 'j M Y')}" for label, day in days.items() if day]
     details = [f"Number {invoice.invoice_number}", *dated]
     return [
-        Paragraph("Tax invoice" if gst else "Invoice", TITLE),
+        text("Tax invoice" if gst else "Invoice", TITLE),
         Spacer(0, 4 * mm),
         Table(
             [
@@ -64,7 +65,7 @@ def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[object]:
             style=TableStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (-1, -1), 0)]),
         ),
         Spacer(0, 8 * mm),
-        Table(line_rows(lines), colWidths=LINE_COLUMNS, style=RULES, repeatRows=1),
+        data_table(line_rows(lines), colWidths=LINE_COLUMNS, style=RULES),
         Spacer(0, 4 * mm),
         Table(
             [
@@ -92,16 +93,18 @@ def recipient(invoice: Invoice) -> str:
 
 def line_rows(lines: Sequence[InvoiceLine]) -> list[list[object]]:
     head = [text("Support", STRONG), text("Days", STRONG)]
-    rows = [[*head, *(text(each, STRONG_FIGURE) for each in ("Quantity", "Price", "Total"))]]
+    rows: list[list[object]] = [
+        [*head, *(text(each, STRONG_FIGURE) for each in ("Quantity", "Price", "Total"))]
+    ]
     for line in lines:
         notes = [line.product.code, line.get_tax_choice_display(), "Credit" if line.is_credit_item else ""]
         days = dict.fromkeys(date_format(day, "j M Y") for day in (line.first_day, line.last_day))
-        figures = (plain_quantity(line.quantity), format_amount(line.price), format_amount(line.total))
+        values = (plain_quantity(line.quantity), format_amount(line.price), format_amount(line.total))
         rows.append(
             [
                 [text(line.product.name), text(" · ".join(filter(None, notes)), SMALL)],
                 text(" –\n".join(days)),
-                *(text(each, FIGURE) for each in figures),
+                *(text(each, FIGURE) for each in values),
             ]
         )
     return rows

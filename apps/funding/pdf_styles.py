@@ -13,7 +13,9 @@ from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.units import mm
 from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
-from reportlab.platypus import Paragraph, SimpleDocTemplate, TableStyle
+from reportlab.platypus import SimpleDocTemplate, TableStyle
+
+from apps.funding.tagged_pdf import TaggedCanvas, TaggedParagraph
 
 #: DejaVu Sans: the letters of all languages that are written in Latin script, Vietnamese among them.
 FONT, BOLD = "DejaVuSans", "DejaVuSans-Bold"
@@ -36,14 +38,14 @@ RULES = TableStyle(
 )
 
 
-def text(value: str | None, style: ParagraphStyle = TEXT) -> Paragraph:
+def text(value: str | None, style: ParagraphStyle = TEXT) -> TaggedParagraph:
     """Plain text as a paragraph; accents are composed, since fonts have the composed letters."""
     composed = unicodedata.normalize("NFC", value or "")
-    return Paragraph(escape(composed, quote=False).replace("\n", "<br/>"), style)
+    return TaggedParagraph(escape(composed, quote=False).replace("\n", "<br/>"), style)
 
 
 def build_pdf(story: Sequence[object], title: str, author: str) -> bytes:
-    """The document of these parts."""
+    """The document of these parts, with its structure for programs that read it aloud."""
     output = BytesIO()
     document = SimpleDocTemplate(
         output,
@@ -55,5 +57,5 @@ def build_pdf(story: Sequence[object], title: str, author: str) -> bytes:
         lang="en-AU",
         displayDocTitle=True,
     )
-    document.build(list(story))
+    document.build(list(story), canvasmaker=TaggedCanvas)
     return output.getvalue()

@@ -8,8 +8,9 @@ from apps.base.drafts import Draft
 from apps.core import history
 from apps.core.demo import Context, DemoSet, draft_of, existing
 from apps.funding.models import Claim
+from apps.payments.demo_statements import load_statements
 from apps.payments.drafts import AccountDraft
-from apps.payments.models import BankAccount, PaymentRun, PaymentSettings
+from apps.payments.models import BankAccount, PaymentRun, PaymentSettings, Statement, StatementConsent
 from apps.payments.services.accounts import confirm_account, create_bank_accounts
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import open_claims
@@ -34,6 +35,7 @@ OWN_ACCOUNT = {
 
 def load(context: Context) -> None:
     """Accounts, then the runs of the last weeks; none while nobody may make them or release them."""
+    load_statements(context)
     staff = context.records[Staff]
     makers = [each for each in staff if each.has_perm("payments.add_paymentrun")]
     approvers = [each for each in staff if each.has_perms([CONFIRM_PERMISSION, RELEASE_PERMISSION])]
@@ -100,4 +102,4 @@ def load_runs(context: Context, maker: Staff, other: Staff, first: dt.date, days
         context.report(PaymentRun, 1)
 
 
-DEMO = DemoSet((), (PaymentRun, BankAccount), load)
+DEMO = DemoSet((), (PaymentRun, BankAccount, Statement, StatementConsent), load)

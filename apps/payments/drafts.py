@@ -1,4 +1,6 @@
-"""Drafts of bank accounts and payment settings, with the members that rules read."""
+"""Drafts of bank accounts and consents, with the members that rules read."""
+
+import datetime as dt
 
 from apps.base.drafts import Draft, Extra
 from apps.payments.models import BankAccount
@@ -15,3 +17,12 @@ class AccountDraft(Draft):
     account_name: str
     entered_by: Extra[Staff | None] = None
     existing: Extra[BankAccount | None] = None
+
+
+class ConsentDraft(Draft):
+    """A consent to statements by mail. ``create_consents`` sets who recorded it."""
+
+    contact: Contact
+    recipient: str
+    since: dt.date
+    recorded_by: Extra[Staff | None] = None

@@ -5,11 +5,12 @@ from decimal import Decimal
 
 from django.utils.formats import date_format
 from reportlab.lib.units import mm
-from reportlab.platypus import Paragraph, Spacer, Table
+from reportlab.platypus import Spacer
 
 from apps.core.admin_base.display import format_amount
 from apps.core.models import Subscriber
 from apps.funding.pdf_styles import FIGURE, RULES, SMALL, STRONG, STRONG_FIGURE, TITLE, build_pdf, text
+from apps.funding.tagged_pdf import data_table
 from apps.payments.models import PaymentRunClaim, PaymentRunItem
 
 COLUMNS = (72 * mm, 34 * mm, 34 * mm, 34 * mm)
@@ -28,7 +29,7 @@ def advice_story(item: PaymentRunItem, organisation: Subscriber) -> list[object]
     day = date_format(item.run.day, "j M Y")
     claims = item.claims.select_related("claim").order_by("claim__creation_date", "pk")
     return [
-        Paragraph("Remittance advice", TITLE),
+        text("Remittance advice", TITLE),
         Spacer(0, 4 * mm),
         text(organisation.name, STRONG),
         text("\n".join(filter(None, sender))),
@@ -36,7 +37,7 @@ def advice_story(item: PaymentRunItem, organisation: Subscriber) -> list[object]
         text(f"Paid to {item.payee}", STRONG),
         text(f"On {day}, with the reference {item.reference}"),
         Spacer(0, 8 * mm),
-        Table(rows_of(list(claims), item.amount), colWidths=COLUMNS, style=RULES, repeatRows=1),
+        data_table(rows_of(list(claims), item.amount), colWidths=COLUMNS, style=RULES),
     ]
 
 

@@ -1,11 +1,12 @@
-"""The rules of bank accounts and payment runs."""
+"""The rules of bank accounts, payment runs and consents to mail."""
 
 import re
 from collections.abc import Iterator
 
+from apps.base import clock
 from apps.base.drafts import Issue, Rule
-from apps.payments.choices import RunStatus
-from apps.payments.drafts import AccountDraft
+from apps.payments.choices import RunStatus, StatementRecipient
+from apps.payments.drafts import AccountDraft, ConsentDraft
 from apps.payments.file_formats.bank_file import plain_text
 from apps.payments.models import BankAccount, PaymentRun
 from apps.people.models import Staff
@@ -31,6 +32,19 @@ ACCOUNT_RULES: tuple[Rule[AccountDraft], ...] = (
     account_has_one_owner,
     bank_accepts_name_and_number,
 )
+
+
+def consent_was_given(draft: ConsentDraft) -> Iterator[Issue]:
+    if draft.since > clock.today():
+        yield Issue("NotAllowed", "since", "A consent is recorded once it is given.")
+
+
+def representative_is_named(draft: ConsentDraft) -> Iterator[Issue]:
+    if draft.recipient == StatementRecipient.REPRESENTATIVE and draft.contact.representative_id is None:
+        yield Issue("NotAllowed", "recipient", "No representative is named on the participant's page.")
+
+
+CONSENT_RULES: tuple[Rule[ConsentDraft], ...] = (consent_was_given, representative_is_named)
 
 
 def confirmation_problem(account: BankAccount, staff: Staff, confirmation: str) -> str | None:

@@ -115,6 +115,8 @@ class Person(Addressed):
         numbers=("scheme_number", "phone1", "phone2", "home_phone"),
     )
 
+    primary_email: models.EmailField[Any, Any]  # of staff it is the login
+
     first_name = models.CharField(max_length=90)
     last_name = models.CharField(max_length=90)
     personal_title = optional_text("title", 5, choices=PersonalTitle)
@@ -158,6 +160,12 @@ class Person(Addressed):
     @property
     def full_name(self) -> str:
         return f"{self.first_name} {self.last_name}"
+
+    @property
+    def email_address(self) -> str | None:
+        """The address that letters of ours are mailed to."""
+        address: str | None = self.primary_email or self.secondary_email
+        return address
 
 
 class StaffManager(BaseUserManager["Staff"]):

@@ -1,5 +1,7 @@
 """Invoices as PDF: what a participant is sent."""
 
+import shutil
+import subprocess
 from decimal import Decimal
 
 import pytest
@@ -68,3 +70,21 @@ def test_selected_invoices_are_one_file(client):
 def test_an_invoice_is_for_those_who_may_view_it(client):
     client.force_login(a_staff_member(role=a_role("people.view_contact")))
     assert client.get(f"{INVOICES}{an_invoice().pk}/pdf/").status_code == 403
+
+
+@pytest.mark.skipif(shutil.which("pdfinfo") is None, reason="pdfinfo is not installed")
+def test_an_invoice_says_aloud_what_its_headings_rows_and_headers_are(client, tmp_path):
+    """The table goes on, on further pages, as the same table; headers that are repeated are read once."""
+    invoice = an_invoice(40, contact=a_contact(first_name="Thị Hòa"))
+    file = tmp_path / "invoice.pdf"
+    file.write_bytes(client.get(f"{INVOICES}{invoice.pk}/pdf/").content)
+    found = subprocess.run(["pdfinfo", "-struct-text", file], capture_output=True, text=True, check=True)
+    lines = [line.strip() for line in found.stdout.splitlines()]
+    assert not found.stderr
+    assert lines[:3] == ["Document", "H1 (block)", '"Invoice"']
+    assert "Pages:           3" in subprocess.run(["pdfinfo", file], capture_output=True, text=True).stdout
+    assert lines.count("Table (block)") == 1
+    assert lines.count("TR") == 41
+    assert lines.count("/Scope /Column") == 5
+    assert lines.count("/Scope /Row") == 40
+    assert lines.count('"Support"') == 1

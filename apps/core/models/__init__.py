@@ -1,6 +1,7 @@
 """The base of every record, the history, the organisation's settings, and what the back office keeps."""
 
 from apps.core.models.back_office import (
+    BackgroundRun,
     ChosenColumns,
     FileExport,
     FileExportPart,

@@ -286,7 +286,14 @@ class ActionAdmin(RecordAdmin):
         except ValidationFailed as failed:
             self.show_issues(request, (issue for _, issue in failed.issues))
             return None
-        refusals = [*changed, *outcome.refused]
+        outcome.refused = [*changed, *outcome.refused]
+        return self.show_outcome(button, request, outcome, remainder)
+
+    def show_outcome(
+        self, button: ActionButton, request: HttpRequest, outcome: ActionOutcome, remainder: str
+    ) -> HttpResponse | None:
+        """A message of what was done, or a page with what was refused."""
+        refusals = outcome.refused
         note = " ".join(filter(None, (outcome.note, remainder)))
         if not refusals:
             text = f"{button.label}: {self.count_label(outcome.done)}. {note}".strip()

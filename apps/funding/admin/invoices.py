@@ -3,20 +3,26 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from django.contrib import admin
+from django.conf import settings
+from django.contrib import admin, messages
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from unfold.decorators import display
 
 from apps.base import clock
-from apps.core.admin_base import Page, fieldset
+from apps.core.admin_base import Page, RecordLink, fieldset
 from apps.core.admin_base.display import record_link, short_day, short_period
 from apps.core.read_log import log_export
 from apps.documents.downloads import PDF, bytes_response
-from apps.funding.admin.bills import BillAdmin
+from apps.funding.admin.actions import ActionButton, ActionOutcome, limited_selection
+from apps.funding.admin.bills import BillAdmin, staff_of
 from apps.funding.admin.forms import InvoiceLineForm
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
+from apps.funding.services.invoice_mail import find_problems, send_invoices
 from apps.funding.services.recurring import next_invoice_day
+from apps.funding.services.transitions import list_transitions
+from apps.funding.validation.transitions import TransitionName
 
 #: Invoices of one PDF.
 PDF_LIMIT = 200
@@ -29,8 +35,12 @@ class InvoiceAdmin(BillAdmin):
     purpose = "What your organisation bills the agency, other plan managers and clients."
     line_model = InvoiceLine
     line_form = InvoiceLineForm
-    record_pages = (Page("pdf", "PDF", method="GET"), *BillAdmin.record_pages)
-    actions: ClassVar[Any] = ("selected_as_pdf",)
+    record_pages = (
+        Page("pdf", "PDF", method="GET"),
+        Page("mail", "Send by mail", permission="change"),
+        *BillAdmin.record_pages,
+    )
+    actions: ClassVar[Any] = ("selected_as_pdf", "mail_selected")
     menu_order = 220
     icon = "receipt_long"
     list_display = (
@@ -89,6 +99,43 @@ class InvoiceAdmin(BillAdmin):
     def selected_as_pdf(self, request: HttpRequest, selected: QuerySet[Model]) -> HttpResponse:
         """One file with all selected invoices, each on a page of its own."""
         return pdf_response(selected, "invoices.pdf")
+
+    # --- by mail
+
+    def record_links(self, request: HttpRequest, record: Invoice) -> list[RecordLink]:
+        """Without the mail where the invoice is none to be sent."""
+        rows = list_transitions(record, staff_of(request))
+        is_sendable = any(row.name is TransitionName.SEND for row in rows)
+        mail = self.page_url("mail", record.pk)
+        return [each for each in super().record_links(request, record) if is_sendable or each.link != mail]
+
+    def mail_page(self, request: HttpRequest, record: Invoice) -> HttpResponse:
+        """Say where it goes, and why it cannot; when confirmed, let a worker mail it."""
+        back = self.page_url("change", record.pk)
+        problem = find_problems([record], staff_of(request)).get(record.pk)
+        if problem is None and request.method == "POST":
+            send_invoices([record.pk], staff_of(request))
+            messages.success(request, f"{record} will be mailed to {record.contact}, and is sent then.")
+            return redirect(back)
+        return self.question_page(
+            request,
+            "Send by mail",
+            None,
+            str(record),
+            record=record,
+            summary=f"{self.record_summary(record)}, to {record.contact.email_address or 'no address'}",
+            problems=[problem] if problem else [],
+            is_impossible=problem is not None,
+            back=back,
+        )
+
+    @admin.action(description="Send by mail", permissions=["change"])
+    def mail_selected(self, request: HttpRequest, selected: QuerySet[Model]) -> HttpResponse | None:
+        """Mail those that can be; the others stay as they are, and are named with the reason."""
+        keys, remainder = limited_selection(selected)
+        result = send_invoices(keys, staff_of(request))
+        button = ActionButton("mail_selected", "Send by mail")
+        return self.show_outcome(button, request, ActionOutcome(len(result.done), result.refused), remainder)
 
     @display(description="bill to", ordering="invoice_claim_type")
     def bill_to(self, invoice: Invoice) -> str:

@@ -1,4 +1,4 @@
-"""Bank accounts, payment runs and their bank files."""
+"""Bank accounts, payment runs and their bank files, statements."""
 
 from apps.payments.models.accounts import BSB, BankAccount, PaymentSettings
 from apps.payments.models.runs import (
@@ -7,4 +7,12 @@ from apps.payments.models.runs import (
     PaymentRun,
     PaymentRunClaim,
     PaymentRunItem,
+)
+from apps.payments.models.statements import (
+    Statement,
+    StatementBudget,
+    StatementConsent,
+    StatementLine,
+    StatementRun,
+    month_name,
 )

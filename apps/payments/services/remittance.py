@@ -1,37 +1,29 @@
 """Remittance advice by mail: once for each payment of a released run, however often it is tried."""
 
-import datetime as dt
-import logging
+from functools import partial
 from uuid import UUID
 
 from django.core.mail import EmailMessage
 from django.db import transaction
-from django.utils import timezone
 from django.utils.formats import date_format
 from django_tasks import task
 
 from apps.base import clock
 from apps.core import history
+from apps.core.mailing import mail_once
 from apps.core.models import Change, Subscriber
-from apps.core.read_log import READ_LOG, log_shown
+from apps.core.read_log import log_shown
 from apps.core.task_queue import task_author
 from apps.payments.choices import RunStatus
 from apps.payments.models import PaymentRunItem
 from apps.payments.services.runs import RunRefused
 from apps.people.models import Client, Contact
 
-logger = logging.getLogger(__name__)
-
-#: Minutes until the server of mail is asked again, after each time that it failed.
-RETRY_MINUTES = (1, 10, 60, 360)
-
 
 def payee_email(payee: Client | Contact) -> str | None:
     """The address that advice is sent to: of an organisation, its key contact's."""
     contact = payee.key_contact if isinstance(payee, Client) else payee
-    if contact is None:
-        return None
-    return contact.primary_email or contact.secondary_email
+    return contact.email_address if contact is not None else None
 
 
 @transaction.atomic
@@ -55,16 +47,7 @@ def send_advice(run: UUID) -> int:
 def mail_advice(key: int, staff: str | None, failures: int) -> None:
     """Mail the advice of one payment, unless that was done; a server that fails is asked again later."""
     with task_author(history.Author(Change.Channel.BACK_OFFICE, UUID(staff) if staff else None)):
-        try:
-            with transaction.atomic():
-                send_unless_sent(key)
-            READ_LOG.write()  # the thread that writes it is the server's
-        except OSError as error:  # of the connection, and of the server's protocol
-            if failures == len(RETRY_MINUTES):
-                raise
-            logger.warning("remittance advice %d is not sent: %s", key, error)
-            later = timezone.now() + dt.timedelta(minutes=RETRY_MINUTES[failures])
-            mail_advice.using(run_after=later).enqueue(key, staff, failures + 1)
+        mail_once(mail_advice, (key, staff), failures, partial(send_unless_sent, key))
 
 
 def send_unless_sent(key: int) -> None:

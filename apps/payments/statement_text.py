@@ -1,0 +1,188 @@
+"""The words of a statement: what its page and its PDF say, of the same stored figures."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import groupby
+
+from django.utils import timezone
+
+from apps.core.admin_base.display import format_amount, short_day
+from apps.core.models import Subscriber
+from apps.payments.models import ZERO, Statement, StatementBudget, StatementLine, month_name
+
+#: The amounts of a line and what they are called.
+AMOUNT_WORDS = {
+    "paid": "paid",
+    "claimed": "claimed, not paid yet",
+    "waiting": "waiting",
+    "refused": "refused",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SpentRow:
+    """What was spent with a provider from a budget; without a provider, the sum of the budget or of all."""
+
+    label: str
+    paid: str
+    claimed: str
+    sum: str
+    is_sum: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRow:
+    """What was refused, or waits, of one invoice, and why."""
+
+    provider: str
+    invoice: str
+    amount: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRow:
+    """What is left of a budget, and how long that lasts."""
+
+    name: str
+    budget: str
+    used: str
+    left: str
+    forecast: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatementText:
+    """All that a statement says, in the order in which it is read."""
+
+    title: str
+    made: str
+    summary: Sequence[str]
+    changes: Sequence[str]
+    spent: Sequence[SpentRow]
+    pending: Sequence[PendingRow]
+    left_title: str
+    budgets: Sequence[BudgetRow]
+
+
+def dollars(amount: Decimal) -> str:
+    """An amount as a letter has it: ``$1,234.50``; in another currency ``NZD 1,234.50``."""
+    currency = Subscriber.current().currency
+    sign = "-" if amount < 0 else ""
+    return f"{sign}{'$' if currency == 'AUD' else f'{currency} '}{format_amount(abs(amount))}"
+
+
+def statement_text(
+    statement: Statement, lines: Sequence[StatementLine], budgets: Sequence[StatementBudget]
+) -> StatementText:
+    day = short_day(timezone.localtime(statement.creation_date))
+    return StatementText(
+        title=f"Your statement for {month_name(statement.month)}",
+        made=f"Made on {day}" + (f", version {statement.version}" if statement.version > 1 else ""),
+        summary=list(summary_sentences(statement, budgets, day)),
+        changes=statement.changes.splitlines(),
+        spent=list(spent_rows(lines)),
+        pending=list(pending_rows(lines)),
+        left_title=f"What is left of your plan on {day}",
+        budgets=[budget_row(each, statement) for each in budgets],
+    )
+
+
+def summary_sentences(statement: Statement, budgets: Sequence[StatementBudget], day: str) -> Iterator[str]:
+    month = month_name(statement.month)
+    if not statement.spent:
+        yield f"Nothing of your plan was spent on supports of {month}."
+    else:
+        yield f"{dollars(statement.spent)} of your plan was spent on supports of {month}."
+        if statement.claimed and statement.paid:
+            paid, claimed = dollars(statement.paid), dollars(statement.claimed)
+            yield f"{paid} of it is paid, {claimed} is claimed and not paid yet."
+    if statement.waiting:
+        yield f"{dollars(statement.waiting)} more waits: it is not claimed from the agency yet."
+    if statement.refused:
+        yield f"{dollars(statement.refused)} was refused. You will find why below."
+    if budgets:
+        left = sum((each.left for each in budgets), ZERO)
+        until = f", which ends on {short_day(statement.plan_last_day)}" if statement.plan_last_day else ""
+        yield f"On {day}, {dollars(left)} was left of your plan{until}."
+
+
+def spent_rows(lines: Sequence[StatementLine]) -> Iterator[SpentRow]:
+    """Budget by budget: its sum, then its providers; at the end the sum of all, if anything was spent."""
+    spent = [each for each in lines if each.paid or each.claimed]
+    for budget, of_budget in groupby(sorted(spent, key=lambda each: each.budget), lambda each: each.budget):
+        parts = sorted(of_budget, key=lambda each: each.provider)
+        yield spent_row(budget, parts, is_sum=True)
+        for provider, of_provider in groupby(parts, lambda each: each.provider):
+            yield spent_row(provider, list(of_provider))
+    if spent:
+        yield spent_row("Total", spent, is_sum=True)
+
+
+def spent_row(label: str, lines: Iterable[StatementLine], is_sum: bool = False) -> SpentRow:
+    parts = list(lines)
+    paid = sum((each.paid for each in parts), ZERO)
+    claimed = sum((each.claimed for each in parts), ZERO)
+    return SpentRow(label, dollars(paid), dollars(claimed), dollars(paid + claimed), is_sum)
+
+
+def pending_rows(lines: Iterable[StatementLine]) -> Iterator[PendingRow]:
+    for line in lines:
+        for amount, outcome in ((line.refused, "Refused"), (line.waiting, "Waiting")):
+            if amount:
+                text = f"{outcome}: {line.reason}" if line.reason else f"{outcome}."
+                yield PendingRow(line.provider, line.reference or line.number, dollars(amount), text)
+
+
+def budget_row(budget: StatementBudget, statement: Statement) -> BudgetRow:
+    made = timezone.localtime(statement.creation_date).date()
+    if budget.left <= 0:
+        forecast = "It is used up."
+    elif statement.plan_last_day and statement.plan_last_day < made:
+        forecast = "The plan has ended."
+    elif budget.runs_out is not None:
+        forecast = f"At this pace it runs out about {short_day(budget.runs_out)}."
+    else:
+        forecast = "At this pace it lasts until the plan ends." if budget.used else "Nothing is used yet."
+    return BudgetRow(
+        budget.name, dollars(budget.budget), dollars(budget.used), dollars(budget.left), forecast
+    )
+
+
+# --- what changed ---------------------------------------------------------------------------------------
+
+
+def find_changes(before: Iterable[StatementLine], after: Iterable[StatementLine]) -> list[str]:
+    """What the figures of a month say that they did not say before, a sentence each; empty when nothing."""
+    old, new = by_place(before), by_place(after)
+    changes = []
+    for place in dict.fromkeys([*old, *new]):
+        was, now = old.get(place), new.get(place)
+        name = line_name(now or was)
+        if was is None:
+            changes.append(f"New: {name}, {amounts_text(now)}.")
+        elif now is None:
+            changes.append(f"Not in it any more: {name}, {amounts_text(was)}.")
+        elif amounts_of(was) != amounts_of(now):
+            changes.append(f"{name}: it was {amounts_text(was)}, and is {amounts_text(now)}.")
+    return changes
+
+
+def by_place(lines: Iterable[StatementLine]) -> Mapping[tuple[str, str], StatementLine]:
+    return {(each.number, each.budget): each for each in lines}
+
+
+def amounts_of(line: StatementLine) -> list[Decimal]:
+    return [getattr(line, column) for column in AMOUNT_WORDS]
+
+
+def line_name(line: StatementLine | None) -> str:
+    assert line is not None
+    return f"{line.provider}, invoice {line.reference or line.number} ({line.budget})"
+
+
+def amounts_text(line: StatementLine | None) -> str:
+    """``$20.00 paid, $5.00 refused``."""
+    parts = ((getattr(line, column), word) for column, word in AMOUNT_WORDS.items() if getattr(line, column))
+    return ", ".join(f"{dollars(amount)} {word}" for amount, word in parts)

@@ -1,0 +1,215 @@
+"""Statements by mail: by consent, to whom it says, each once; and runs that make or send all of a month."""
+
+import datetime as dt
+
+import pytest
+from django.utils import timezone
+from django_tasks_db.models import DBTaskResult
+
+from apps.base import clock
+from apps.core.models import Notice
+from apps.core.task_queue import repeat_unfinished_tasks
+from apps.payments.choices import StatementWork
+from apps.payments.models import Statement, StatementConsent, StatementRun
+from apps.payments.services import statement_runs
+from apps.payments.services.statement_mail import Obstacle, find_recipients, mail_statement, send_statement
+from apps.payments.services.statement_runs import process_run, start_run
+from apps.payments.services.statements import StatementRefused, make_statements
+from tests.payments.mail_server import mail_server
+from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_consent, a_statement
+from tests.payments.test_statements import a_participant
+from tests.people.records import a_contact, an_administrator
+from tests.tasks import run_tasks
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def worker_folder(settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+
+
+@pytest.fixture
+def server(settings):
+    with mail_server(settings) as found:
+        yield found
+
+
+def let_retries_be_due():
+    DBTaskResult.objects.filter(run_after__gt=timezone.now()).update(run_after=timezone.now())
+
+
+def recipients(server):
+    return sorted(to for to, _ in server.received)
+
+
+def test_nothing_is_sent_without_a_consent_and_each_reason_is_named(server):
+    own, other = {"primary_email": "own@example.org"}, a_contact(primary_email=None)
+    cases = {
+        Obstacle.NO_CONSENT: a_participant(**own),
+        Obstacle.NO_REPRESENTATIVE: a_participant(**own),
+        Obstacle.NO_MAIL: a_participant(**own, accepts_email_contact="Unsubscribed"),
+        Obstacle.NO_ADDRESS: a_participant(**own, representative=other),
+    }
+    a_consent(cases[Obstacle.NO_REPRESENTATIVE], "Representative")
+    a_consent(cases[Obstacle.NO_MAIL])
+    a_consent(cases[Obstacle.NO_ADDRESS], "Representative")
+    for obstacle, contact in cases.items():
+        statement = a_statement(contact)
+        assert find_recipients([statement])[statement.pk].obstacle is obstacle
+        with pytest.raises(StatementRefused, match=obstacle.value):
+            send_statement(statement.pk)
+        mail_statement.call(str(statement.pk), None, 0)
+    run_tasks()
+    assert server.received == []
+    assert set(Obstacle) == set(cases)
+
+
+def test_it_goes_to_whom_the_consent_names_with_the_document_that_is_kept(server):
+    representative = a_contact(primary_email=None, secondary_email="daughter@example.org")
+    contact = a_participant(primary_email="own@example.org", representative=representative)
+    a_consent(contact, "Representative")
+    statement = a_statement(contact)
+    send_statement(statement.pk)
+    run_tasks()
+    ((to, message),) = server.received
+    assert to == ["daughter@example.org"]
+    assert message["subject"].endswith("your statement for October 2025")
+    (file,) = message.iter_attachments()
+    assert file.get_content() == bytes(statement.content)
+    assert contact.last_name not in str(message["subject"])
+    statement.refresh_from_db()
+    assert statement.sent_to == "daughter@example.org"
+    with pytest.raises(StatementRefused, match="sent already"):
+        send_statement(statement.pk)
+
+
+def test_a_consent_that_is_withdrawn_before_the_worker_comes_counts(server):
+    contact = a_participant(primary_email="own@example.org")
+    consent = a_consent(contact)
+    statement = a_statement(contact)
+    send_statement(statement.pk)
+    StatementConsent.objects.filter(pk=consent.pk).update(archive_date=clock.now())
+    run_tasks()
+    assert server.received == []
+
+
+def test_one_that_was_corrected_before_the_worker_comes_is_not_sent(server):
+    contact = a_participant(primary_email="own@example.org")
+    a_consent(contact)
+    statement = a_statement(contact)
+    send_statement(statement.pk)
+    a_claim_of_the_month(contact)
+    a_statement(contact)
+    run_tasks()
+    assert server.received == []
+
+
+def test_a_server_that_refuses_once_is_asked_again_and_each_is_sent_once(server):
+    for number in range(3):
+        a_consent(a_participant(primary_email=f"p{number}@example.org"))
+    make_statements(MONTH)
+    server.refusals = 1
+    start_run(MONTH, StatementWork.SEND, None)
+    run_tasks()
+    assert len(server.received) == 2
+    assert Statement.objects.filter(sent_at=None).count() == 1
+    let_retries_be_due()
+    run_tasks()
+    assert recipients(server) == [["p0@example.org"], ["p1@example.org"], ["p2@example.org"]]
+    start_run(MONTH, StatementWork.SEND, None)
+    run_tasks()
+    assert len(server.received) == 3
+
+
+def test_a_server_that_never_takes_it_is_named_and_another_press_begins_anew(server):
+    contact = a_participant(primary_email="own@example.org")
+    a_consent(contact)
+    statement = a_statement(contact)
+    server.refusals = 100
+    send_statement(statement.pk)
+    for _ in range(5):
+        run_tasks()
+        let_retries_be_due()
+    statement.refresh_from_db()
+    assert "try again later" in statement.mail_error
+    assert statement.sent_at is None
+    server.refusals = 0
+    send_statement(statement.pk)
+    run_tasks()
+    statement.refresh_from_db()
+    assert (len(server.received), statement.mail_error) == (1, None)
+
+
+# --- runs -----------------------------------------------------------------------------------------------
+
+
+def test_a_run_makes_all_shows_how_far_it_is_and_tells_its_person():
+    staff = an_administrator()
+    people = [a_participant() for _ in range(5)]
+    run = start_run(MONTH, StatementWork.MAKE, staff.pk)
+    assert start_run(MONTH, StatementWork.MAKE, staff.pk) == run  # pressed twice
+    run_tasks()
+    run.refresh_from_db()
+    assert (run.status, run.rows_done, run.rows_total, run.made) == ("Finished", 5, 5, 5)
+    assert {each.made_by_id for each in Statement.objects.all()} == {staff.pk}
+    assert Notice.objects.get().text == "Making statements: October 2025 is done"
+    a_claim_of_the_month(people[0])
+    run = start_run(MONTH, StatementWork.MAKE, staff.pk)
+    run_tasks()
+    run.refresh_from_db()
+    assert (run.made, run.corrected) == (1, 1)
+
+
+class Killed(BaseException):
+    """The end of a worker, which no code of ours catches."""
+
+
+@pytest.mark.parametrize("after", range(4))
+def test_a_run_whose_worker_was_killed_goes_on_and_makes_none_twice(after, monkeypatch):
+    """Killed before, between and after its chunks; the chunk at work is undone as a whole."""
+    for _ in range(6):
+        a_participant()
+    monkeypatch.setattr(statement_runs, "CHUNK", 2)
+    run = start_run(MONTH, StatementWork.MAKE, None)
+    make, calls = statement_runs.make_chunk, []
+
+    def make_until_killed(*arguments):
+        calls.append(arguments)
+        if len(calls) == after + 1:
+            raise Killed
+        return make(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(statement_runs, "make_chunk", make_until_killed)
+        if after < 3:
+            with pytest.raises(Killed):
+                process_run.call(str(run.pk))
+        else:
+            patch.setattr(statement_runs, "finish_run", make_until_killed)
+            with pytest.raises(Killed):
+                process_run.call(str(run.pk))
+    assert Statement.objects.count() == 2 * after
+    DBTaskResult.objects.update(status="RUNNING", worker_ids=["killed"])
+    repeat_unfinished_tasks("killed")
+    run_tasks()
+    run.refresh_from_db()
+    assert (run.status, run.rows_done, run.made) == ("Finished", 6, 6)
+    assert Statement.objects.count() == Statement.objects.values("contact").distinct().count() == 6
+
+
+def test_a_run_that_ended_its_worker_each_time_says_so_and_can_be_begun_again():
+    run = start_run(MONTH, StatementWork.MAKE, None)
+    DBTaskResult.objects.update(status="FAILED")
+    again = start_run(MONTH, StatementWork.MAKE, None)
+    run.refresh_from_db()
+    assert again != run
+    assert (run.status, run.message.split(".")[0]) == ("Failed", "It ended unexpectedly")
+
+
+def test_old_runs_go_when_another_begins(settings):
+    run = start_run(MONTH, StatementWork.MAKE, None)
+    run_tasks()
+    StatementRun.objects.update(finished_at=timezone.now() - dt.timedelta(days=settings.EXPORT_FILE_DAYS + 1))
+    start_run(MONTH, StatementWork.MAKE, None)
+    assert not StatementRun.objects.filter(pk=run.pk).exists()

@@ -1,0 +1,320 @@
+"""Statements: each is its participant's claims, made once; a corrected one says what changed."""
+
+import datetime as dt
+import hashlib
+import random
+import shutil
+import subprocess
+from decimal import Decimal
+
+import pytest
+
+from apps.base import clock
+from apps.core.models import Change, Subscriber
+from apps.engagements.models import ServiceBooking
+from apps.funding.models import Claim, ClaimResult
+from apps.funding.services.transitions import apply_transition, list_transitions
+from apps.payments.models import ZERO, Statement
+from apps.payments.services.statements import Made, StatementRefused, make_statements
+from apps.payments.statement_text import statement_text
+from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
+from tests.funding.builders import a_claim_file, an_invoice
+from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_line, a_statement
+from tests.people.records import a_client, a_contact
+
+pytestmark = pytest.mark.django_db
+
+PLAN = {"plan_start_date": dt.date(2025, 7, 1), "plan_end_date": dt.date(2026, 6, 30)}
+
+
+def a_participant(**columns):
+    """Somebody with a plan in the month, and a budget in it."""
+    contact = a_contact(scheme_number="430123456", **columns)
+    a_booking(a_plan(participant=contact, **PLAN), budget=Decimal("1000.00"))
+    return contact
+
+
+def sums(statement):
+    return tuple(str(getattr(statement, name)) for name in ("paid", "claimed", "waiting", "refused"))
+
+
+def said_of(statement):
+    return statement_text(statement, list(statement.lines.all()), list(statement.budgets.all()))
+
+
+# --- the figures ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "paid", "expected"),
+    [
+        ("AwaitingStaffApproval", "0.00", ("0.00", "0.00", "20.00", "0.00")),
+        ("OnHold", "0.00", ("0.00", "0.00", "20.00", "0.00")),
+        ("Approved", "0.00", ("0.00", "0.00", "20.00", "0.00")),
+        ("AgencyClaimed", "0.00", ("0.00", "20.00", "0.00", "0.00")),
+        ("AgencyPartiallyPaid", "15.00", ("15.00", "5.00", "0.00", "0.00")),
+        ("AgencyFullyPaid", "20.00", ("20.00", "0.00", "0.00", "0.00")),
+        ("AgencyFullyPaid", "18.00", ("18.00", "0.00", "0.00", "0.00")),
+        ("PaymentProviderCancelled", "0.00", ("0.00", "0.00", "0.00", "0.00")),
+        ("PaymentProviderRejected", "0.00", ("0.00", "0.00", "0.00", "20.00")),
+    ],
+)
+def test_a_claim_counts_by_its_status(status, paid, expected):
+    contact = a_participant()
+    a_claim_of_the_month(contact, "20.00", paid, status)
+    assert sums(a_statement(contact)) == expected
+
+
+def test_what_is_of_the_month_is_decided_by_the_last_day_of_a_line():
+    contact = a_participant()
+    for day in (dt.date(2025, 9, 30), dt.date(2025, 10, 1), dt.date(2025, 10, 31), dt.date(2025, 11, 1)):
+        a_claim_of_the_month(contact, "1.00", line={"day": day})
+    a_claim_of_the_month(contact, "9.00", archive_date=clock.now())
+    a_claim_of_the_month(a_participant(), "7.00")
+    assert a_statement(contact).claimed == Decimal("2.00")
+
+
+def test_lines_that_the_agency_refused_are_refused_with_its_words():
+    contact = a_participant()
+    claim = a_claim_of_the_month(contact, "20.00")
+    file = a_claim_file([claim])
+    ClaimResult.objects.create(
+        file_line=file.lines.get(), is_accepted=False, code="C04", text="Over the budget", file_name="r.csv"
+    )
+    statement = a_statement(contact)
+    assert sums(statement) == ("0.00", "0.00", "0.00", "20.00")
+    assert [row.outcome for row in said_of(statement).pending] == ["Refused: Over the budget"]
+
+
+def test_a_claim_and_its_resubmission_are_told_once():
+    contact = a_participant()
+    claim = a_claim_of_the_month(contact, "20.00", status="PaymentProviderRejected")
+    apply_transition(Claim, [claim.pk], "resubmit")
+    assert sums(a_statement(contact)) == ("0.00", "0.00", "20.00", "0.00")
+    partly = a_claim_of_the_month(contact, "30.00", "10.00", "AgencyPartiallyPaid")
+    apply_transition(Claim, [partly.pk], "resubmit-gap")
+    assert sums(a_statement(contact)) == ("10.00", "0.00", "40.00", "0.00")
+
+
+def test_invoices_to_the_agency_count_and_those_to_the_client_do_not():
+    Subscriber(name="Southern Light").save()
+    contact = a_participant()
+    an_invoice([a_line("20.00")], contact=contact, funding_status="AgencyClaimed")
+    an_invoice(
+        [a_line("70.00")], contact=contact, invoice_claim_type="InvoiceToClient", funding_status="Sent"
+    )
+    statement = a_statement(contact)
+    assert sums(statement) == ("0.00", "20.00", "0.00", "0.00")
+    assert statement.lines.get().provider == "Southern Light"
+
+
+def test_spending_stands_by_budget_and_provider_and_what_waits_with_its_reason():
+    contact = a_participant()
+    booking = ServiceBooking.objects.get()
+    first, second = a_client(business_name="Allied"), a_client(business_name="Better")
+    for provider, amount, line in (
+        (first, "10.00", {"booking": booking}),
+        (first, "5.00", {"booking": booking}),
+        (second, "3.00", {"booking": booking}),
+        (second, "2.00", {}),
+    ):
+        a_claim_of_the_month(contact, amount, provider=provider, line=line)
+    a_claim_of_the_month(
+        contact,
+        "4.00",
+        status="OnHold",
+        status_reason="Asked the family",
+        provider=first,
+        provider_invoice_reference="A-9",
+    )
+    said = said_of(a_statement(contact))
+    assert [(row.label, row.sum) for row in said.spent] == [
+        *(("Assistance with Daily Life", "$18.00"), ("Allied", "$15.00"), ("Better", "$3.00")),
+        *(("Not in a budget of the plan", "$2.00"), ("Better", "$2.00"), ("Total", "$20.00")),
+    ]
+    (row,) = said.pending
+    assert (row.provider, row.invoice, row.amount) == ("Allied", "A-9", "$4.00")
+    assert row.outcome == "Waiting: Asked the family"
+    assert said.summary[0] == "$20.00 of your plan was spent on supports of October 2025."
+
+
+def test_what_is_left_and_when_it_runs_out_are_those_of_the_plan_of_the_month():
+    contact = a_contact()
+    plan = a_pace_plan(participant=contact, **PLAN)
+    a_category_budget(plan, 16, budget="100.00", claimed="80.00")
+    a_category_budget(plan, 17, budget="50.00")
+    a_plan(participant=contact, plan_start_date=dt.date(2024, 7, 1), plan_end_date=dt.date(2025, 6, 30))
+    with clock.set_to(dt.datetime(2025, 11, 7, 12, tzinfo=dt.UTC)):
+        statement = a_statement(contact)
+    said = said_of(statement)
+    assert [(row.budget, row.used, row.left) for row in said.budgets] == [
+        ("$100.00", "$80.00", "$20.00"),
+        ("$50.00", "$0.00", "$50.00"),
+    ]
+    # 80.00 in 130 days: 20.00 last 32 days more.
+    assert [row.forecast for row in said.budgets] == [
+        "At this pace it runs out about 9 Dec 2025.",
+        "Nothing is used yet.",
+    ]
+    assert said.summary[-1] == "On 7 Nov 2025, $70.00 was left of your plan, which ends on 30 Jun 2026."
+
+
+# --- making them ----------------------------------------------------------------------------------------
+
+
+def test_each_participant_with_a_plan_in_the_month_gets_one_and_a_second_time_changes_nothing():
+    people = [a_participant() for _ in range(3)]
+    a_contact()
+    ended = a_contact()
+    a_plan(participant=ended, plan_start_date=dt.date(2024, 1, 1), plan_end_date=dt.date(2025, 9, 30))
+    a_participant(archive_date=clock.now())
+    a_claim_of_the_month(people[0])
+    assert make_statements(MONTH) == Made(3, 0, 0)
+    before = list(Statement.objects.values())
+    assert make_statements(MONTH) == Made(0, 0, 3)
+    assert list(Statement.objects.values()) == before
+    assert Change.objects.filter(record_type="payments.statement").count() == 3
+    statement = Statement.objects.get(contact=people[0])
+    assert hashlib.sha256(bytes(statement.content)).hexdigest() == statement.sha256
+
+
+def test_a_corrected_one_says_what_changed_and_the_one_before_is_kept():
+    contact = a_participant()
+    provider = a_client(business_name="Allied")
+    kept = {"provider": provider, "provider_invoice_reference": "A-1"}
+    claim = a_claim_of_the_month(contact, "20.00", **kept)
+    gone = a_claim_of_the_month(contact, "5.00", provider=provider, provider_invoice_reference="A-2")
+    first = a_statement(contact)
+    content = bytes(first.content)
+    apply_transition(Claim, [claim.pk], "pay")
+    Claim.objects.filter(pk=gone.pk).update(archive_date=clock.now())
+    a_claim_of_the_month(contact, "7.00", provider=provider, provider_invoice_reference="A-3")
+    second = a_statement(contact)
+    where = "(Not in a budget of the plan)"
+    assert second.changes.splitlines() == [
+        f"Allied, invoice A-1 {where}: it was $20.00 claimed, not paid yet, and is $20.00 paid.",
+        f"Not in it any more: Allied, invoice A-2 {where}, $5.00 claimed, not paid yet.",
+        f"New: Allied, invoice A-3 {where}, $7.00 claimed, not paid yet.",
+    ]
+    assert (second.version, str(second)) == (2, "October 2025, version 2")
+    first.refresh_from_db()
+    assert first.is_replaced
+    assert bytes(first.content) == content
+    assert first.lines.count() == 2
+
+
+def test_after_a_merge_the_next_one_takes_the_place_of_both():
+    contact, duplicate = a_participant(), a_participant()
+    for each in (contact, duplicate):
+        a_claim_of_the_month(each)
+        a_statement(each)
+    Claim.objects.update(contact=contact)
+    Statement.objects.update(contact=contact)
+    statement = a_statement(contact)
+    assert (statement.version, statement.claimed) == (2, Decimal("40.00"))
+    assert Statement.objects.filter(is_replaced=True).count() == 2
+
+
+def test_a_month_that_is_not_over_has_no_statements():
+    with pytest.raises(StatementRefused, match="is not over"):
+        make_statements(clock.today().replace(day=1))
+
+
+def test_the_statements_of_sql_are_constant(django_assert_max_num_queries):
+    counts = set()
+    for count in (12, 30):
+        people = [a_participant() for _ in range(count)]
+        booking = ServiceBooking.objects.first()
+        for contact in people:
+            a_claim_of_the_month(contact, line={"booking": booking})
+        with django_assert_max_num_queries(20) as found:
+            make_statements(MONTH, [each.pk for each in people])
+        counts.add(len(found))
+    assert len(counts) == 1
+
+
+@pytest.mark.skipif(shutil.which("pdfinfo") is None, reason="pdfinfo is not installed")
+def test_the_document_is_read_aloud_in_its_order_and_has_its_figures(tmp_path):
+    contact = a_participant(first_name="Thị Hòa", last_name="Nguyễn")
+    a_claim_of_the_month(contact, "20.00", "20.00", "AgencyFullyPaid")
+    a_claim_of_the_month(contact, "5.00", status="PaymentProviderRejected", status_reason="No agreement")
+    file = tmp_path / "statement.pdf"
+    file.write_bytes(bytes(a_statement(contact).content))
+    found = subprocess.run(["pdfinfo", "-struct-text", file], capture_output=True, text=True, check=True)
+    lines = [line.strip().strip('"') for line in found.stdout.splitlines()]
+    kinds = [line for line in lines if line.endswith("(block)")]
+    assert (kinds[0], kinds.count("H1 (block)"), kinds.count("H2 (block)")) == ("H1 (block)", 1, 4)
+    assert kinds.count("Table (block)") == 3
+    text = " ".join(lines)
+    for expected in ("Thị Hòa Nguyễn", "October 2025", "$20.00", "Refused: No agreement", "$1,000.00"):
+        assert expected in text
+
+
+# --- whatever happens -----------------------------------------------------------------------------------
+
+CLAIMED = {"AgencyClaimed", "AgencyPartiallyPaid", "PaymentProviderCancellationRequested"}
+WAITING = {"AwaitingStaffApproval", "OnHold", "Approved"}
+
+
+def expected_sums(contact):
+    """What the claims of a participant come to, counted claim by claim as the page of statements says."""
+    found = dict.fromkeys(("paid", "claimed", "waiting", "refused"), ZERO)
+    for claim in Claim.objects.filter(contact=contact, archive_date=None):
+        newer = Claim.objects.filter(resubmission_of=claim, archive_date=None).first()
+        took_all = newer is not None and newer.paid_earlier > 0
+        paid = ZERO if took_all else claim.amount_paid
+        found["paid"] += paid
+        rest = claim.total - claim.amount_paid
+        if newer is None and claim.funding_status in CLAIMED:
+            found["claimed"] += rest
+        elif newer is None and claim.funding_status in WAITING:
+            found["waiting"] += rest
+        elif newer is None and claim.funding_status == "PaymentProviderRejected":
+            found["refused"] += rest
+    return tuple(map(str, found.values()))
+
+
+def changed_references(before, after):
+    """The references of the lines whose amounts differ between two statements."""
+
+    def amounts(statement):
+        return {(line.reference, line.number, sums(line)) for line in statement.lines.all()}
+
+    return {reference for reference, *_ in amounts(before) ^ amounts(after)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_happens_each_statement_is_its_claims(seed):
+    """After any steps a statement is the claims, its lines are its sums, and changes name what is other."""
+    chance = random.Random(seed)
+    contact = a_participant()
+    booking, moves, before = ServiceBooking.objects.get(), set(), None
+    for number in range(60):
+        claims = list(Claim.objects.filter(archive_date=None).order_by("pk"))
+        movable = [each for each in claims if list_transitions(each)]
+        if len(movable) < 4:
+            a_claim_of_the_month(
+                contact,
+                chance.choice(["0.01", "20.00", "99.95"]),
+                status="AwaitingStaffApproval",
+                line={"booking": booking},
+                provider_invoice_reference=f"<{number}>",
+            )
+        else:
+            claim = chance.choice(movable)
+            name, part = chance.choice(list_transitions(claim)).name, {claim.pk: Decimal("0.01")}
+            result = apply_transition(Claim, [claim.pk], name, None, "because", part)
+            moves |= {name} if result.done else set()
+        if chance.random() < 0.5:
+            continue
+        statement = a_statement(contact)
+        assert sums(statement) == expected_sums(contact)
+        for column in ("paid", "claimed", "waiting", "refused"):
+            lines = statement.lines.all()
+            assert sum((getattr(each, column) for each in lines), ZERO) == getattr(statement, column)
+        if before is not None and before.pk != statement.pk:
+            assert statement.version == before.version + 1
+            named = {f"<{part.split('>')[0]}>" for part in statement.changes.split("<")[1:]}
+            assert named == changed_references(before, statement) != set()
+        before = statement
+    assert len(moves) > 5
