@@ -1,6 +1,7 @@
-"""Drafts of bank accounts and payment settings, with the members that rules read."""
+"""Drafts of bank accounts and of account codes, with the members that rules read."""
 
 from apps.base.drafts import Draft, Extra
+from apps.funding.models import CostCentre
 from apps.payments.models import BankAccount
 from apps.people.models import Client, Contact, Staff
 
@@ -15,3 +16,13 @@ class AccountDraft(Draft):
     account_name: str
     entered_by: Extra[Staff | None] = None
     existing: Extra[BankAccount | None] = None
+
+
+class AccountCodeDraft(Draft):
+    """An account code; services set whether another is for the same amounts."""
+
+    used_for: str
+    cost_centre: CostCentre | None
+    category: int | None
+    tax_choice: str | None
+    has_same_values: Extra[bool] = False

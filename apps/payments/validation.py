@@ -1,11 +1,11 @@
-"""The rules of bank accounts and payment runs."""
+"""The rules of bank accounts, payment runs and account codes."""
 
 import re
 from collections.abc import Iterator
 
 from apps.base.drafts import Issue, Rule
-from apps.payments.choices import RunStatus
-from apps.payments.drafts import AccountDraft
+from apps.payments.choices import CodeUse, RunStatus
+from apps.payments.drafts import AccountCodeDraft, AccountDraft
 from apps.payments.file_formats.bank_file import plain_text
 from apps.payments.models import BankAccount, PaymentRun
 from apps.people.models import Staff
@@ -30,6 +30,22 @@ def bank_accepts_name_and_number(draft: AccountDraft) -> Iterator[Issue]:
 ACCOUNT_RULES: tuple[Rule[AccountDraft], ...] = (
     account_has_one_owner,
     bank_accepts_name_and_number,
+)
+
+
+def no_other_code_is_for_the_same(draft: AccountCodeDraft) -> Iterator[Issue]:
+    if draft.has_same_values:
+        yield Issue("NotUnique", "code", "Another row is for the same use, cost centre, category and tax.")
+
+
+def bills_of_providers_have_no_cost_centre(draft: AccountCodeDraft) -> Iterator[Issue]:
+    if draft.used_for == CodeUse.PROVIDER_BILL and draft.cost_centre is not None:
+        yield Issue("NotAllowed", "cost_centre", "Only the organisation's own invoices have cost centres.")
+
+
+ACCOUNT_CODE_RULES: tuple[Rule[AccountCodeDraft], ...] = (
+    no_other_code_is_for_the_same,
+    bills_of_providers_have_no_cost_centre,
 )
 
 
