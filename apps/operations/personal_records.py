@@ -41,6 +41,8 @@ REFERENCES: Mapping[str, str] = {
     "engagements.ClientEngagement.plan_manager": "the plan is its participant's",
     "funding.Claim.provider": "the claim is its participant's",
     "funding.ProviderInvoice.provider": "the provider invoice is its participant's",
+    "payments.AccountsEntry.move": "what was booked of a payment is the organisation's",
+    "payments.AccountsEntry.item": "what was booked of a payment is the organisation's",
     "payments.PaymentRunClaim.item": "what was paid out of a claim is its participant's",
 }
 

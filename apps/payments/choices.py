@@ -34,3 +34,29 @@ class StatementRunStatus(models.TextChoices):
     RUNNING = "Running"
     FINISHED = "Finished"
     FAILED = "Failed"
+
+
+class AccountsStyle(Enumeration):
+    """The accounting package that exports are for, and what they have."""
+
+    XERO_JOURNALS = "XeroJournals", 0, "Xero: journals"
+    XERO_BILLS = "XeroBills", 1, "Xero: bills and journals"
+    MYOB_JOURNAL = "MyobJournal", 2, "MYOB: journal"
+
+
+class CodeUse(Enumeration):
+    """The amounts that an account code is for."""
+
+    OWN_FEE = "OwnFee", 0, "Own fee"
+    PROVIDER_BILL = "ProviderBill", 1, "Bills of providers"
+
+
+class EntryKind(Enumeration):
+    """The event that an accounts export booked."""
+
+    RECEIVED = "Received", 0, "Received from the agency"
+    FEE = "Fee", 1, "Own fee received"
+    TAKEN_BACK = "TakenBack", 2, "Taken back by the agency"
+    FEE_TAKEN_BACK = "FeeTakenBack", 3, "Own fee taken back"
+    PAID = "Paid", 4, "Paid to payees"
+    RETURNED = "Returned", 5, "Payments that came back"

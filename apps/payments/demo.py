@@ -1,4 +1,4 @@
-"""The demo data of payments: confirmed and doubtful accounts, weekly runs, one that waits for its release."""
+"""The demo data of payments: confirmed and doubtful accounts, runs, one to be released, accounts exports."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -8,10 +8,25 @@ from apps.base.drafts import Draft
 from apps.core import history
 from apps.core.demo import Context, DemoSet, draft_of, existing
 from apps.funding.models import Claim
+from apps.payments.choices import AccountsStyle
 from apps.payments.demo_statements import load_statements
-from apps.payments.drafts import AccountDraft
-from apps.payments.models import BankAccount, PaymentRun, PaymentSettings, Statement, StatementConsent
+from apps.payments.drafts import AccountCodeDraft, AccountDraft
+from apps.payments.models import (
+    AccountCode,
+    AccountsExport,
+    BankAccount,
+    PaymentRun,
+    PaymentSettings,
+    Statement,
+    StatementConsent,
+)
+from apps.payments.services.account_codes import create_account_codes
 from apps.payments.services.accounts import confirm_account, create_bank_accounts
+from apps.payments.services.accounts_exports import (
+    ADD_PERMISSION,
+    AccountsRefused,
+    create_accounts_export,
+)
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import open_claims
 from apps.payments.services.returns import mark_returned
@@ -31,6 +46,14 @@ OWN_ACCOUNT = {
     **{"bsb": "999-100", "account_number": "100200", "bank": "CBA", "user_id": "301500"},
     "account_name": "SOUTHERN PLANS TRUST",
 }
+ACCOUNTS_OPTIONS = {
+    **{"accounts_style": AccountsStyle.XERO_JOURNALS.value, "bank_code": "610", "clearing_code": "805"},
+    "gst_code": "",
+}
+ACCOUNT_CODES = (
+    {"used_for": "OwnFee", "code": "200"},
+    {"used_for": "OwnFee", "category": 14, "code": "210"},
+)
 
 
 def load(context: Context) -> None:
@@ -58,6 +81,7 @@ def load(context: Context) -> None:
                 confirm_account(account.pk, other, "Rang them on the number of their service agreement")
     if others and not PaymentRun.objects.exists():
         load_runs(context, maker, other, first, others)
+        load_accounts_exports(context, first, others)
 
 
 def enter_accounts(context: Context, owners: Sequence[Client | Contact], maker: Staff) -> list[BankAccount]:
@@ -102,4 +126,24 @@ def load_runs(context: Context, maker: Staff, other: Staff, first: dt.date, days
         context.report(PaymentRun, 1)
 
 
-DEMO = DemoSet((), (PaymentRun, BankAccount, Statement, StatementConsent), load)
+def load_accounts_exports(context: Context, first: dt.date, days: Sequence[dt.date]) -> None:
+    """The settings and codes of accounts, and exports until some of the last days; what came later is new."""
+    maker = next((each for each in context.records[Staff] if each.has_perm(ADD_PERMISSION)), None)
+    if maker is None or AccountsExport.objects.exists():
+        return
+    with context.clock_at(first, 17):
+        values = {**ACCOUNTS_OPTIONS, "accounts_from": first}
+        save_payment_settings([Draft(values, given=values)])
+        if not AccountCode.objects.exists():
+            context.create(
+                AccountCode,
+                create_account_codes,
+                [draft_of(AccountCodeDraft, AccountCode, **each) for each in ACCOUNT_CODES],
+            )
+    for day in days[1::2]:
+        with context.clock_at(day, 18), suppress(AccountsRefused):
+            create_accounts_export(day, maker)
+            context.report(AccountsExport, 1)
+
+
+DEMO = DemoSet((), (PaymentRun, BankAccount, AccountsExport, AccountCode, Statement, StatementConsent), load)

@@ -1,8 +1,9 @@
-"""Drafts of bank accounts and consents, with the members that rules read."""
+"""Drafts of bank accounts, account codes and consents, with the members that rules read."""
 
 import datetime as dt
 
 from apps.base.drafts import Draft, Extra
+from apps.funding.models import CostCentre
 from apps.payments.models import BankAccount
 from apps.people.models import Client, Contact, Staff
 
@@ -26,3 +27,13 @@ class ConsentDraft(Draft):
     recipient: str
     since: dt.date
     recorded_by: Extra[Staff | None] = None
+
+
+class AccountCodeDraft(Draft):
+    """An account code; services set whether another is for the same amounts."""
+
+    used_for: str
+    cost_centre: CostCentre | None
+    category: int | None
+    tax_choice: str | None
+    has_same_values: Extra[bool] = False

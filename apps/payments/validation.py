@@ -1,12 +1,12 @@
-"""The rules of bank accounts, payment runs and consents to mail."""
+"""The rules of bank accounts, payment runs, account codes and consents to mail."""
 
 import re
 from collections.abc import Iterator
 
 from apps.base import clock
 from apps.base.drafts import Issue, Rule
-from apps.payments.choices import RunStatus, StatementRecipient
-from apps.payments.drafts import AccountDraft, ConsentDraft
+from apps.payments.choices import CodeUse, RunStatus, StatementRecipient
+from apps.payments.drafts import AccountCodeDraft, AccountDraft, ConsentDraft
 from apps.payments.file_formats.bank_file import plain_text
 from apps.payments.models import BankAccount, PaymentRun
 from apps.people.models import Staff
@@ -45,6 +45,22 @@ def representative_is_named(draft: ConsentDraft) -> Iterator[Issue]:
 
 
 CONSENT_RULES: tuple[Rule[ConsentDraft], ...] = (consent_was_given, representative_is_named)
+
+
+def no_other_code_is_for_the_same(draft: AccountCodeDraft) -> Iterator[Issue]:
+    if draft.has_same_values:
+        yield Issue("NotUnique", "code", "Another row is for the same use, cost centre, category and tax.")
+
+
+def bills_of_providers_have_no_cost_centre(draft: AccountCodeDraft) -> Iterator[Issue]:
+    if draft.used_for == CodeUse.PROVIDER_BILL and draft.cost_centre is not None:
+        yield Issue("NotAllowed", "cost_centre", "Only the organisation's own invoices have cost centres.")
+
+
+ACCOUNT_CODE_RULES: tuple[Rule[AccountCodeDraft], ...] = (
+    no_other_code_is_for_the_same,
+    bills_of_providers_have_no_cost_centre,
+)
 
 
 def confirmation_problem(account: BankAccount, staff: Staff, confirmation: str) -> str | None:

@@ -1,12 +1,14 @@
 """Accounts, paid claims and payment settings, as little of them as will do."""
 
+import datetime as dt
 import itertools
 from decimal import Decimal
 
 from django.contrib.auth.models import Permission
 
 from apps.base import clock
-from apps.payments.models import BankAccount, PaymentSettings
+from apps.funding.services.transitions import apply_transition
+from apps.payments.models import AccountCode, BankAccount, PaymentSettings
 from tests.funding.builders import a_claim, an_entry
 from tests.people.builders import a_role, a_staff_member
 
@@ -73,3 +75,40 @@ def payment_settings(**columns):
     )
     record.save()
     return record
+
+
+def accounts_settings(style="XeroJournals", first_day=None, **columns):
+    """Complete payment settings with those of accounts exports, and one account of the own fee."""
+    myob = style == "MyobJournal"
+    bank, clearing, income = ("1-1110", "2-1500", "4-1000") if myob else ("610", "805", "200")
+    AccountCode(used_for="OwnFee", code=income).save()
+    return payment_settings(
+        accounts_style=style,
+        accounts_from=first_day or dt.date(2025, 1, 1),
+        bank_code=bank,
+        clearing_code=clearing,
+        **columns,
+    )
+
+
+def a_claimed_claim(amount="20.00", tax=None, **columns):
+    """A claim of one line that waits for its money."""
+    product = columns.pop("product", None)
+    line = {"entry": an_entry(product=product), "quantity": "1", "price": amount, "tax_choice": tax}
+    return a_claim(lines=[line], funding_status="AgencyClaimed", **columns)
+
+
+def agency_pays(bill, amount=None):
+    """The agency pays a claim or an invoice, all of it or a part; the history has that."""
+    name = "pay" if amount is None else "pay-in-part"
+    amounts = {} if amount is None else {bill.pk: Decimal(amount)}
+    result = apply_transition(type(bill), [bill.pk], name, amounts=amounts)
+    assert not result.refused
+    return bill
+
+
+def agency_takes_back(bill, amount):
+    """The agency takes money back of a claim or an invoice."""
+    amounts = {bill.pk: Decimal(amount)}
+    result = apply_transition(type(bill), [bill.pk], "take-back", reason="A debt", amounts=amounts)
+    assert not result.refused

@@ -41,6 +41,7 @@ FACTS = {
     "payments.BankAccount.entered_by": "who entered it",
     "payments.BankAccount.confirmed_by": "who confirmed it",
     "payments.PaymentRun.made_by": "who made it",
+    "payments.AccountsExport.made_by": "who made it",
     "payments.PaymentRun.released_by": "who released it",
     "payments.PaymentRunItem.returned_by": "who marked it as come back",
 }

@@ -41,6 +41,7 @@ from apps.operations.backup_files import complete_backups
 from apps.operations.personal_records import RecordKeys
 from apps.payments.file_formats.bank_file import erase_payments
 from apps.payments.models import BankFile, PaymentRunClaim, PaymentRunItem
+from apps.payments.services.accounts_exports import bills_files_of, erase_bills
 from apps.people.duplicates import EMAILS, PHONES
 from apps.people.models import Client, Contact
 
@@ -130,6 +131,7 @@ def find_copies(keys: RecordKeys, history: Iterable[Change]) -> list[Copies]:
         find_failed_tasks(marks),
         find_claim_files(keys),
         find_bank_files(keys),
+        find_accounts_files(keys),
     )
     return [copies for copies in found if copies.count]
 
@@ -322,6 +324,19 @@ def erase_from_bank_file(
     file.sha256 = hashlib.sha256(file.content).hexdigest()
     file.erased_at = clock.now()
     file.save(update_fields=["content", "sha256", "erased_at"])
+
+
+def find_accounts_files(keys: RecordKeys) -> Copies:
+    """Bills for the accounts to the person, or to others for their claims; amounts stay."""
+    payees = [
+        key
+        for batch in in_batches(keys.get(PaymentRunItem, []))
+        for key in PaymentRunClaim.objects.filter(item__in=batch).values_list("pk", flat=True)
+    ]
+    references = keys.get(PaymentRunClaim, [])
+    files = bills_files_of({*payees, *references})
+    erase = partial(erase_bills, payees, references)
+    return Copies("Bills for the accounts", "without name and reference", len(files), erase)
 
 
 # --- the texts of a file --------------------------------------------------------------------------------

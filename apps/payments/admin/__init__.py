@@ -1,6 +1,14 @@
 """The back office of payments."""
 
-from apps.payments.admin import bank_returns, consents, first_files, home, settings
+from apps.payments.admin import (
+    account_codes,
+    accounts_exports,
+    bank_returns,
+    consents,
+    first_files,
+    home,
+    settings,
+)
 from apps.payments.admin.accounts import BankAccountAdmin
 from apps.payments.admin.runs import PaymentRunAdmin
 from apps.payments.admin.statements import StatementAdmin

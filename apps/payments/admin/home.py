@@ -1,14 +1,16 @@
-"""The panel of the home page about what is ready to pay, and runs that wait for their release."""
+"""The panel of the home page: what is ready to pay, runs to be released, and what no accounts export has."""
 
-from django.db.models import Count, Min
+from typing import Any
+
+from django.db.models import Count, Exists, Min, OuterRef, Q, Subquery
 from django.http import HttpRequest
 
 from apps.core.admin_base import HOME_PANELS, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import admin_url, list_url
 from apps.core.computed import MoneySum
 from apps.funding.models import ClaimFile
-from apps.payments.choices import RunStatus
-from apps.payments.models import ZERO, PaymentRun
+from apps.payments.choices import EntryKind, RunStatus
+from apps.payments.models import ZERO, AccountsEntry, AccountsExport, PaymentRun, PaymentSettings
 from apps.payments.services.ready import load_ready, sum_ready
 
 
@@ -25,14 +27,35 @@ def payment_work(request: HttpRequest) -> HomeContent:
     elif payees := [each for each in load_ready() if each.claims]:
         amount = sum((each.amount for each in payees), ZERO)
         rows.append(Work("Ready to pay: payees", len(payees), address, amount))
-    drafts = PaymentRun.objects.filter(status=RunStatus.DRAFT).order_by()
-    found = drafts.aggregate(count=Count("pk"), amount=MoneySum("total"), oldest=Min("creation_date"))
-    if found["count"]:
+    found = sum_runs()
+    if found["drafts"]:
         link = list_url(PaymentRun, status__exact=RunStatus.DRAFT.value)
-        rows.append(Work("Runs to be released", found["count"], link, found["amount"], found["oldest"]))
+        row = Work("Runs to be released", found["drafts"], link, found["amount"], found["oldest"])
+        rows.append(row)
+    if found["unexported"] and request.user.has_perm("payments.view_accountsexport"):
+        link = admin_url(AccountsExport, "add")
+        rows.append(Work("Runs in no accounts export", found["unexported"], link, found["unexported_amount"]))
     is_begun = RunStatus.RELEASED in statuses and ClaimFile.objects.exists()
     links = [] if is_begun else [("Before the first files", admin_url(ClaimFile, "first_files"))]
     return HomeContent(rows, links=links)
+
+
+def sum_runs() -> dict[str, Any]:
+    """How many runs wait for their release, and how many no accounts export has; one statement."""
+    exported = AccountsEntry.objects.filter(item__run=OuterRef("pk"), kind=EntryKind.PAID)
+    # Nothing, while nobody has said from which day on accounts are exported.
+    first_day = Subquery(PaymentSettings.objects.values("accounts_from")[:1])
+    draft = Q(status=RunStatus.DRAFT)
+    unexported = Q(status=RunStatus.RELEASED, day__gte=first_day) & ~Exists(exported)
+    runs = PaymentRun.objects.filter(draft | unexported).order_by()
+    released = Q(status=RunStatus.RELEASED)
+    return runs.aggregate(
+        drafts=Count("pk", filter=draft),
+        amount=MoneySum("total", filter=draft),
+        oldest=Min("creation_date", filter=draft),
+        unexported=Count("pk", filter=released),
+        unexported_amount=MoneySum("total", filter=released),
+    )
 
 
 HOME_PANELS.append(HomePanel("Payments", PaymentRun, 60, payment_work))

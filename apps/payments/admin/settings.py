@@ -27,6 +27,18 @@ class PaymentSettingsAdmin(RecordAdmin):
     fieldsets = (
         fieldset("Own account", ("bsb", "account_number"), "account_name", ("bank", "user_id")),
         fieldset("Bank files", "description", "payments_per_file", "pays_each_claim", "debits_own_account"),
+        fieldset(
+            "Accounts exports",
+            ("accounts_style", "accounts_from"),
+            ("bank_code", "clearing_code"),
+            "gst_code",
+        ),
+        fieldset(
+            "Names of taxes in the accounting package",
+            ("tax_on_income", "tax_free_income"),
+            ("tax_free_exports", "tax_excluded"),
+            ("tax_on_expenses", "tax_free_expenses"),
+        ),
     )
 
     def has_add_permission(self, request: HttpRequest) -> bool:

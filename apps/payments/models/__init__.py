@@ -1,6 +1,12 @@
-"""Bank accounts, payment runs and their bank files, statements."""
+"""Bank accounts, payment runs and their bank files, accounts exports, statements."""
 
+from apps.payments.models.account_codes import (
+    AccountCode,
+    AccountsOptions,
+    find_account_code,
+)
 from apps.payments.models.accounts import BSB, BankAccount, PaymentSettings
+from apps.payments.models.accounts_exports import AccountsEntry, AccountsExport, AccountsFile
 from apps.payments.models.runs import (
     ZERO,
     BankFile,

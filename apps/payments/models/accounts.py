@@ -10,14 +10,15 @@ from django.db.models import F, Q
 
 from apps.core.models import Record, TimestampedModel, optional_reference
 from apps.funding.models.moves import exactly_one_of
+from apps.payments.models.account_codes import AccountsOptions
 from apps.people.models import Client, Contact, Staff
 
 BSB = RegexValidator(r"\A[0-9]{3}-[0-9]{3}\Z", "A BSB is six digits: 062-000.")
 ACCOUNT_NUMBER = RegexValidator(r"\A[0-9]{1,9}\Z", "An account number has one to nine digits.")
 
 
-class PaymentSettings(TimestampedModel):
-    """The organisation's own bank account, and how its bank wants payments; one record."""
+class PaymentSettings(AccountsOptions, TimestampedModel):
+    """The organisation's own bank account, how its bank wants payments, and its accounts; one record."""
 
     has_personal_data = False
 

@@ -1,4 +1,4 @@
-"""Invariants of payment runs, whatever happened to them; for ``./run verify``."""
+"""Invariants of payment runs and accounts exports, whatever happened to them; for ``./run verify``."""
 
 import hashlib
 from collections import defaultdict
@@ -10,19 +10,21 @@ from django.db.models import F
 
 from apps.core.bulk_insert import in_batches
 from apps.core.computed import MoneySum
-from apps.funding.models import ZERO, StatusMove
+from apps.funding.models import ZERO, StatusMove, to_cents
 from apps.funding.services.invariants import PAYING_TRANSITIONS
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_file import total_of
 from apps.payments.models import BankFile, PaymentRun, PaymentRunItem
+from apps.payments.services.accounts_faults import find_accounts_faults
 from apps.payments.services.ready import READY, open_claims
 
 
 def find_payment_faults() -> Iterator[str]:
-    """Faults of payment runs: a line for each, with the record and the figures."""
+    """Faults of payment runs and accounts exports: a line for each, with the record and the figures."""
     yield from find_changed_files()
     yield from find_wrong_sums()
     yield from find_overpaid_claims()
+    yield from find_accounts_faults()
 
 
 def find_changed_files() -> Iterator[str]:
@@ -61,6 +63,6 @@ def find_overpaid_claims() -> Iterator[str]:
                 unknown.add(key)
             paid[key] += sum((max(Decimal(each), ZERO) for each in (paid_lines or {}).values()), ZERO)
     for key, claim in owed.items():
-        paid_out = claim.amount_paid - claim.paid_earlier - getattr(claim, READY)
+        paid_out = to_cents(claim.amount_paid - claim.paid_earlier - getattr(claim, READY))
         if key not in unknown and paid_out > paid[key]:
             yield f"claim {claim}: {paid_out:,.2f} were paid out, {paid[key]:,.2f} were ever paid of it"

@@ -1,0 +1,67 @@
+"""The page of account codes, which belong to the payment settings."""
+
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+from unfold.decorators import display
+
+from apps.core.admin_base import RecordAdmin, fieldset
+from apps.funding.choices import TaxChoice
+from apps.payments.drafts import AccountCodeDraft
+from apps.payments.models import AccountCode
+from apps.payments.services.account_codes import create_account_codes, update_account_codes
+
+RULE = (
+    "Of the rows that fit an amount, the most specific one counts: a row with a cost centre before one"
+    " without, then a row with a category, then a row with a tax. What a row leaves empty fits all."
+)
+
+
+@admin.register(AccountCode)
+class AccountCodeAdmin(RecordAdmin):
+    """The right to change rows is that to change the payment settings."""
+
+    purpose = f"On which accounts of the accounting package the own fee and bills of providers go. {RULE}"
+    draft_class = AccountCodeDraft
+    create = staticmethod(create_account_codes)
+    update = staticmethod(update_account_codes)
+    menu_group = "Administration"
+    menu_order = 902
+    icon = "account_tree"
+    list_display = ("account", "use", "centre", "of_category", "tax", "archived")
+    list_select_related = ("cost_centre",)
+    fieldsets = (
+        fieldset(
+            None,
+            "used_for",
+            ("cost_centre", "category"),
+            "tax_choice",
+            "code",
+            description=f"{RULE} Bills of providers go on the clearing account where no row fits.",
+        ),
+    )
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(request.user.has_perm("payments.change_paymentsettings"))
+
+    has_add_permission = has_change_permission = has_module_permission = has_view_permission
+
+    @display(description="account", ordering="code")
+    def account(self, row: AccountCode) -> str:
+        return row.code
+
+    @display(description="used for", ordering="used_for")
+    def use(self, row: AccountCode) -> str:
+        return row.get_used_for_display()
+
+    @display(description="cost centre")
+    def centre(self, row: AccountCode) -> str:
+        return str(row.cost_centre or "Any")
+
+    @display(description="category", ordering="category")
+    def of_category(self, row: AccountCode) -> str:
+        return str(row.category or "Any")
+
+    @display(description="tax")
+    def tax(self, row: AccountCode) -> str:
+        return str(TaxChoice(row.tax_choice).label) if row.tax_choice else "Any"
