@@ -9,6 +9,7 @@ from apps.funding.models.claim_windows import (
     supports_that_end,
 )
 from apps.funding.models.claims import (
+    MAY_BE_PAID_OUT,
     Bill,
     Claim,
     ClaimLine,

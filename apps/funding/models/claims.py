@@ -138,6 +138,13 @@ class Bill(Record):
         return self.amount_paid - self.paid_earlier
 
 
+#: Of claims: something was paid of them by the agency that was not paid out, or more was paid out than that.
+#: Of a resubmission in full only the sums say whether, so it always stands here.
+MAY_BE_PAID_OUT = ~Q(send_payment_to=SendPaymentTo.PLAN_MANAGER) & (
+    ~Q(paid_earlier=0) | ~Q(amount_paid=F("paid_out"))
+)
+
+
 def resubmission_exists(model: type[Bill]) -> Exists:
     """The condition of a query that a current bill resubmits the bill: what is open is open with that one."""
     # That it is not null is said for the index: PostgreSQL would read all bills to compare their keys.
@@ -148,11 +155,14 @@ def resubmission_exists(model: type[Bill]) -> Exists:
 class Claim(Bill):
     """A plan-managed claim to the funding agency, linked to the provider invoice it is built on.
 
+    ``paid_out`` is kept by ``payments``: what its payment runs have of the claim, but for what came back.
     ``takes_provider_invoice``: no other claim may be built on its provider invoice. So it is of claims on
     one that is not reusable, until they are archived or resubmitted.
     """
 
     searched = Searched(codes=("claim_number", "provider_invoice_reference"))
+    #: The payment runs are its record.
+    unrecorded_columns = frozenset({"paid_out"})
 
     claim_number = models.CharField("number", max_length=47)
     claim_number_key = NormalisedField(of="claim_number", unique=True, max_length=141)
@@ -169,6 +179,7 @@ class Claim(Bill):
         editable=False,
     )
     payment_date = models.DateTimeField("paid on", null=True, editable=False)
+    paid_out = money("paid out", db_default=ZERO)
     missing_abn_reason_code = models.CharField(
         "ABN exemption", max_length=5, null=True, choices=MissingAbnReason, editable=False
     )
@@ -191,6 +202,8 @@ class Claim(Bill):
                 condition=Q(archive_date=None),
                 name="funding_claim_by_month",
             ),
+            # What is ready to be paid out, of all that was ever paid.
+            models.Index(fields=["payment_date"], condition=MAY_BE_PAID_OUT, name="funding_claim_to_pay_out"),
         )
         constraints = (
             *Bill.Meta.constraints,

@@ -129,6 +129,7 @@ def copy_record(original: Any, **changes: object) -> Any:
         "funding_status": AWAITING,
         "resubmitted": True,
         "is_recurring": False,
+        "paid_out": ZERO,
         **changes,
     }
     columns = [column.attname for column in original._meta.concrete_fields]

@@ -42,7 +42,7 @@ _BILL = frozenset(
     {
         *("contact", "staff", "entered_by", "start_date", "end_date", "external_invoice_number"),
         *("total", "amount_paid", "paid_earlier", "funding_status", "status_date", "approved_date"),
-        *("payment_date", "resubmitted", "resubmission_of"),
+        *("paid_out", "payment_date", "resubmitted", "resubmission_of"),
     }
 )
 _LINE = frozenset(
