@@ -10,10 +10,11 @@ from apps.funding.models import Claim, ClaimResult, Remittance
 from apps.funding.rejection_codes import REJECTION_CODES
 from apps.funding.services.transitions import apply_transition
 from tests.core.test_file_imports import an_import, page, press, worker_folder
+from tests.core.test_home import home
 from tests.funding.answer_files import a_payment, a_result, as_csv
 from tests.funding.builders import a_claim
 from tests.funding.claim_files import claimed_lines
-from tests.people.records import a_role, a_staff_member
+from tests.people.records import a_role, a_staff_member, get_unrendered
 from tests.tasks import run_tasks
 
 __all__ = ["worker_folder"]  # a fixture
@@ -171,6 +172,14 @@ def test_refused_claims_have_a_queue_with_the_ways_on(client, ada, answered):
         assert label in text
     assert "Paid the rest" not in text
     assert "Refused by the agency" in client.get("/admin/funding/claim/queues/").content.decode()
+    Claim.objects.filter(pk=claim.pk).update(staff=ada)
+    rows = {row.label: row for row in home(client)["Claims"].rows}
+    row = rows["Refused by the agency"]
+    claim.refresh_from_db()
+    assert (row.count, row.amount, row.own.count) == (2, claim.total + refused.total, 1)
+    for link, keys in ((row.link, {claim.pk, refused.pk}), (row.own.link, {claim.pk})):
+        assert {each.pk for each in get_unrendered(client, link).context_data["cl"].result_list} == keys
+    assert "Refused" not in rows
     apply_transition(Claim, [claim.pk], "resubmit-gap")
     answer = client.get("/admin/funding/claim/?status=refused-by-agency")
     assert [each.pk for each in answer.context["cl"].result_list] == [refused.pk]

@@ -72,7 +72,7 @@ class Work:
 class HomeContent:
     """The contents of a panel: rows of the table of work, a chart, or both.
 
-    ``late_note`` says which of them are late. ``links`` are (label, address) beside the title of a chart.
+    ``late_note`` says which of them are late. ``links`` are (label, address) beside the title.
     """
 
     rows: Sequence[Work] = ()

@@ -42,6 +42,7 @@ from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.groups import GroupingAdmin
 from apps.funding.admin.queues import (
     REFUSED_BY_AGENCY,
+    REFUSED_LABEL,
     STATUS,
     WINDOW,
     choices_of,
@@ -104,7 +105,7 @@ class StatusFilter(ConditionFilter):
         statuses = {
             value: (label, Q(funding_status=value)) for value, label in choices_of(model, "funding_status")
         }
-        return {**statuses, REFUSED_BY_AGENCY: ("Refused by the agency", refused_by_agency(model))}
+        return {**statuses, REFUSED_BY_AGENCY: (REFUSED_LABEL, refused_by_agency(model))}
 
 
 class ResubmissionFilter(ConditionFilter):

@@ -69,6 +69,7 @@ from apps.funding.admin.queues import (
     queue_tabs,
     waiting_invoices,
 )
+from apps.funding.admin.stages import StageFilter
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.drafts import ApprovalDraft
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
@@ -173,6 +174,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         DecidedFilter,
         ReceivedFilter,
         ClaimWindowFilter,
+        StageFilter,
         ("provider", AutocompleteSelectFilter),
         ("contact", AutocompleteSelectFilter),
         ("creation_date", DateTimeRangeFilter),

@@ -48,6 +48,7 @@ STATUS = "status"
 WAITING = "waiting"
 #: The queue of bills that the agency refused, wholly or some lines of them.
 REFUSED_BY_AGENCY = "refused-by-agency"
+REFUSED_LABEL = "Refused by the agency"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def load_queues(
     waits_of = provider_invoice_waits if model is ProviderInvoice else partial(bill_waits, model)
     choices = choices_of(model, column)
     if model is not ProviderInvoice:
-        choices.append((REFUSED_BY_AGENCY, "Refused by the agency"))
+        choices.append((REFUSED_BY_AGENCY, REFUSED_LABEL))
     choices = [choice for choice in choices if choice[0] not in left_out]
     parts = [capped_count(value, waits_of(value), late_before.get(value, LONG_AGO)) for value, _ in choices]
     with connection.cursor() as cursor:
@@ -148,7 +149,7 @@ def has_refused_lines(model: type[Any]) -> Exists:
 
 def refused_by_agency(model: type[Any]) -> Q:
     """The condition of the bills in the queue of that name."""
-    partly = Q(has_refused_lines(model), funding_status=ClaimStatus.AGENCY_PARTIALLY_PAID)
+    partly = Q(funding_status=ClaimStatus.AGENCY_PARTIALLY_PAID) & Q(has_refused_lines(model))
     return Q(funding_status=ClaimStatus.REJECTED) | partly
 
 

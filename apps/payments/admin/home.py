@@ -6,6 +6,7 @@ from django.http import HttpRequest
 from apps.core.admin_base import HOME_PANELS, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import admin_url, list_url
 from apps.core.computed import MoneySum
+from apps.funding.models import Claim
 from apps.payments.choices import RunStatus
 from apps.payments.models import ZERO, PaymentRun
 from apps.payments.services.ready import load_ready, sum_ready
@@ -28,7 +29,8 @@ def payment_work(request: HttpRequest) -> HomeContent:
     if found["count"]:
         link = list_url(PaymentRun, status__exact=RunStatus.DRAFT.value)
         rows.append(Work("Runs to be released", found["count"], link, found["amount"], found["oldest"]))
-    return HomeContent(rows)
+    may_track = request.user.has_perm("funding.view_claim")
+    return HomeContent(rows, links=[("Tracker", admin_url(Claim, "tracker"))] if may_track else [])
 
 
 HOME_PANELS.append(HomePanel("Payments", PaymentRun, 60, payment_work))

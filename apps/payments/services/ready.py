@@ -93,14 +93,18 @@ def in_runs() -> Coalesce:
     return Coalesce(Subquery(parts.values("claim").annotate(sum=MoneySum("amount")).values("sum")), ZERO)
 
 
+def ready_amount() -> MoneyDifference:
+    """What is to be paid out for a claim; below zero, what its payee owes."""
+    return MoneyDifference(F("amount_paid") - F("paid_earlier") - F("paid_out"))
+
+
 def open_claims(keys: Iterable[UUID] | None = None) -> QuerySet[Claim]:
     """The claims of which another amount was paid by the agency than paid out, as ``READY`` of each."""
     claims = Claim.objects.filter(MAY_BE_PAID_OUT)
     if keys is not None:
         claims = claims.filter(AnyOf("guid", keys))
     # An archived one that was paid out and cancelled is still owed.
-    amount = MoneyDifference(F("amount_paid") - F("paid_earlier") - F("paid_out"))
-    return claims.annotate(**{READY: amount}).exclude(**{READY: ZERO})
+    return claims.annotate(**{READY: ready_amount()}).exclude(**{READY: ZERO})
 
 
 def sum_ready() -> tuple[int, Decimal]:
