@@ -79,7 +79,7 @@ from apps.funding.services.provider_invoices import (
     archive_provider_invoices,
     find_approval_refusals,
 )
-from apps.funding.services.transitions import RefusedTransition
+from apps.funding.services.transition_requests import RefusedTransition
 from apps.funding.validation.duplicates import same_total_issue
 from apps.funding.validation.guards import lower_first
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions

@@ -10,7 +10,6 @@ from typing import Any
 from django.db.models import (
     BooleanField,
     Case,
-    CharField,
     Count,
     F,
     IntegerField,
@@ -68,17 +67,19 @@ class Stage:
 # --- claims in their files ------------------------------------------------------------------------------
 
 FILE_LINES = ClaimFileLine.objects.filter(claim=OuterRef("pk"), is_withdrawn=False).order_by()
-#: Of an open claim: whether its claim file was sent, and how many of its lines have no answer. As values of
-#: their own PostgreSQL looks them up for each open claim by an index; joined, it would read all lines.
-FILE_STATUS = Coalesce(
-    Subquery(FILE_LINES.values("claim_file__status")[:1], output_field=CharField()), Value("")
-)
+#: How many lines of a claim in its file have no answer. As a value of its own PostgreSQL looks them up for
+#: each open claim by an index; joined, it would read all lines.
 UNANSWERED = Subquery(
     FILE_LINES.values("claim").annotate(number=Count("pk") - Count("result")).values("number"),
     output_field=IntegerField(),
 )
 IS_ANSWERED = Q(Exact(Coalesce(UNANSWERED, Value(-1)), 0))
-IS_NOT_SENT = Q(Exact(FILE_STATUS, Value(ClaimFile.Status.NOT_SENT.value)))
+#: Found by the few files that were not sent.
+IS_NOT_SENT = Q(
+    pk__in=ClaimFileLine.objects.filter(claim_file__status=ClaimFile.Status.NOT_SENT, claim__isnull=False)
+    .order_by()
+    .values("claim")
+)
 CLAIMED = (ClaimStatus.AGENCY_CLAIMED.value, ClaimStatus.SUBMITTED_TO_PAYMENT_PROVIDER.value)
 
 

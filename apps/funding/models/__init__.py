@@ -9,7 +9,8 @@ from apps.funding.models.claim_windows import (
     supports_that_end,
 )
 from apps.funding.models.claims import (
-    MAY_BE_PAID_OUT,
+    IS_PAID_OUT,
+    TO_PAY_OUT,
     Bill,
     Claim,
     ClaimLine,

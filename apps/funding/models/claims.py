@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
 from apps.base import clock
+from apps.core.computed import MoneyDifference
 from apps.core.models import NormalisedField, Record, Responsibility, Searched, optional_reference
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import (
@@ -138,11 +139,10 @@ class Bill(Record):
         return self.amount_paid - self.paid_earlier
 
 
-#: Of claims: something was paid of them by the agency that was not paid out, or more was paid out than that.
-#: Of a resubmission in full only the sums say whether, so it always stands here.
-MAY_BE_PAID_OUT = ~Q(send_payment_to=SendPaymentTo.PLAN_MANAGER) & (
-    ~Q(paid_earlier=0) | ~Q(amount_paid=F("paid_out"))
-)
+#: Of claims: what is to be paid out of what the agency paid; below zero, what was paid out too much. And
+#: those it is paid out for: what is sent to the plan manager is its own.
+TO_PAY_OUT = MoneyDifference(F("amount_paid") - F("paid_earlier") - F("paid_out"))
+IS_PAID_OUT = Q(send_payment_to__in=sorted(set(SendPaymentTo.values) - {SendPaymentTo.PLAN_MANAGER.value}))
 
 
 def resubmission_exists(model: type[Bill]) -> Exists:
@@ -202,8 +202,8 @@ class Claim(Bill):
                 condition=Q(archive_date=None),
                 name="funding_claim_by_month",
             ),
-            # What is ready to be paid out, of all that was ever paid.
-            models.Index(fields=["payment_date"], condition=MAY_BE_PAID_OUT, name="funding_claim_to_pay_out"),
+            # Of an expression PostgreSQL counts the values: it knows that this is zero of nearly all.
+            models.Index(F("send_payment_to"), TO_PAY_OUT, name="funding_claim_to_pay_out"),
         )
         constraints = (
             *Bill.Meta.constraints,

@@ -26,7 +26,8 @@ from apps.funding.models import ZERO, Claim, ClaimFileLine, Invoice, RemittanceL
 from apps.funding.rejection_codes import next_step
 from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.payments import LineAmounts, Payment, load_lines
-from apps.funding.services.transitions import REASON_LENGTH, apply_transition
+from apps.funding.services.transition_requests import REASON_LENGTH
+from apps.funding.services.transitions import apply_transition
 from apps.funding.statuses import STATUSES
 from apps.funding.validation.guards import AnyBill, lower_first
 from apps.funding.validation.transitions import TransitionName as T

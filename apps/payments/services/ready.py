@@ -10,15 +10,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.db.models.lookups import GreaterThan, LessThan
 
 from apps.base.batched_queries import AnyOf
 from apps.core.bulk_insert import in_batches
-from apps.core.computed import MoneyDifference, MoneySum
+from apps.core.computed import MoneySum
 from apps.engagements.models import ClientEngagement
 from apps.funding.choices import SendPaymentTo
-from apps.funding.models import MAY_BE_PAID_OUT, Claim, to_cents
+from apps.funding.models import IS_PAID_OUT, TO_PAY_OUT, Claim, to_cents
 from apps.payments.choices import RunStatus
 from apps.payments.models import ZERO, BankAccount, PaymentRunClaim, PaymentRunItem
 from apps.people.models import Client, Contact
@@ -93,18 +94,12 @@ def in_runs() -> Coalesce:
     return Coalesce(Subquery(parts.values("claim").annotate(sum=MoneySum("amount")).values("sum")), ZERO)
 
 
-def ready_amount() -> MoneyDifference:
-    """What is to be paid out for a claim; below zero, what its payee owes."""
-    return MoneyDifference(F("amount_paid") - F("paid_earlier") - F("paid_out"))
-
-
 def open_claims(keys: Iterable[UUID] | None = None) -> QuerySet[Claim]:
     """The claims of which another amount was paid by the agency than paid out, as ``READY`` of each."""
-    claims = Claim.objects.filter(MAY_BE_PAID_OUT)
-    if keys is not None:
-        claims = claims.filter(AnyOf("guid", keys))
+    is_open = Q(GreaterThan(TO_PAY_OUT, ZERO)) | Q(LessThan(TO_PAY_OUT, ZERO))
+    claims = Claim.objects.filter(IS_PAID_OUT & is_open).annotate(**{READY: TO_PAY_OUT})
     # An archived one that was paid out and cancelled is still owed.
-    return claims.annotate(**{READY: ready_amount()}).exclude(**{READY: ZERO})
+    return claims if keys is None else claims.filter(AnyOf("guid", keys))
 
 
 def sum_ready() -> tuple[int, Decimal]:
