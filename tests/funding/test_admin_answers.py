@@ -1,6 +1,7 @@
 """Answers of the agency in the back office and by command: imports, pages, and the queue of refusals."""
 
 import io
+from decimal import Decimal
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -183,6 +184,30 @@ def test_refused_claims_have_a_queue_with_the_ways_on(client, ada, answered):
     apply_transition(Claim, [claim.pk], "resubmit-gap")
     answer = client.get("/admin/funding/claim/?status=refused-by-agency")
     assert [each.pk for each in answer.context["cl"].result_list] == [refused.pk]
+
+
+def test_a_line_that_is_refused_after_the_gap_was_resubmitted_is_in_the_queue_again(client, ada):
+    claim = a_claim(2, funding_status="AgencyClaimed")
+    short, waiting = claimed_lines(claim)
+    amounts = {claim.pk: {short.claim_line_id: Decimal(100)}}
+    apply_transition(Claim, [claim.pk], "pay-in-part", amounts=amounts)
+    made = apply_transition(Claim, [claim.pk], "resubmit-gap").resubmissions[claim.pk]
+
+    def queue():
+        rows = {row.label: row.count for row in home(client)["Claims"].rows}
+        answer = get_unrendered(client, "/admin/funding/claim/?status=refused-by-agency")
+        found = [each.pk for each in answer.context_data["cl"].result_list]
+        assert len(found) == rows.get("Refused by the agency", 0)
+        return found
+
+    assert queue() == []
+    ClaimResult.objects.create(file_line=waiting, is_accepted=False, file_name="r.csv")
+    assert queue() == [claim.pk]
+    (refused,) = apply_transition(Claim, [claim.pk], "resubmit-gap").refused
+    assert "It lacks a part that is open: archive" in refused.message
+    apply_transition(Claim, [made], "archive")
+    apply_transition(Claim, [claim.pk], "resubmit-gap")
+    assert queue() == []
 
 
 # --- the commands ---------------------------------------------------------------------------------------

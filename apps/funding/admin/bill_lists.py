@@ -115,7 +115,7 @@ class ResubmissionFilter(ConditionFilter):
     parameter_name = "resubmitted"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        can_be_resubmitted = request.GET.get(STATUS) in {*RESUBMITTABLE, REFUSED_BY_AGENCY}
+        can_be_resubmitted = request.GET.get(STATUS) in RESUBMITTABLE
         return super().lookups(request, model_admin) if can_be_resubmitted else []
 
     def conditions(self, model: type[Claim] | type[Invoice]) -> Conditions:

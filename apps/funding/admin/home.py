@@ -82,10 +82,10 @@ def own_bills(model: type[Claim] | type[Invoice], staff: Any) -> dict[str, Figur
     resubmitted = Q(resubmission_exists(model), funding_status__in=RESUBMITTABLE)
     bills = model._default_manager.filter(staff=staff.pk, archive_date=None).order_by()
     # By name: an index finds the open statuses, and would not find all but the finished ones.
-    groups = bills.filter(~resubmitted, funding_status__in=OPEN).values_list("funding_status")
+    groups = bills.filter(funding_status__in=OPEN).values_list("funding_status")
     counts = {REFUSED_BY_AGENCY: 0}
-    refused = Count("pk", filter=refused_by_agency(model))
-    for status, count, refused_count in groups.annotate(count=Count("pk"), refused=refused):
+    current, refused = Count("pk", filter=~resubmitted), Count("pk", filter=refused_by_agency(model))
+    for status, count, refused_count in groups.annotate(count=current, refused=refused):
         counts[status] = count
         counts[REFUSED_BY_AGENCY] += refused_count
     labels = {REFUSED_BY_AGENCY: REFUSED_LABEL, **{name: row.label for name, row in STATUSES.items()}}

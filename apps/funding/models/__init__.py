@@ -10,6 +10,7 @@ from apps.funding.models.claim_windows import (
 )
 from apps.funding.models.claims import (
     IS_PAID_OUT,
+    NOT_RESUBMITTED,
     TO_PAY_OUT,
     Bill,
     Claim,

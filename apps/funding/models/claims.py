@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.core.validators import MinValueValidator
 from django.db import models
@@ -303,6 +304,7 @@ class LineItem(Record):
     notes = models.TextField(null=True, blank=True)
     first_day = models.DateField(editable=False)
     last_day = models.DateField(editable=False)
+    resubmitted_as_id: UUID | None
     booking = optional_reference(ServiceBooking, related_name="%(class)ss", editable=False, db_index=False)
     category_budget = optional_reference(
         CategoryBudget, related_name="%(class)ss", editable=False, db_index=False
@@ -335,19 +337,25 @@ class LineItem(Record):
         return f"{self.quantity.normalize():f} × {self.product.code}"
 
 
+#: Of lines: no current bill resubmits them.
+NOT_RESUBMITTED = Q(resubmitted_as=None) | Q(resubmitted_as__archive_date__isnull=False)
+
+
 class ClaimLine(LineItem):
-    """A line of a claim."""
+    """A line of a claim. ``resubmitted_as``: the last claim that resubmits it; while that is current."""
 
     claim = models.ForeignKey(Claim, on_delete=models.CASCADE, related_name="line_items")
+    resubmitted_as = optional_reference(Claim, related_name="+", editable=False, db_index=False)
 
     class Meta(LineItem.Meta):
         verbose_name = "claim line"
 
 
 class InvoiceLine(LineItem):
-    """A line of an invoice; a credit item counts negative."""
+    """A line of an invoice; a credit item counts negative. ``resubmitted_as`` as of a claim's."""
 
     invoice = models.ForeignKey(Invoice, on_delete=models.CASCADE, related_name="line_items")
+    resubmitted_as = optional_reference(Invoice, related_name="+", editable=False, db_index=False)
     is_credit_item = models.BooleanField("credit", default=False)
     cost_centre = optional_reference(CostCentre, related_name="+", db_index=False)
 

@@ -48,7 +48,7 @@ def create_resubmissions(
     In full, the new bill has the same lines with what was paid on them earlier: that counts with the new bill
     from now on, and the rest is outstanding. The gap has the lines that were not paid in full, each over what
     is missing, and nothing of them is paid; what was paid stays with the original, and so do the
-    ``waiting_lines``, which the agency may still pay.
+    ``waiting_lines``, which the agency may still pay. Lines that were resubmitted say as which bill.
     """
     name: Any = model._meta.model_name
     line_model: Any = LINE_MODELS[model]
@@ -60,6 +60,7 @@ def create_resubmissions(
             originals[getattr(line, f"{name}_id")].append(line)
     entered_by = history.author().staff_id if staff is None else staff.pk
     new_bills, new_lines, paid_earlier = [], [], {}
+    old_lines: list[Any] = []
     for bill, number in zip(bills, next_numbers(model, len(bills)), strict=True):
         lines = [copy_record(line, position=at) for at, line in enumerate(originals[bill.pk])]
         if part is Resubmission.GAP:
@@ -78,11 +79,15 @@ def create_resubmissions(
         )
         for line in lines:
             setattr(line, f"{name}_id", new_bill.pk)
+        for old_line in originals[bill.pk]:
+            old_line.resubmitted_as_id = new_bill.pk
+            old_lines.append(old_line)
         new_bills.append(new_bill)
         new_lines += lines
     saving.insert_instances(model, new_bills)
     history.write_entries(model, [bill.pk for bill in new_bills], "Created")
     saving.insert_instances(line_model, new_lines)
+    saving.update(line_model, ("resubmitted_as_id",), old_lines)
     keys = {bill.resubmission_of_id: bill.pk for bill in new_bills}
     return Resubmissions(keys, [record_posting(line, AWAITING) for line in new_lines], paid_earlier)
 
@@ -116,7 +121,7 @@ def round_fine(value: Decimal) -> Decimal:
 NOT_COPIED = (
     *("archive_date", "status_reason", "approved_date", "payment_date", "external_invoice_number"),
     *("recurring_start_date", "recurring_end_date", "recurring_frequency"),
-    *("recurrence_of_id", "recurrence_date"),
+    *("recurrence_of_id", "recurrence_date", "resubmitted_as_id"),
 )
 
 

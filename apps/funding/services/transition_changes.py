@@ -1,7 +1,8 @@
 """Writes what transitions change: bills, their lines, budgets, provider invoices and the status history."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from decimal import Decimal
 from types import MappingProxyType
 from uuid import UUID
 
@@ -11,9 +12,10 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core import history, saving
 from apps.core.bulk_insert import bulk_insert
+from apps.engagements.services import Amounts
 from apps.funding.models import Claim, StatusMove
 from apps.funding.services.effects import BudgetPosting, BudgetState, post_to_budgets, update_claim_flags
-from apps.funding.services.payments import save_paid_lines
+from apps.funding.services.payments import LineAmounts, save_paid_lines
 from apps.funding.services.resubmit import create_resubmissions
 from apps.funding.services.transition_requests import BillChange, LockedRecords, PaidLines, TransitionRequest
 from apps.funding.validation.guards import AnyBill, TransitionContext
@@ -29,7 +31,8 @@ def save_changes(
 ) -> dict[UUID, UUID]:
     """Write the bills, their lines, status history and budgets; the keys of new bills by their originals'."""
     model, transition = request.model, request.transition
-    postings = post_lines(request, changes, locked) if transition.changes_budgets else []
+    waiting = context.waiting_lines if transition.resubmits is Resubmission.GAP else {}
+    postings = post_lines(request, changes, locked, waiting) if transition.changes_budgets else []
     bill_values = [(change.bill, change.values) for change in changes]
     bill_values += hand_over_provider_invoices(changes, locked.bills, context)
     moves = [(change.bill.pk, change.bill.funding_status, change.status) for change in changes]
@@ -40,8 +43,6 @@ def save_changes(
     resubmissions: dict[UUID, UUID] = {}
     if transition.resubmits is not None:
         originals = [change.bill for change in changes]
-        is_gap = transition.resubmits is Resubmission.GAP
-        waiting = context.waiting_lines if is_gap else {}
         made = create_resubmissions(model, originals, transition.resubmits, request.staff, waiting)
         resubmissions, paid_lines = made.keys, made.paid_earlier
         postings += made.postings
@@ -62,10 +63,23 @@ def save_changes(
 
 
 def post_lines(
-    request: TransitionRequest, changes: Sequence[BillChange], locked: LockedRecords
+    request: TransitionRequest,
+    changes: Sequence[BillChange],
+    locked: LockedRecords,
+    waiting: Container[UUID],
 ) -> list[BudgetPosting]:
-    """Save what is paid of the lines; by how much they change the amounts of their budgets."""
+    """Save what is paid of the lines; by how much they change the amounts of their budgets.
+
+    ``waiting``: lines that are not resubmitted with their bill now.
+    """
     before, after = budget_states(request, changes, locked.bills)
+    changed = {change.bill.pk for change in changes}
+
+    def amounts(state: BudgetState, line: LineAmounts, paid: Decimal) -> Amounts:
+        is_here = request.transition.resubmits or line.resubmitted_as in changed
+        is_resubmitted = is_here and line.key not in waiting
+        return (state if is_resubmitted else state._replace(resubmission=None)).amounts(line.total, paid)
+
     paid = {line: amount for change in changes for line, amount in change.paid.items()}
     lines = [(key, line) for key in after for line in locked.lines.get(key, ())]
     save_paid_lines(request.model, (line for _, line in lines), paid)
@@ -73,8 +87,7 @@ def post_lines(
         BudgetPosting(
             line.booking,
             line.category_budget,
-            after[key].amounts(line.total, paid.get(line.key, line.paid))
-            + -before[key].amounts(line.total, line.paid),
+            amounts(after[key], line, paid.get(line.key, line.paid)) + -amounts(before[key], line, line.paid),
         )
         for key, line in lines
         if line.booking is not None or line.category_budget is not None
