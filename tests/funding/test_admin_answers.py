@@ -231,6 +231,7 @@ def test_the_commands_report_and_a_second_run_changes_nothing(answered):
     assert status == 2
     assert "1 applied already (140.00) + 1 not applicable (-5.00)" in again
     assert "results.csv has results of the agency, not a remittance" in again
+    assert "results.csv: results.csv" not in again
     assert FileImport.objects.count() == 0
 
 

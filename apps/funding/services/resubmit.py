@@ -1,8 +1,8 @@
 """New claims and invoices that resubmit rejected, cancelled or partly paid ones."""
 
 from collections import defaultdict
-from collections.abc import Container, Sequence
-from decimal import ROUND_HALF_UP, Decimal
+from collections.abc import Container, Iterator, Sequence
+from decimal import ROUND_FLOOR, ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -11,7 +11,8 @@ from apps.base.batched_queries import AnyOf
 from apps.core import history, saving
 from apps.core.models import new_guid
 from apps.funding.choices import InvoiceStatus
-from apps.funding.models import ZERO, Claim, Invoice, LineItem, to_cents
+from apps.funding.file_formats.claim_file import MAX_PARTS
+from apps.funding.models import CENT, ZERO, Claim, Invoice, LineItem, to_cents
 from apps.funding.services.create import next_numbers
 from apps.funding.services.effects import BudgetPosting, record_posting
 from apps.funding.services.payments import LINE_MODELS
@@ -21,6 +22,9 @@ from apps.people.models import Staff
 
 #: Quantities and prices have four decimals.
 FOUR_DECIMALS = Decimal("0.0001")
+
+#: Prices of which a quantity of two decimals is looked for: of the usual ones one in 50 has it.
+PRICES_TRIED = 1_000
 
 AWAITING = InvoiceStatus.AWAITING_STAFF_APPROVAL.value
 
@@ -93,10 +97,11 @@ def create_resubmissions(
 
 
 def reduce_to_gap(line: LineItem) -> None:
-    """Make a copy of a line what is missing of its original.
+    """Make a copy of a line what is missing of its original, to the cent, so that a claim file can say it.
 
-    The quantity stays, and the price is what is missing of each unit. Where that would not come to the cent,
-    the price stays and the quantity is what is missing; failing both, it is one of what is missing.
+    The quantity stays where the price of a unit then comes to cents. Else the price is the highest in cents,
+    up to that of the original, of which a quantity of two decimals makes the amount. Where there is none, the
+    quantity or the price stays and the other has four decimals; failing that, it is one of what is missing.
     """
     if not line.amount_paid:
         return
@@ -104,6 +109,7 @@ def reduce_to_gap(line: LineItem) -> None:
     line.amount_paid = ZERO
     missing = abs(line.total)
     for quantity, price in (
+        *amounts_in_cents(line.quantity, line.price, missing),
         (line.quantity, round_fine(missing / line.quantity)),
         (round_fine(missing / line.price), line.price),
     ):
@@ -111,6 +117,22 @@ def reduce_to_gap(line: LineItem) -> None:
             line.quantity, line.price = quantity, price
             return
     line.quantity, line.price = Decimal(1), missing
+
+
+def amounts_in_cents(
+    quantity: Decimal, price: Decimal, missing: Decimal
+) -> Iterator[tuple[Decimal, Decimal]]:
+    """Quantities and prices with at most two decimals that may come to the amount, the best first."""
+    if quantity == to_cents(quantity):
+        yield quantity, to_cents(missing / quantity)
+    highest = price.quantize(CENT, ROUND_FLOOR)
+    for step in range(PRICES_TRIED):
+        lower = highest - step * CENT
+        if lower <= 0:
+            return
+        units = to_cents(missing / lower)
+        if units <= MAX_PARTS:
+            yield units, lower
 
 
 def round_fine(value: Decimal) -> Decimal:
