@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Sum
+from django.db.models import Func, Sum
 from django.db.models.expressions import Col
 from django.db.models.sql.compiler import SQLCompiler
 
@@ -34,6 +34,13 @@ class MoneySum(Sum):
     ) -> tuple[str, object]:
         sql, params = self.as_sql(compiler, connection, **context)
         return f"CAST({to_the_cent(sql)} AS NUMERIC)", params
+
+
+class MoneyDifference(Func):
+    """An amount of money that is worked out of columns, to the cent on both engines."""
+
+    template = to_the_cent("%(expressions)s")
+    output_field = models.DecimalField(max_digits=14, decimal_places=2)
 
 
 class ComputedColumn(Col):

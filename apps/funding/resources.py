@@ -36,6 +36,7 @@ from apps.funding.models import (
     Remittance,
     RemittanceLine,
 )
+from apps.funding.services.context import PROVIDER_RULE_COLUMNS
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import (
     archive_provider_invoices,
@@ -46,7 +47,6 @@ from apps.funding.services.update import archive_claims, archive_invoices, updat
 
 #: The columns that defaults, rules and warnings read of the records that bills refer to.
 CONTACT_COLUMNS = ("first_name", "last_name", "scheme_price_guide_region", "state")
-PROVIDER_COLUMNS = ("business_name", "business_number")
 STAFF_COLUMNS = ("first_name", "last_name")
 PRODUCT_COLUMNS = (
     *("type", "is_quote_required", "category_number", "category_number_pace"),
@@ -199,7 +199,7 @@ class ClaimResource(UnrestrictedResource):
         Optional(
             "ProviderGuid",
             source="provider",
-            rule_columns=PROVIDER_COLUMNS,
+            rule_columns=PROVIDER_RULE_COLUMNS,
             partner="ProviderClaims",
             description="The provider invoice's when left out; required when that has none.",
         ),

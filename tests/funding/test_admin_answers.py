@@ -1,6 +1,7 @@
 """Answers of the agency in the back office and by command: imports, pages, and the queue of refusals."""
 
 import io
+from decimal import Decimal
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -10,10 +11,11 @@ from apps.funding.models import Claim, ClaimResult, Remittance
 from apps.funding.rejection_codes import REJECTION_CODES
 from apps.funding.services.transitions import apply_transition
 from tests.core.test_file_imports import an_import, page, press, worker_folder
+from tests.core.test_home import home
 from tests.funding.answer_files import a_payment, a_result, as_csv
 from tests.funding.builders import a_claim
 from tests.funding.claim_files import claimed_lines
-from tests.people.records import a_role, a_staff_member
+from tests.people.records import a_role, a_staff_member, get_unrendered
 from tests.tasks import run_tasks
 
 __all__ = ["worker_folder"]  # a fixture
@@ -171,9 +173,41 @@ def test_refused_claims_have_a_queue_with_the_ways_on(client, ada, answered):
         assert label in text
     assert "Paid the rest" not in text
     assert "Refused by the agency" in client.get("/admin/funding/claim/queues/").content.decode()
+    Claim.objects.filter(pk=claim.pk).update(staff=ada)
+    rows = {row.label: row for row in home(client)["Claims"].rows}
+    row = rows["Refused by the agency"]
+    claim.refresh_from_db()
+    assert (row.count, row.amount, row.own.count) == (2, claim.total + refused.total, 1)
+    for link, keys in ((row.link, {claim.pk, refused.pk}), (row.own.link, {claim.pk})):
+        assert {each.pk for each in get_unrendered(client, link).context_data["cl"].result_list} == keys
+    assert "Refused" not in rows
     apply_transition(Claim, [claim.pk], "resubmit-gap")
     answer = client.get("/admin/funding/claim/?status=refused-by-agency")
     assert [each.pk for each in answer.context["cl"].result_list] == [refused.pk]
+
+
+def test_a_line_that_is_refused_after_the_gap_was_resubmitted_is_in_the_queue_again(client, ada):
+    claim = a_claim(2, funding_status="AgencyClaimed")
+    short, waiting = claimed_lines(claim)
+    amounts = {claim.pk: {short.claim_line_id: Decimal(100)}}
+    apply_transition(Claim, [claim.pk], "pay-in-part", amounts=amounts)
+    made = apply_transition(Claim, [claim.pk], "resubmit-gap").resubmissions[claim.pk]
+
+    def queue():
+        rows = {row.label: row.count for row in home(client)["Claims"].rows}
+        answer = get_unrendered(client, "/admin/funding/claim/?status=refused-by-agency")
+        found = [each.pk for each in answer.context_data["cl"].result_list]
+        assert len(found) == rows.get("Refused by the agency", 0)
+        return found
+
+    assert queue() == []
+    ClaimResult.objects.create(file_line=waiting, is_accepted=False, file_name="r.csv")
+    assert queue() == [claim.pk]
+    (refused,) = apply_transition(Claim, [claim.pk], "resubmit-gap").refused
+    assert "It lacks a part that is open: archive" in refused.message
+    apply_transition(Claim, [made], "archive")
+    apply_transition(Claim, [claim.pk], "resubmit-gap")
+    assert queue() == []
 
 
 # --- the commands ---------------------------------------------------------------------------------------
@@ -197,6 +231,7 @@ def test_the_commands_report_and_a_second_run_changes_nothing(answered):
     assert status == 2
     assert "1 applied already (140.00) + 1 not applicable (-5.00)" in again
     assert "results.csv has results of the agency, not a remittance" in again
+    assert "results.csv: results.csv" not in again
     assert FileImport.objects.count() == 0
 
 

@@ -15,6 +15,7 @@ from apps.core import history
 from apps.core.models import Change, Subscriber
 from apps.engagements.services import Amounts
 from apps.funding.choices import ClaimStatus
+from apps.funding.file_formats.claim_file import write_amount
 from apps.funding.models import Claim, Invoice, ProviderInvoice, StatusMove
 from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.transitions import apply_transition, list_transitions
@@ -511,10 +512,13 @@ def test_the_gap_has_what_is_missing_to_the_cent():
     new = resubmitted(claim, "resubmit-gap")
     assert new.total == claim.total - Decimal("110.11") == Decimal("70.01")
     assert (new.amount_paid, new.paid_earlier) == (0, 0)
-    made = [(line.position, line.quantity, line.total) for line in new.line_items.order_by("position")]
-    assert made == [(0, Decimal(7), Decimal("60.01")), (1, Decimal(2), Decimal("10.00"))]
+    made = [(line.position, line.total) for line in new.line_items.order_by("position")]
+    assert made == [(0, Decimal("60.01")), (1, Decimal("10.00"))]
     for line in new.line_items.all():
         assert (line.quantity * line.price).quantize(Decimal("0.01")) == line.total
+        # As a claim file writes it, of an item with a price limit.
+        written = write_amount(line.quantity, line.price, line.total, "each", None)
+        assert Decimal(written.price) <= Decimal("10.01")
     assert held(booking) == amounts("110.11", "110.11", "70.01")
     assert recount_budgets() == (0, 0)
 

@@ -1,9 +1,11 @@
 """How lines are written into the agency's claim file."""
 
 import datetime as dt
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
 from apps.funding.file_formats.claim_file import (
@@ -17,6 +19,8 @@ from apps.funding.file_formats.claim_file import (
     write_amount,
     write_claim_file,
 )
+from apps.funding.models import ClaimLine
+from apps.funding.services.resubmit import reduce_to_gap
 from tests.funding.claim_file_checker import amount_of, faults_of, faults_of_amount, read_file
 
 DAY = dt.date(2026, 2, 16)
@@ -178,3 +182,22 @@ def test_the_checker_finds_a_fault_in_each_column(column, text):
     [row] = rows_of(a_row())
     assert list(faults_of(row, DAY)) == []
     assert list(faults_of({**row, column: text}, DAY))
+
+
+@settings(max_examples=60)
+@given(
+    st.decimals("0.25", "40", places=2),
+    st.decimals("0.50", "250", places=2),
+    st.decimals("0.02", "0.98", places=2),
+)
+def test_a_gap_is_written_in_a_claim_file_up_to_the_price_of_its_original(quantity, price, part):
+    total = (quantity * price).quantize(Decimal("0.01"))
+    paid = (total * part).quantize(Decimal("0.01"))
+    assume(0 < paid < total)
+    line = ClaimLine(quantity=quantity, price=price, total=total, amount_paid=paid)
+    reduce_to_gap(line)
+    assert (line.total, line.amount_paid) == (total - paid, 0)
+    assert (line.quantity * line.price).quantize(Decimal("0.01"), ROUND_HALF_UP) == line.total
+    assert line.price <= price or line.quantity == 1
+    if total - paid >= 1:
+        write_amount(line.quantity, line.price, line.total, "each", None)  # raises where it cannot

@@ -32,6 +32,7 @@ from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.funding.choices import ApprovalAction
 from apps.funding.drafts import ProviderInvoiceDraft
 from apps.funding.models import (
+    NOT_RESUBMITTED,
     ZERO,
     Claim,
     ClaimLine,
@@ -59,6 +60,7 @@ from tests.funding.bodies import (
     submitted,
 )
 from tests.funding.builders import act
+from tests.funding.claim_files import claimed_lines
 from tests.people.builders import a_client, a_contact
 
 WALKS = int(os.environ.get("MONEY_WALKS", "0"))
@@ -71,6 +73,7 @@ prices = st.sampled_from(["0.01", "10", "33.3333", "70"])
 days = st.sampled_from(["2025-07-07", "2025-07-09", "2025-07-13", "2025-08-01"])
 which = st.integers(0, 11)
 
+PAY_IN_PART = transition_named("pay-in-part")
 RESUBMISSIONS = [TransitionName.RESUBMIT, TransitionName.RESUBMIT_GAP]
 
 
@@ -290,6 +293,37 @@ class Money(RuleBasedStateMachine):
         result = apply_transition(Claim, keys, name, reason="Because")
         self.after(Claim, row, result, {key: amounts[key] for key in result.done})
 
+    @rule(number=which, at=which)
+    def agency_pays_what_waited_when_the_gap_was_resubmitted(self, number, at):
+        """Of a claim in a file a line is paid short and resubmitted; the others are paid by the old claim."""
+        bill = self.bill(number)
+        for step in ("approve", "claim"):
+            rows = [row for row in list_transitions(self.refreshed(bill)) if row.name == step]
+            if rows:
+                self.take(bill, rows[0], 100, False, 1)
+        open_lines = {key: amount for key, amount in self.amounts(bill, PAY_IN_PART).items() if amount > CENT}
+        is_claimed = bill.funding_status == "AgencyClaimed" and not bill.is_archived
+        if not is_claimed or len(open_lines) < 2 or bill.file_lines.filter(is_withdrawn=False).exists():
+            return
+        claimed_lines(bill)
+        short, *waiting = open_lines
+        self.pay_lines(bill, PAY_IN_PART, {short: CENT})
+        result = apply_transition(type(bill), [bill.pk], TransitionName.RESUBMIT_GAP)
+        self.after(type(bill), transition_named("resubmit-gap"), result, {})
+        assert len(result.done) == 1
+        further = transition_named("pay-further")
+        refused = apply_transition(
+            type(bill), [bill.pk], further.name, amounts={bill.pk: {short: CENT}}
+        ).refused
+        assert "was resubmitted as" in refused[0].message
+        paid = waiting[at % len(waiting)]
+        self.pay_lines(bill, further, {paid: open_lines[paid]})
+
+    def pay_lines(self, bill, row, lines):
+        result = apply_transition(type(bill), [bill.pk], row.name, amounts={bill.pk: lines})
+        assert result.done == [bill.pk]
+        self.after(type(bill), row, result, {bill.pk: sum(lines.values(), ZERO)})
+
     def refreshed(self, bill):
         bill.refresh_from_db()
         return bill
@@ -309,6 +343,9 @@ class Money(RuleBasedStateMachine):
     def amounts(self, bill, row):
         """By line, what is outstanding; or, to be taken back, what the bill's own entries come to."""
         lines = {line.pk: line.total - line.amount_paid for line in bill.line_items.all()}
+        if row.name == "pay-further":  # what was resubmitted is paid with the newer one
+            own = bill.line_items.filter(NOT_RESUBMITTED).values_list("pk", flat=True)
+            lines = {key: lines[key] for key in own}
         if not row.takes_back:
             return lines
         entries = StatusMove.objects.filter(**{bill._meta.model_name: bill}, paid_lines__isnull=False)

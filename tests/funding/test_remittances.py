@@ -2,8 +2,12 @@
 
 import datetime as dt
 from decimal import Decimal
+from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
+from django.apps import apps
+from django.db import connection
 from django.utils import timezone
 
 from apps.core.models import Change, Subscriber
@@ -14,9 +18,11 @@ from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.remittances import import_remittance
-from apps.funding.services.transitions import apply_transition
+from apps.funding.services.transitions import apply_transition, explain_obstacle
+from apps.funding.validation.transitions import TransitionName
 from tests.engagements.builders import a_booking
 from tests.funding.answer_files import a_payment, as_csv
+from tests.funding.applied import amounts, held
 from tests.funding.builders import a_claim, an_invoice
 from tests.funding.claim_files import claimed_lines
 
@@ -246,6 +252,79 @@ def test_a_payment_of_what_waits_for_none_is_named_and_not_applied(paid, name, s
     assert report.notes[0].message == f"{line.reference} of {claim}: {text}"
     assert status(claim) == before
     assert RemittanceLine.objects.get().is_applied is False
+
+
+def a_resubmitted_gap(paid, *prices):
+    """A claim of which the first line was paid short and resubmitted while the others waited; its lines."""
+    booking = a_booking()
+    claim = a_claim([{"booking": booking, "quantity": "1", "price": price} for price in prices], **CLAIMED)
+    recount_budgets()
+    lines = claimed_lines(claim)
+    assert counts(paid(a_payment(lines[0].reference, "10.00", "1"), name="1.csv")) == {"applied": 1}
+    result = apply_transition(Claim, [claim.pk], "resubmit-gap")
+    new = Claim.objects.get(pk=result.resubmissions[claim.pk])
+    assert recount_budgets() == (0, 0)
+    return claim, new, lines, booking
+
+
+def test_a_line_that_waited_when_the_gap_was_resubmitted_is_paid_with_the_old_claim(paid):
+    claim, new, (short, waiting, other), booking = a_resubmitted_gap(paid, "50.00", "30.00", "20.00")
+    assert [line.total for line in new.line_items.all()] == [Decimal("40.00")]
+    # What still waits counts on the budget as claimed.
+    assert held(booking) == amounts(claimed="60.00", paid="10.00", waiting="40.00")
+    report = paid(
+        a_payment(waiting.reference, "30.00", "2"), a_payment(short.reference, "40.00", "3"), name="2.csv"
+    )
+    assert counts(report) == {"applied": 1, "not_applicable": 1}
+    assert report.notes[0].message == f"{short.reference} of {claim}: {claim} was resubmitted as {new}."
+    assert status(claim) == ("AgencyPartiallyPaid", Decimal("40.00"))
+    assert held(booking) == amounts(claimed="60.00", paid="40.00", waiting="40.00")
+    # All that was not resubmitted is paid: nothing more is, until the newer one is archived.
+    assert counts(paid(a_payment(other.reference, "20.00", "4"), name="3.csv")) == {"applied": 1}
+    assert status(claim) == ("AgencyPartiallyPaid", Decimal("60.00"))
+    assert "was resubmitted as" in explain_obstacle(claim, TransitionName.PAY_FURTHER)
+    apply_transition(Claim, [new.pk], "archive")
+    assert counts(paid(a_payment(short.reference, "40.00", "3"), name="4.csv")) == {"applied": 1}
+    assert status(claim) == ("AgencyFullyPaid", Decimal("100.00"))
+
+
+def test_by_hand_no_more_is_paid_than_what_was_not_resubmitted(paid):
+    claim, new, _, _ = a_resubmitted_gap(paid, "50.00", "30.00")
+    short, waiting = claim.line_items.order_by("position")
+
+    def refusal(amount):
+        return (
+            apply_transition(Claim, [claim.pk], "pay-further", amounts={claim.pk: amount}).refused[0].message
+        )
+
+    assert refusal(Decimal("30.01")) == "30.01 is more than the 30.00 that is outstanding."
+    assert refusal({short.pk: Decimal("5.00")}) == f"Line 1 was resubmitted as {new}: go on with that one."
+    apply_transition(Claim, [claim.pk], "pay-further", amounts={claim.pk: Decimal("30.00")})
+    waiting.refresh_from_db()
+    assert waiting.amount_paid == waiting.total
+    assert (list(find_money_faults()), recount_budgets()) == ([], (0, 0))
+
+
+def test_a_resubmission_is_not_restored_when_its_lines_were_resubmitted_anew(paid):
+    claim, new, _, _ = a_resubmitted_gap(paid, "50.00", "30.00")
+    apply_transition(Claim, [new.pk], "archive")
+    result = apply_transition(Claim, [claim.pk], "resubmit-gap")
+    newest = Claim.objects.get(pk=result.resubmissions[claim.pk])
+    apply_transition(Claim, [newest.pk], "archive")
+    (refused,) = apply_transition(Claim, [new.pk], "restore").refused
+    sentence = f"{claim}, which it resubmits, was resubmitted again as {newest}: restore that one."
+    assert refused.message == sentence
+    assert apply_transition(Claim, [newest.pk], "restore").done == [newest.pk]
+    assert recount_budgets() == (0, 0)
+
+
+def test_which_lines_were_resubmitted_before_that_was_kept_is_filled_in(paid):
+    claim, new, _, _ = a_resubmitted_gap(paid, "50.00", "30.00")
+    ClaimLine.objects.update(resubmitted_as=None)
+    migration = import_module("apps.funding.migrations.0021_resubmitted_lines")
+    migration.keep_resubmissions(apps, SimpleNamespace(connection=connection))
+    assert set(claim.line_items.values_list("resubmitted_as", flat=True)) == {new.pk}
+    assert set(new.line_items.values_list("resubmitted_as", flat=True)) == {None}
 
 
 def test_what_could_not_be_applied_is_applied_once_it_can(paid):

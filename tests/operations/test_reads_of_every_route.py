@@ -75,6 +75,7 @@ WITHOUT_PERSONAL_DATA = {
     "/admin/funding/claim/queues/": "numbers by status",
     "/admin/funding/claim/next/": "leads to a form, which is logged",
     "/admin/funding/claim/month-end/": "numbers and sums by month",
+    "/admin/funding/claim/tracker/": "numbers and sums by stage",
     "/admin/funding/*/products/": "products and prices; the price zone of a participant named by guid shows",
     "/admin/funding/*/prices/": "prices; the price zone of a participant named by guid shows",
     "/admin/documents/document/file/": "takes a file",

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.base import clock
+from apps.funding.models import Claim
 from apps.payments.models import BankFile, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.runs import create_run, release_run
@@ -105,5 +106,9 @@ def test_each_fault_of_a_run_is_found(claim):
     ]
     assert faults_after(PaymentRunClaim, amount=Decimal("25.00")) == [
         "Payment run 1, payment 1: 20.00, its claims come to 25.00",
+        f"claim {claim}: 20.00 paid out, runs have 25.00 of it",
+    ]
+    assert faults_after(Claim, paid_out=Decimal("25.00")) == [
+        f"claim {claim}: 25.00 paid out, runs have 20.00 of it",
         f"claim {claim}: 25.00 were paid out, 0.00 were ever paid of it",
     ]

@@ -31,6 +31,7 @@ def check_invariants():
     ready = {each.claim.pk: each.amount for payee in load_ready() for each in (*payee.claims, *payee.owed)}
     for claim in Claim.objects.all():
         owed = max(-ready.get(claim.pk, ZERO), ZERO)
+        assert out[claim.pk] == claim.paid_out
         assert out[claim.pk] == claim.amount_paid - claim.paid_earlier - ready.get(claim.pk, ZERO)
         assert ZERO <= out[claim.pk] <= claim.amount_paid + owed
     for run in PaymentRun.objects.prefetch_related("items", "bank_files"):

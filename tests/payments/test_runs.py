@@ -2,12 +2,19 @@
 
 import datetime as dt
 from decimal import Decimal
+from importlib import import_module
+from types import SimpleNamespace
 
 import pytest
+from django.apps import apps
+from django.db import connection
 
 from apps.base import clock
 from apps.core.models import Change
 from apps.funding.choices import SendPaymentTo
+from apps.funding.models import Claim
+from apps.funding.services.transitions import apply_transition
+from apps.funding.validation.transitions import TransitionName
 from apps.payments.choices import RunStatus
 from apps.payments.drafts import AccountDraft
 from apps.payments.file_formats.bank_returns import ReturnedPayment
@@ -301,3 +308,41 @@ def test_a_payee_with_another_account_than_was_paid_last_is_marked():
     release_run(create_run(None, clock.today(), None).pk, a_releaser())
     a_paid_claim(provider=claim.provider)
     assert [each.is_changed for each in load_ready()] == [False]
+
+
+def test_what_runs_had_before_it_was_kept_is_filled_in():
+    run, claim = a_released_run()
+    other = a_paid_claim("7.00", provider=claim.provider)
+    withdraw_run(create_run([other.pk], clock.today(), a_staff_member()).pk)
+    Claim.objects.update(paid_out=0)
+    migration = import_module("apps.payments.migrations.0004_paid_out")
+    migration.keep_paid_out(apps, SimpleNamespace(connection=connection))
+    assert dict(Claim.objects.values_list("pk", "paid_out")) == {claim.pk: run.total, other.pk: 0}
+
+
+def test_of_a_claim_that_was_resubmitted_in_full_only_what_was_paid_of_it_is_ready():
+    provider = a_client()
+    original = a_paid_claim("0.30", "0.10", provider=provider)
+    new = a_paid_claim("0.30", provider=provider, resubmission_of=original, paid_earlier=Decimal("0.10"))
+    (payee,) = load_ready()
+    assert {each.claim.pk: each.amount for each in payee.claims} == {
+        original.pk: Decimal("0.10"),
+        new.pk: Decimal("0.20"),
+    }
+    payment_settings()
+    an_account(provider)
+    create_run(None, clock.today(), None)
+    assert load_ready() == []
+    Claim.objects.filter(pk=new.pk).update(amount_paid="0.20")
+    (payee,) = load_ready()
+    assert [(each.claim.pk, each.amount) for each in payee.owed] == [(new.pk, Decimal("-0.10"))]
+
+
+def test_a_new_claim_that_resubmits_one_has_nothing_paid_out():
+    payment_settings()
+    claim = a_paid_claim("20.00", "5.00")
+    an_account(claim.provider)
+    create_run(None, clock.today(), None)
+    made = apply_transition(Claim, [claim.pk], TransitionName.RESUBMIT_GAP).resubmissions
+    assert Claim.objects.get(pk=claim.pk).paid_out == Decimal("5.00")
+    assert Claim.objects.get(pk=made[claim.pk]).paid_out == 0

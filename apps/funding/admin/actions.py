@@ -31,7 +31,7 @@ from apps.funding.admin.queues import LAPSE_ORDERING, STATUS, WINDOW
 from apps.funding.admin.reviews import CONFIRM, ActionReview, ConfirmedReview, ReviewedRecord
 from apps.funding.choices import ADMINISTER_PERMISSION
 from apps.funding.models import ZERO, ProviderInvoice
-from apps.funding.services.transitions import RefusedTransition
+from apps.funding.services.transition_requests import RefusedTransition
 from apps.funding.validation.guards import AnyBill, lower_first
 
 MENU = "Funding"

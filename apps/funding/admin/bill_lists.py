@@ -42,6 +42,7 @@ from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.groups import GroupingAdmin
 from apps.funding.admin.queues import (
     REFUSED_BY_AGENCY,
+    REFUSED_LABEL,
     STATUS,
     WINDOW,
     choices_of,
@@ -104,7 +105,7 @@ class StatusFilter(ConditionFilter):
         statuses = {
             value: (label, Q(funding_status=value)) for value, label in choices_of(model, "funding_status")
         }
-        return {**statuses, REFUSED_BY_AGENCY: ("Refused by the agency", refused_by_agency(model))}
+        return {**statuses, REFUSED_BY_AGENCY: (REFUSED_LABEL, refused_by_agency(model))}
 
 
 class ResubmissionFilter(ConditionFilter):
@@ -114,7 +115,7 @@ class ResubmissionFilter(ConditionFilter):
     parameter_name = "resubmitted"
 
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
-        can_be_resubmitted = request.GET.get(STATUS) in {*RESUBMITTABLE, REFUSED_BY_AGENCY}
+        can_be_resubmitted = request.GET.get(STATUS) in RESUBMITTABLE
         return super().lookups(request, model_admin) if can_be_resubmitted else []
 
     def conditions(self, model: type[Claim] | type[Invoice]) -> Conditions:

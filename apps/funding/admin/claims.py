@@ -13,7 +13,7 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
 from apps.base.drafts import Draft, Issue
 from apps.base.errors import plural
-from apps.core.admin_base import Page, fieldset
+from apps.core.admin_base import COUNT_LIMIT, Page, fieldset
 from apps.core.admin_base.display import list_url, record_link, short_day, short_period
 from apps.documents.admin import form_file_context
 from apps.documents.models import Document
@@ -39,6 +39,7 @@ from apps.funding.admin.queues import (
     next_waiting_invoice,
     waiting_invoices,
 )
+from apps.funding.admin.stages import StageFilter, tracker_rows
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.services.claim_entry import create_claims_with_invoices
@@ -69,6 +70,7 @@ class ClaimAdmin(BillAdmin):
         Page("queues", "Work queues", "inbox", 190, method="GET"),
         Page("next", method="GET"),
         Page("documents", permission="add", method="GET"),
+        Page("tracker", "Tracker", "conversion_path", 191, method="GET"),
         Page("month-end", "Month end", "calendar_month", 230, method="GET"),
         *BillAdmin.list_pages,
     )
@@ -85,7 +87,12 @@ class ClaimAdmin(BillAdmin):
     )
     list_select_related = ("contact", "provider")
     search_help_text = "Number, reference, participant's name or scheme number, provider"
-    list_filter = (*BillAdmin.list_filter, ClaimWindowFilter, ("provider", AutocompleteSelectFilter))
+    list_filter = (
+        *BillAdmin.list_filter,
+        ClaimWindowFilter,
+        StageFilter,
+        ("provider", AutocompleteSelectFilter),
+    )
     fieldsets = (
         fieldset(
             None,
@@ -243,6 +250,12 @@ class ClaimAdmin(BillAdmin):
             total=total,
             next_link=next_link,
             documents_link=list_url(Document),
+        )
+
+    def tracker_page(self, request: HttpRequest) -> HttpResponse:
+        """How far claims have come, from the receipt of their invoices to the payment of their payees."""
+        return self.render_page(
+            request, "funding/tracker.html", "Tracker", rows=tracker_rows(request), limit=COUNT_LIMIT
         )
 
     def month_end_page(self, request: HttpRequest) -> HttpResponse:

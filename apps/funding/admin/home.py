@@ -18,6 +18,7 @@ from apps.funding.admin.queues import (
     LAPSED_LABEL,
     LAPSING,
     REFUSED_BY_AGENCY,
+    REFUSED_LABEL,
     STATUS,
     WAITING,
     WINDOW,
@@ -27,6 +28,7 @@ from apps.funding.admin.queues import (
     load_lapsing_queue,
     load_provider_invoice_queues,
     load_queues,
+    refused_by_agency,
 )
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import ZERO, Claim, Invoice, ProviderInvoice, resubmission_exists
@@ -37,6 +39,8 @@ CHART_MONTHS = 6
 #: The most common reasons of holds; the list on hold has all.
 HOLD_REASONS = 3
 OPEN = sorted(set(STATUSES) - set(FINISHED))
+#: Statuses without a row: finished ones, and that of the refused, which have a queue with the partly refused.
+NO_WORK = {*FINISHED, ClaimStatus.REJECTED.value}
 #: The business days that claims may have a status.
 DAYS_IN_STATUS = {name: row.days for name, row in STATUSES.items() if row.days is not None}
 
@@ -78,14 +82,21 @@ def own_bills(model: type[Claim] | type[Invoice], staff: Any) -> dict[str, Figur
     resubmitted = Q(resubmission_exists(model), funding_status__in=RESUBMITTABLE)
     bills = model._default_manager.filter(staff=staff.pk, archive_date=None).order_by()
     # By name: an index finds the open statuses, and would not find all but the finished ones.
-    groups = bills.filter(~resubmitted, funding_status__in=OPEN).values_list("funding_status")
+    groups = bills.filter(funding_status__in=OPEN).values_list("funding_status")
+    counts = {REFUSED_BY_AGENCY: 0}
+    current, refused = Count("pk", filter=~resubmitted), Count("pk", filter=refused_by_agency(model))
+    for status, count, refused_count in groups.annotate(count=current, refused=refused):
+        counts[status] = count
+        counts[REFUSED_BY_AGENCY] += refused_count
+    labels = {REFUSED_BY_AGENCY: REFUSED_LABEL, **{name: row.label for name, row in STATUSES.items()}}
     return {
         status: Figure(
             count,
             list_url(model, **{STATUS: status, "staff__guid__exact": staff.pk}),
-            f"{STATUSES[status].label}, assigned to you",
+            f"{labels[status]}, assigned to you",
         )
-        for status, count in groups.annotate(count=Count("pk"))
+        for status, count in counts.items()
+        if count
     }
 
 
@@ -108,7 +119,7 @@ def claim_work(request: HttpRequest) -> HomeContent:
         if (reason := group["status_reason"])
     ]
     late_before = {status: over_business_days(days) for status, days in DAYS_IN_STATUS.items()}
-    queues = load_queues(Claim, left_out={*FINISHED, REFUSED_BY_AGENCY}, late_before=late_before)
+    queues = load_queues(Claim, left_out=NO_WORK, late_before=late_before)
     own = own_bills(Claim, request.user)
     rows = queue_rows(Claim, queues, DAYS_IN_STATUS, own, {on_hold: reasons[:HOLD_REASONS]})
     note = (
@@ -120,7 +131,7 @@ def claim_work(request: HttpRequest) -> HomeContent:
 
 def invoice_work(request: HttpRequest) -> HomeContent:
     """The open invoices by status, and how many of them are this person's."""
-    queues = load_queues(Invoice, left_out={*FINISHED, REFUSED_BY_AGENCY})
+    queues = load_queues(Invoice, left_out=NO_WORK)
     return HomeContent(queue_rows(Invoice, queues, {}, own_bills(Invoice, request.user)))
 
 

@@ -69,6 +69,7 @@ from apps.funding.admin.queues import (
     queue_tabs,
     waiting_invoices,
 )
+from apps.funding.admin.stages import StageFilter
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.drafts import ApprovalDraft
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ProviderInvoice
@@ -78,7 +79,7 @@ from apps.funding.services.provider_invoices import (
     archive_provider_invoices,
     find_approval_refusals,
 )
-from apps.funding.services.transitions import RefusedTransition
+from apps.funding.services.transition_requests import RefusedTransition
 from apps.funding.validation.duplicates import same_total_issue
 from apps.funding.validation.guards import lower_first
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
@@ -173,6 +174,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         DecidedFilter,
         ReceivedFilter,
         ClaimWindowFilter,
+        StageFilter,
         ("provider", AutocompleteSelectFilter),
         ("contact", AutocompleteSelectFilter),
         ("creation_date", DateTimeRangeFilter),

@@ -48,6 +48,7 @@ STATUS = "status"
 WAITING = "waiting"
 #: The queue of bills that the agency refused, wholly or some lines of them.
 REFUSED_BY_AGENCY = "refused-by-agency"
+REFUSED_LABEL = "Refused by the agency"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ def load_queues(
     waits_of = provider_invoice_waits if model is ProviderInvoice else partial(bill_waits, model)
     choices = choices_of(model, column)
     if model is not ProviderInvoice:
-        choices.append((REFUSED_BY_AGENCY, "Refused by the agency"))
+        choices.append((REFUSED_BY_AGENCY, REFUSED_LABEL))
     choices = [choice for choice in choices if choice[0] not in left_out]
     parts = [capped_count(value, waits_of(value), late_before.get(value, LONG_AGO)) for value, _ in choices]
     with connection.cursor() as cursor:
@@ -126,30 +127,38 @@ def in_cents(amount: Decimal | float | None) -> Decimal:
     return Decimal(amount or 0).quantize(CENT)
 
 
-def bill_waits(model: type[Any], status: str) -> QuerySet[models.Model, tuple[object, ...]]:
+def bill_waits(model: type[Any], status: str) -> QuerySet[models.Model, object]:
     """Since when the current bills of a queue have had their status, and their totals."""
     if status == REFUSED_BY_AGENCY:
         # Two queries, each with its index.
-        partly = bill_waits(model, ClaimStatus.AGENCY_PARTIALLY_PAID).filter(has_refused_lines(model))
-        return bill_waits(model, ClaimStatus.REJECTED).union(partly, all=True)
-    bills = model._default_manager.filter(funding_status=status, archive_date=None).order_by()
+        partly = bills_in(model, ClaimStatus.AGENCY_PARTIALLY_PAID).filter(has_refused_lines(model))
+        waits = partly.values(moment=F("status_date"), amount=F("total"))
+        return bill_waits(model, ClaimStatus.REJECTED).union(waits, all=True)
+    bills = bills_in(model, status)
     if status in RESUBMITTABLE:
         bills = bills.exclude(resubmission_exists(model))
     return bills.values(moment=F("status_date"), amount=F("total"))
 
 
+def bills_in(model: type[Any], status: str) -> QuerySet[Any]:
+    found: QuerySet[Any] = model._default_manager.filter(funding_status=status, archive_date=None)
+    return found.order_by()
+
+
 def has_refused_lines(model: type[Any]) -> Exists:
-    """The condition that the agency refused a line of a bill, and nothing was paid of that."""
+    """The condition that the agency refused a line of a bill, which is neither paid nor resubmitted."""
     bill = str(model._meta.model_name)
     lines = ClaimFileLine.objects.filter(is_withdrawn=False, result__is_accepted=False)
     unpaid = lines.filter(**{f"{bill}_line__amount_paid": 0})
-    return Exists(unpaid.filter(**{bill: OuterRef("pk")}).order_by())
+    newer = f"{bill}_line__resubmitted_as"
+    current = unpaid.filter(Q(**{newer: None}) | Q(**{f"{newer}__archive_date__isnull": False}))
+    return Exists(current.filter(**{bill: OuterRef("pk")}).order_by())
 
 
 def refused_by_agency(model: type[Any]) -> Q:
     """The condition of the bills in the queue of that name."""
-    partly = Q(has_refused_lines(model), funding_status=ClaimStatus.AGENCY_PARTIALLY_PAID)
-    return Q(funding_status=ClaimStatus.REJECTED) | partly
+    partly = Q(funding_status=ClaimStatus.AGENCY_PARTIALLY_PAID) & Q(has_refused_lines(model))
+    return Q(funding_status=ClaimStatus.REJECTED) & ~Q(resubmission_exists(model)) | partly
 
 
 def read_moment(value: Any) -> dt.datetime | None:

@@ -23,7 +23,8 @@ from apps.funding.services.claim_windows import create_usual_claim_windows
 from apps.funding.services.create import create_claims, create_invoices
 from apps.funding.services.provider_invoices import act_on_provider_invoices, create_provider_invoices
 from apps.funding.services.recurring import create_recurring_invoices
-from apps.funding.services.transitions import TransitionResult, apply_transition
+from apps.funding.services.transition_requests import TransitionResult
+from apps.funding.services.transitions import apply_transition
 from apps.funding.validation.transitions import TransitionName
 from apps.people.models import Staff
 

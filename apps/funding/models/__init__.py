@@ -9,6 +9,9 @@ from apps.funding.models.claim_windows import (
     supports_that_end,
 )
 from apps.funding.models.claims import (
+    IS_PAID_OUT,
+    NOT_RESUBMITTED,
+    TO_PAY_OUT,
     Bill,
     Claim,
     ClaimLine,

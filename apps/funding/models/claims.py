@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from decimal import Decimal
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
 from apps.base import clock
+from apps.core.computed import MoneyDifference
 from apps.core.models import NormalisedField, Record, Responsibility, Searched, optional_reference
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import (
@@ -138,6 +140,12 @@ class Bill(Record):
         return self.amount_paid - self.paid_earlier
 
 
+#: Of claims: what is to be paid out of what the agency paid; below zero, what was paid out too much. And
+#: those it is paid out for: what is sent to the plan manager is its own.
+TO_PAY_OUT = MoneyDifference(F("amount_paid") - F("paid_earlier") - F("paid_out"))
+IS_PAID_OUT = Q(send_payment_to__in=sorted(set(SendPaymentTo.values) - {SendPaymentTo.PLAN_MANAGER.value}))
+
+
 def resubmission_exists(model: type[Bill]) -> Exists:
     """The condition of a query that a current bill resubmits the bill: what is open is open with that one."""
     # That it is not null is said for the index: PostgreSQL would read all bills to compare their keys.
@@ -148,11 +156,14 @@ def resubmission_exists(model: type[Bill]) -> Exists:
 class Claim(Bill):
     """A plan-managed claim to the funding agency, linked to the provider invoice it is built on.
 
+    ``paid_out`` is kept by ``payments``: what its payment runs have of the claim, but for what came back.
     ``takes_provider_invoice``: no other claim may be built on its provider invoice. So it is of claims on
     one that is not reusable, until they are archived or resubmitted.
     """
 
     searched = Searched(codes=("claim_number", "provider_invoice_reference"))
+    #: The payment runs are its record.
+    unrecorded_columns = frozenset({"paid_out"})
 
     claim_number = models.CharField("number", max_length=47)
     claim_number_key = NormalisedField(of="claim_number", unique=True, max_length=141)
@@ -169,6 +180,7 @@ class Claim(Bill):
         editable=False,
     )
     payment_date = models.DateTimeField("paid on", null=True, editable=False)
+    paid_out = money("paid out", db_default=ZERO)
     missing_abn_reason_code = models.CharField(
         "ABN exemption", max_length=5, null=True, choices=MissingAbnReason, editable=False
     )
@@ -191,6 +203,8 @@ class Claim(Bill):
                 condition=Q(archive_date=None),
                 name="funding_claim_by_month",
             ),
+            # Of an expression PostgreSQL counts the values: it knows that this is zero of nearly all.
+            models.Index(F("send_payment_to"), TO_PAY_OUT, name="funding_claim_to_pay_out"),
         )
         constraints = (
             *Bill.Meta.constraints,
@@ -290,6 +304,7 @@ class LineItem(Record):
     notes = models.TextField(null=True, blank=True)
     first_day = models.DateField(editable=False)
     last_day = models.DateField(editable=False)
+    resubmitted_as_id: UUID | None
     booking = optional_reference(ServiceBooking, related_name="%(class)ss", editable=False, db_index=False)
     category_budget = optional_reference(
         CategoryBudget, related_name="%(class)ss", editable=False, db_index=False
@@ -322,19 +337,25 @@ class LineItem(Record):
         return f"{self.quantity.normalize():f} × {self.product.code}"
 
 
+#: Of lines: no current bill resubmits them.
+NOT_RESUBMITTED = Q(resubmitted_as=None) | Q(resubmitted_as__archive_date__isnull=False)
+
+
 class ClaimLine(LineItem):
-    """A line of a claim."""
+    """A line of a claim. ``resubmitted_as``: the last claim that resubmits it; while that is current."""
 
     claim = models.ForeignKey(Claim, on_delete=models.CASCADE, related_name="line_items")
+    resubmitted_as = optional_reference(Claim, related_name="+", editable=False, db_index=False)
 
     class Meta(LineItem.Meta):
         verbose_name = "claim line"
 
 
 class InvoiceLine(LineItem):
-    """A line of an invoice; a credit item counts negative."""
+    """A line of an invoice; a credit item counts negative. ``resubmitted_as`` as of a claim's."""
 
     invoice = models.ForeignKey(Invoice, on_delete=models.CASCADE, related_name="line_items")
+    resubmitted_as = optional_reference(Invoice, related_name="+", editable=False, db_index=False)
     is_credit_item = models.BooleanField("credit", default=False)
     cost_centre = optional_reference(CostCentre, related_name="+", db_index=False)
 

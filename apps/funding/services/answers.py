@@ -26,7 +26,8 @@ from apps.funding.models import ZERO, Claim, ClaimFileLine, Invoice, RemittanceL
 from apps.funding.rejection_codes import next_step
 from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.payments import LineAmounts, Payment, load_lines
-from apps.funding.services.transitions import REASON_LENGTH, apply_transition
+from apps.funding.services.transition_requests import REASON_LENGTH
+from apps.funding.services.transitions import apply_transition
 from apps.funding.statuses import STATUSES
 from apps.funding.validation.guards import AnyBill, lower_first
 from apps.funding.validation.transitions import TransitionName as T
@@ -105,7 +106,7 @@ class AnsweredLine:
 
     ``paid`` is what remittances paid of it until ``last_day``; ``is_accepted`` is ``None`` without a result;
     ``promised``: what the agency said that it will pay. ``recorded`` is what is paid of the bill's line, by
-    remittances or by hand.
+    remittances or by hand. ``resubmission``: the number of a current bill that resubmits it.
     """
 
     bill: AnyBill
@@ -123,6 +124,7 @@ class AnsweredLine:
     paid: Decimal = ZERO
     last_day: dt.date | None = None
     recorded: Decimal = ZERO
+    resubmission: str = ""
 
     @property
     def is_refused(self) -> bool:
@@ -155,8 +157,8 @@ class AnsweredBills:
             return f"{bill}: its file {line.file_name} was withdrawn."
         if bill.is_archived:
             return f"{bill} is archived."
-        if number := self.resubmissions.get(bill.pk):
-            return f"{bill} was resubmitted as {number}."
+        if line.resubmission:
+            return f"{bill} was resubmitted as {line.resubmission}."
         status = STATUSES[bill.funding_status]
         is_cancelled = bill.funding_status == InvoiceStatus.CANCELLED
         if is_cancelled or (statuses is not None and bill.funding_status not in statuses):
@@ -214,12 +216,14 @@ def load_file_lines(model: type[AnyBill], keys: Collection[UUID], found: Answere
     )
     rows = ClaimFileLine.objects.filter(AnyOf(bill, keys)).order_by("pk").values_list(*columns)
     by_key: dict[int, AnsweredLine] = {}
-    recorded = {each.key: each.paid for bill_key in keys for each in found.lines.get(bill_key, ())}
+    lines = {each.key: each for bill_key in keys for each in found.lines.get(bill_key, ())}
     for key, *of_line, bill_key, accepted, code, text, promised, is_capped in rows:
         answered = AnsweredLine(found.bills[model][bill_key], key, *of_line)
         answered.is_accepted, answered.promised, answered.is_capped = accepted, promised, bool(is_capped)
         answered.code, answered.text = code or "", text or ""
-        answered.recorded = recorded.get(answered.line, ZERO) if answered.line else ZERO
+        if answered.line in lines:
+            answered.recorded = lines[answered.line].paid
+            answered.resubmission = lines[answered.line].resubmission
         by_key[answered.key] = answered
         found.by_reference[answered.reference.lower()] = answered
         if not answered.is_withdrawn:

@@ -129,7 +129,8 @@ def columns_of(model: type[models.Model], *names: str) -> tuple[str, ...]:
 
 #: What defaults, rules and warnings read of the contacts and providers of provider invoices.
 CONTACT_COLUMNS = columns_of(Contact, "first_name", "last_name", "scheme_price_guide_region", "state")
-PROVIDER_COLUMNS = columns_of(Client, "business_name", "business_number")
+PROVIDER_RULE_COLUMNS = ("business_name", "business_number")
+PROVIDER_COLUMNS = columns_of(Client, *PROVIDER_RULE_COLUMNS)
 
 
 INVOICE_COLUMNS = tuple(column.attname for column in ProviderInvoice._meta.concrete_fields)

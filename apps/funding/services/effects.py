@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import models, transaction
@@ -190,15 +190,13 @@ def sum_by_status(line: type[models.Model], bill: str, budget: str) -> Iterator[
 
 
 def resubmission_of(line: type[models.Model], bill: str) -> Case:
-    """The part that the current resubmission of a line's bill took over; null when none matters."""
-    model: Any = line._meta.get_field(bill).related_model
-    current = model.objects.filter(resubmission_of=OuterRef(bill), archive_date=None).order_by()
-    in_full = Exists(current.exclude(paid_earlier=0))
+    """The part of a line that a current resubmission took over; null when none matters."""
+    is_current = Q(resubmitted_as__isnull=False, resubmitted_as__archive_date=None)
     # A bill of which nothing was paid is closed: its resubmission makes no difference.
     was_paid = Q(**{f"{bill}__funding_status": InvoiceStatus.AGENCY_PARTIALLY_PAID}) | ~Q(amount_paid=0)
     return Case(
-        When(was_paid & in_full, then=Value(Resubmission.FULL.value)),
-        When(was_paid & Exists(current), then=Value(Resubmission.GAP.value)),
+        When(was_paid & is_current & ~Q(resubmitted_as__paid_earlier=0), then=Value(Resubmission.FULL.value)),
+        When(was_paid & is_current, then=Value(Resubmission.GAP.value)),
         default=Value(None),
         output_field=models.CharField(null=True),
     )

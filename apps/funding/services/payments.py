@@ -35,6 +35,7 @@ LINE_MODELS: Mapping[type[Claim | Invoice], type[LineItem]] = {Claim: ClaimLine,
 class LineAmounts(NamedTuple):
     """The amounts of a line, and the budget they count on.
 
+    ``resubmitted_as``: the last bill that resubmits it, ``resubmission``: its number while it is current.
     ``earlier``: what of it was paid of the bill that its bill resubmits; loaded where money is taken back.
     """
 
@@ -43,6 +44,8 @@ class LineAmounts(NamedTuple):
     paid: Decimal
     booking: UUID | None
     category_budget: UUID | None
+    resubmitted_as: UUID | None
+    resubmission: str
     earlier: Decimal = ZERO
 
     @property
@@ -60,8 +63,10 @@ def load_lines(model: type[Claim | Invoice], keys: Iterable[UUID]) -> dict[UUID,
     rows = line_model._default_manager.filter(AnyOf(bill, keys))
     lines: dict[UUID, list[LineAmounts]] = defaultdict(list)
     columns = (f"{bill}_id", "pk", "total", "amount_paid", "booking_id", "category_budget_id")
-    for key, *columns_of_line in rows.order_by("position", "guid").values_list(*columns):
-        lines[key].append(LineAmounts(*columns_of_line))
+    newer = ("resubmitted_as_id", f"resubmitted_as__{bill}_number", "resubmitted_as__archive_date")
+    for key, *of_line, number, archived in rows.order_by("position", "guid").values_list(*columns, *newer):
+        of_line.append(number if number and archived is None else "")
+        lines[key].append(LineAmounts(*of_line))
     return lines
 
 
@@ -92,7 +97,8 @@ def find_payment_problem(
     bill: Claim | Invoice, extent: PaymentExtent, payment: Payment | None, lines: Sequence[LineAmounts]
 ) -> str | None:
     """Why a bill cannot be paid so; ``None`` when it can."""
-    outstanding = bill.outstanding
+    # What was resubmitted is paid with the newer bill.
+    outstanding = bill.outstanding - sum((each.outstanding for each in lines if each.resubmission), ZERO)
     for number, line in enumerate(lines, start=1):
         if not is_within(line.paid, line.total):
             return (
@@ -112,7 +118,7 @@ def find_payment_problem(
         return None if is_all else f"{outstanding:,.2f} is outstanding, and {amount:,.2f} is not that."
     if amount <= 0:
         return f"{amount:,.2f} is no payment: give an amount above 0."
-    if amount == outstanding:
+    if amount == bill.outstanding:
         return f"{amount:,.2f} is all that is outstanding: say that it is paid in full."
     if amount > outstanding:
         return f"{amount:,.2f} is more than the {outstanding:,.2f} that is outstanding."
@@ -125,6 +131,8 @@ def find_line_problem(payment: Mapping[UUID, Decimal], lines: Sequence[LineAmoun
         return f"It has no line {min(unknown)}."
     for number, line in enumerate(lines, start=1):
         amount, outstanding = payment.get(line.key, ZERO), line.outstanding
+        if amount and line.resubmission:
+            return f"Line {number} was resubmitted as {line.resubmission}: go on with that one."
         if not is_within(amount, outstanding):
             return f"Of line {number} {outstanding:,.2f} is outstanding: {amount:,.2f} cannot be paid on it."
     return None
@@ -141,13 +149,14 @@ def paid_by_line(
 
 
 def allocate(amount: Decimal, lines: Sequence[LineAmounts]) -> dict[UUID, Decimal]:
-    """The shares of the lines in an amount, in their order, each as far as it is outstanding.
+    """The shares of the lines in an amount, in their order, each as far as it is outstanding here.
 
     Credits are used up first: they leave more for the others.
     """
-    shares = {line.key: min(line.outstanding, ZERO) for line in lines}
+    own = [line for line in lines if not line.resubmission]
+    shares = {line.key: min(line.outstanding, ZERO) for line in own}
     remaining = amount - sum(shares.values(), ZERO)
-    for line in lines:
+    for line in own:
         if line.outstanding > 0:
             shares[line.key] = min(line.outstanding, remaining)
             remaining -= shares[line.key]

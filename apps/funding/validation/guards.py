@@ -7,13 +7,14 @@ from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Max, Q
+from django.db.models import F, Max, Q
 
 from apps.base.batched_queries import AnyOf
 from apps.core.models import Subscriber
 from apps.funding.choices import ApprovalStatus, BillPermission, InvoiceClaimType, InvoiceStatus
 from apps.funding.models import (
     MOVED_MONEY,
+    NOT_RESUBMITTED,
     Claim,
     ClaimFile,
     ClaimFileLine,
@@ -63,6 +64,23 @@ class TransitionContext:
             AnyOf("resubmission_of", keys), archive_date=None
         ).order_by()
         return dict(rows.values_list("resubmission_of", f"{self.model._meta.model_name}_number"))
+
+    @cached_property
+    def open_after_resubmission(self) -> set[UUID]:
+        """The bills with a line that is not paid in full and that no current bill resubmits."""
+        bill = str(self.model._meta.model_name)
+        lines: Any = self.model._meta.get_field("line_items").related_model
+        found = lines.objects.filter(AnyOf(bill, self.resubmissions)).exclude(total=F("amount_paid"))
+        return set(found.filter(NOT_RESUBMITTED).order_by().values_list(bill, flat=True))
+
+    @cached_property
+    def last_resubmissions(self) -> dict[UUID, tuple[UUID, str]]:
+        """(key, number) of the bill that a line of an original was last resubmitted as, by the original."""
+        bill = str(self.model._meta.model_name)
+        lines: Any = self.model._meta.get_field("line_items").related_model
+        found = lines.objects.filter(AnyOf(bill, self.originals), resubmitted_as__isnull=False).order_by()
+        columns = (bill, "resubmitted_as", f"resubmitted_as__{bill}_number")
+        return {key: (newer, number) for key, newer, number in found.values_list(*columns)}
 
     @cached_property
     def answered_bills(self) -> set[UUID]:
@@ -190,6 +208,22 @@ def has_no_resubmission(bill: AnyBill, context: TransitionContext) -> str | None
     return number and f"It was resubmitted as {number}: go on with that one."
 
 
+def gap_was_not_resubmitted(bill: AnyBill, context: TransitionContext) -> str | None:
+    """not resubmitted already"""
+    problem = has_no_resubmission(bill, context)
+    if problem is None or bill.pk not in context.open_after_resubmission:
+        return problem
+    number = context.resubmissions[bill.pk]
+    return f"{problem} It lacks a part that is open: archive {number} and resubmit the gap, or claim it anew."
+
+
+def part_was_not_resubmitted(bill: AnyBill, context: TransitionContext) -> str | None:
+    """not resubmitted already with all that is open of it"""
+    if bill.pk not in context.resubmissions or bill.pk in context.open_after_resubmission:
+        return None
+    return has_no_resubmission(bill, context)
+
+
 def has_money_of_its_own(bill: AnyBill, context: TransitionContext) -> str | None:
     """something was paid of it itself"""
     if bill.paid_itself > 0:
@@ -242,6 +276,9 @@ def original_may_be_resubmitted(bill: AnyBill, context: TransitionContext) -> st
     if not STATUSES[original.funding_status].is_resubmittable:
         status = STATUSES[original.funding_status].label
         return f"{original}, which it resubmits, is now {lower_first(status)}."
+    newer, number = context.last_resubmissions.get(original.pk, (bill.pk, ""))
+    if newer != bill.pk:
+        return f"{original}, which it resubmits, was resubmitted again as {number}: restore that one."
     return None
 
 

@@ -13,6 +13,7 @@ from apps.funding.validation.guards import (
     AnyBill,
     Guard,
     approver_is_not_who_entered_it,
+    gap_was_not_resubmitted,
     has_an_unpaid_part,
     has_money_of_its_own,
     has_no_resubmission,
@@ -23,6 +24,7 @@ from apps.funding.validation.guards import (
     may_pay_when_money_is_taken_back,
     nothing_was_paid_since_archiving,
     original_may_be_resubmitted,
+    part_was_not_resubmitted,
     payment_provider_is_used,
     provider_invoice_has_no_other_claim,
     provider_invoice_is_not_blocked,
@@ -326,7 +328,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         RelativeStatus.SAME,
         pays=PaymentExtent.PART,
         permission=BillPermission.PAY,
-        guards=(has_no_resubmission,),
+        guards=(part_was_not_resubmitted,),
     ),
     Transition(
         T.PAY_THE_REST,
@@ -372,7 +374,7 @@ TRANSITIONS: tuple[Transition, ...] = (
         RESUBMITTABLE,
         RelativeStatus.SAME,
         resubmits=Resubmission.GAP,
-        guards=(has_no_resubmission, has_an_unpaid_part),
+        guards=(gap_was_not_resubmitted, has_an_unpaid_part),
     ),
     Transition(
         T.SEND,

@@ -48,7 +48,7 @@ _BILL = frozenset(
 _LINE = frozenset(
     {
         *("position", "price_book", "product", "quantity", "price", "total", "amount_paid", "tax_choice"),
-        *("first_day", "last_day"),
+        *("first_day", "last_day", "resubmitted_as"),
     }
 )
 #: The columns that keep their values in the records that the books rest on: amounts, days, who was paid,
@@ -58,7 +58,7 @@ RETAINED_COLUMNS: Mapping[type[models.Model], frozenset[str]] = {
     Claim: _BILL
     | {
         *("claim_number", "claim_number_key", "provider", "provider_invoice", "send_payment_to"),
-        *("takes_provider_invoice", "missing_abn_reason_code"),
+        *("takes_provider_invoice", "missing_abn_reason_code", "paid_out"),
     },
     ClaimLine: _LINE | {"claim"},
     Invoice: _BILL

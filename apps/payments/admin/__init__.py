@@ -8,6 +8,7 @@ from apps.payments.admin import (
     first_files,
     home,
     settings,
+    tracker,
 )
 from apps.payments.admin.accounts import BankAccountAdmin
 from apps.payments.admin.runs import PaymentRunAdmin

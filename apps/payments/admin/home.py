@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from apps.core.admin_base import HOME_PANELS, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import admin_url, list_url
 from apps.core.computed import MoneySum
-from apps.funding.models import ClaimFile
+from apps.funding.models import Claim, ClaimFile
 from apps.payments.choices import EntryKind, RunStatus
 from apps.payments.models import ZERO, AccountsEntry, AccountsExport, PaymentRun, PaymentSettings
 from apps.payments.services.ready import load_ready, sum_ready
@@ -35,8 +35,9 @@ def payment_work(request: HttpRequest) -> HomeContent:
     if found["unexported"] and request.user.has_perm("payments.view_accountsexport"):
         link = admin_url(AccountsExport, "add")
         rows.append(Work("Runs in no accounts export", found["unexported"], link, found["unexported_amount"]))
-    is_begun = RunStatus.RELEASED in statuses and ClaimFile.objects.exists()
-    links = [] if is_begun else [("Before the first files", admin_url(ClaimFile, "first_files"))]
+    links = [("Tracker", admin_url(Claim, "tracker"))] if request.user.has_perm("funding.view_claim") else []
+    if not (RunStatus.RELEASED in statuses and ClaimFile.objects.exists()):
+        links.append(("Before the first files", admin_url(ClaimFile, "first_files")))
     return HomeContent(rows, links=links)
 
 

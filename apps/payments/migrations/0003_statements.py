@@ -11,7 +11,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('payments', '0001_initial'),
+        ('payments', '0002_accounts_exports'),
         ('people', '0010_organisation_of_a_record'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]

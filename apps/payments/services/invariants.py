@@ -10,19 +10,20 @@ from django.db.models import F
 
 from apps.core.bulk_insert import in_batches
 from apps.core.computed import MoneySum
-from apps.funding.models import ZERO, StatusMove, to_cents
+from apps.funding.models import ZERO, Claim, StatusMove
 from apps.funding.services.invariants import PAYING_TRANSITIONS
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_file import total_of
 from apps.payments.models import BankFile, PaymentRun, PaymentRunItem
 from apps.payments.services.accounts_faults import find_accounts_faults
-from apps.payments.services.ready import READY, open_claims
+from apps.payments.services.ready import READY, in_runs, open_claims
 
 
 def find_payment_faults() -> Iterator[str]:
     """Faults of payment runs and accounts exports: a line for each, with the record and the figures."""
     yield from find_changed_files()
     yield from find_wrong_sums()
+    yield from find_wrong_paid_out()
     yield from find_overpaid_claims()
     yield from find_accounts_faults()
 
@@ -51,6 +52,13 @@ def find_wrong_sums() -> Iterator[str]:
         yield f"{what}: {item.amount:,.2f}, its claims come to {item.claimed:,.2f}"
 
 
+def find_wrong_paid_out() -> Iterator[str]:
+    """Claims that say another sum paid out than runs have of them."""
+    claims = Claim.objects.annotate(in_runs=in_runs()).exclude(in_runs=F("paid_out")).order_by("claim_number")
+    for claim in claims.iterator():
+        yield f"claim {claim}: {claim.paid_out:,.2f} paid out, runs have {claim.in_runs:,.2f} of it"
+
+
 def find_overpaid_claims() -> Iterator[str]:
     """Claims of which more was paid out than the agency ever paid; what it took back later is owed."""
     owed = {each.pk: each for each in open_claims().filter(**{f"{READY}__lt": ZERO})}
@@ -63,6 +71,5 @@ def find_overpaid_claims() -> Iterator[str]:
                 unknown.add(key)
             paid[key] += sum((max(Decimal(each), ZERO) for each in (paid_lines or {}).values()), ZERO)
     for key, claim in owed.items():
-        paid_out = to_cents(claim.amount_paid - claim.paid_earlier - getattr(claim, READY))
-        if key not in unknown and paid_out > paid[key]:
-            yield f"claim {claim}: {paid_out:,.2f} were paid out, {paid[key]:,.2f} were ever paid of it"
+        if key not in unknown and claim.paid_out > paid[key]:
+            yield f"claim {claim}: {claim.paid_out:,.2f} were paid out, {paid[key]:,.2f} were ever paid of it"

@@ -13,8 +13,8 @@ from apps.base import clock
 from apps.core.bulk_insert import in_batches
 from apps.payments.choices import RunStatus
 from apps.payments.models import ZERO, PaymentRun, PaymentRunClaim, PaymentRunItem
-from apps.payments.services.ready import load_ready, open_claims
-from apps.payments.services.runs import RunRefused, lock_claims, next_number
+from apps.payments.services.ready import load_ready, lock_claims, open_claims, update_paid_out
+from apps.payments.services.runs import RunRefused, next_number
 from apps.people.models import Staff
 
 
@@ -55,6 +55,7 @@ def store_paid_before(
         rows += [PaymentRunClaim(item=item, claim_id=claim, amount=each) for claim, each in claims]
     PaymentRunItem.objects.bulk_create(items, batch_size=1000)
     PaymentRunClaim.objects.bulk_create(rows, batch_size=1000)
+    update_paid_out(keys)
 
 
 def paid_parts(keys: list[UUID]) -> dict[tuple[str, UUID], list[tuple[UUID, Decimal]]]:

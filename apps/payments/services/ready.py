@@ -1,6 +1,7 @@
 """Amounts that are ready to be paid out, by payee: the agency paid them, and no payment run has them.
 
-Read only. ``load_ready`` is the one place that says who is paid for a claim, and how much.
+``load_ready`` is the one place that says who is paid for a claim, and how much; ``update_paid_out`` the one
+that keeps what runs have of a claim. Whoever writes rows of runs locks their claims and calls it.
 """
 
 from collections import defaultdict
@@ -9,14 +10,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.db.models.lookups import GreaterThan, LessThan
 
 from apps.base.batched_queries import AnyOf
+from apps.core.bulk_insert import in_batches
 from apps.core.computed import MoneySum
 from apps.engagements.models import ClientEngagement
 from apps.funding.choices import SendPaymentTo
-from apps.funding.models import Claim, to_cents
+from apps.funding.models import IS_PAID_OUT, TO_PAY_OUT, Claim, to_cents
 from apps.payments.choices import RunStatus
 from apps.payments.models import ZERO, BankAccount, PaymentRunClaim, PaymentRunItem
 from apps.people.models import Client, Contact
@@ -72,7 +75,20 @@ class ReadyPayee:
         return None
 
 
-def paid_out() -> Coalesce:
+def lock_claims(keys: Iterable[UUID]) -> None:
+    """Wait for whoever else makes a run of these claims, or records a payment of them."""
+    for batch in in_batches(sorted(keys)):
+        locked = Claim.objects.filter(AnyOf("guid", batch)).order_by("pk").select_for_update(of=("self",))
+        list(locked.values_list("pk", flat=True))
+
+
+def update_paid_out(keys: Iterable[UUID]) -> None:
+    """Keep what runs have of these claims, which the caller has locked."""
+    for batch in in_batches(sorted(keys)):
+        Claim.objects.filter(AnyOf("guid", batch)).update(paid_out=in_runs())
+
+
+def in_runs() -> Coalesce:
     """The sum that payment runs have of a claim: all but payments that came back."""
     parts = PaymentRunClaim.objects.filter(claim=OuterRef("pk"), returned=False).order_by()
     return Coalesce(Subquery(parts.values("claim").annotate(sum=MoneySum("amount")).values("sum")), ZERO)
@@ -80,12 +96,10 @@ def paid_out() -> Coalesce:
 
 def open_claims(keys: Iterable[UUID] | None = None) -> QuerySet[Claim]:
     """The claims of which another amount was paid by the agency than paid out, as ``READY`` of each."""
-    claims = Claim.objects.filter(~Q(send_payment_to=SendPaymentTo.PLAN_MANAGER))
-    if keys is not None:
-        claims = claims.filter(AnyOf("guid", keys))
+    is_open = Q(GreaterThan(TO_PAY_OUT, ZERO)) | Q(LessThan(TO_PAY_OUT, ZERO))
+    claims = Claim.objects.filter(IS_PAID_OUT & is_open).annotate(**{READY: TO_PAY_OUT})
     # An archived one that was paid out and cancelled is still owed.
-    amount = F("amount_paid") - F("paid_earlier") - paid_out()
-    return claims.annotate(**{READY: amount}).exclude(**{READY: ZERO})
+    return claims if keys is None else claims.filter(AnyOf("guid", keys))
 
 
 def sum_ready() -> tuple[int, Decimal]:

@@ -9,7 +9,7 @@ from apps.base import clock
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_returns import ReturnedPayment
 from apps.payments.models import BankAccount, PaymentRunClaim, PaymentRunItem
-from apps.payments.services.runs import RunRefused
+from apps.payments.services.runs import RunRefused, free_claims
 from apps.people.models import Staff
 
 
@@ -66,10 +66,10 @@ def mark_returned(key: int, reason: str, staff: Staff | None) -> PaymentRunItem:
         raise RunRefused("It has come back already.")
     item.returned_at, item.return_reason, item.returned_by = clock.now(), reason[:200], staff
     item.save(update_fields=["returned_at", "return_reason", "returned_by"])
-    PaymentRunClaim.objects.filter(item=item).update(returned=True)
     assert item.account_id is not None  # of a released run
     account = BankAccount.objects.select_for_update(of=("self",)).get(pk=item.account_id)
     account.confirmed_at = account.confirmed_by = account.confirmed_for = account.confirmation = None
     account.unconfirmed_because = f"A payment of {item.run} came back: {reason}."[:200]
     account.save()
+    free_claims(PaymentRunClaim.objects.filter(item=item))
     return item

@@ -9,13 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from apps.base import clock
-from apps.base.batched_queries import AnyOf
 from apps.base.retries import retry_on_conflict
-from apps.core.bulk_insert import in_batches
-from apps.funding.models import Claim
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_file import (
     OutgoingPayment,
@@ -33,7 +30,15 @@ from apps.payments.models import (
     PaymentRunItem,
     PaymentSettings,
 )
-from apps.payments.services.ready import READY, ReadyClaim, ReadyPayee, load_ready, open_claims
+from apps.payments.services.ready import (
+    READY,
+    ReadyClaim,
+    ReadyPayee,
+    load_ready,
+    lock_claims,
+    open_claims,
+    update_paid_out,
+)
 from apps.payments.validation import release_problem
 from apps.people.models import Staff
 
@@ -79,14 +84,8 @@ def create_run(
         for each in claims_of_item
     ]
     PaymentRunClaim.objects.bulk_create(rows, batch_size=1000)
+    update_paid_out(row.claim_id for row in rows)
     return run
-
-
-def lock_claims(keys: Iterable[UUID]) -> None:
-    """Wait for whoever else makes a run of these claims, or records a payment of them."""
-    for batch in in_batches(sorted(keys)):
-        locked = Claim.objects.filter(AnyOf("guid", batch)).order_by("pk").select_for_update(of=("self",))
-        list(locked.values_list("pk", flat=True))
 
 
 def next_number() -> int:
@@ -197,7 +196,15 @@ def withdraw_run(key: UUID) -> PaymentRun:
     run = PaymentRun.objects.select_for_update(of=("self",)).get(pk=key)
     if run.status != RunStatus.DRAFT:
         raise RunRefused(f"It is {run.get_status_display().lower()}: it cannot be withdrawn.")
-    PaymentRunClaim.objects.filter(item__run=run).update(returned=True)
+    free_claims(PaymentRunClaim.objects.filter(item__run=run))
     run.status = RunStatus.WITHDRAWN
     run.save()
     return run
+
+
+def free_claims(rows: QuerySet[PaymentRunClaim]) -> None:
+    """Let the amounts of these rows be ready again."""
+    keys = set(rows.values_list("claim", flat=True))
+    lock_claims(keys)
+    rows.update(returned=True)
+    update_paid_out(keys)

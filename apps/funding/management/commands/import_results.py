@@ -43,7 +43,9 @@ class AnswerCommand(BaseCommand):
                 try:
                     table, report = self.import_file(path, options)
                 except ImportFileError as reason:
-                    self.stderr.write(f"{path.name}: {reason}")
+                    # Most sentences begin with the name themselves.
+                    text = str(reason)
+                    self.stderr.write(text if text.startswith(path.name) else f"{path.name}: {text}")
                     failed = True
                     continue
                 except InvalidAnswers as invalid:

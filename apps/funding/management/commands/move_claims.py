@@ -19,7 +19,8 @@ from apps.core import history
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, read_day
 from apps.core.models import Subscriber, normalised
 from apps.funding.models import Claim
-from apps.funding.services.transitions import TransitionResult, apply_transition
+from apps.funding.services.transition_requests import TransitionResult
+from apps.funding.services.transitions import apply_transition
 from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.transitions import transitions_of
 from apps.people.models import Staff

@@ -1,0 +1,216 @@
+"""The tracker: how far claims have come from the receipt of an invoice to the payment of its payee.
+
+A stage is a condition, which the tracker counts by and the lists filter by. Payments adds the last ones.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import (
+    BooleanField,
+    Case,
+    Count,
+    F,
+    IntegerField,
+    Min,
+    Model,
+    Q,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.expressions import Combinable, OuterRef
+from django.db.models.functions import Coalesce
+from django.db.models.lookups import Exact
+from django.http import HttpRequest
+
+from apps.core.admin_base import COUNT_LIMIT, ConditionFilter, Conditions, Figure
+from apps.core.admin_base.display import list_url
+from apps.core.computed import MoneySum
+from apps.funding.admin.bill_lists import over_business_days
+from apps.funding.admin.queues import Queue, in_cents
+from apps.funding.choices import ClaimStatus
+from apps.funding.models import WAITS_FOR_CLAIM, Claim, ClaimFile, ClaimFileLine, ProviderInvoice
+from apps.funding.statuses import DAYS_TO_CLAIM, EDITABLE
+
+#: The parameter that chooses a stage in its list, and the end of the value that chooses what is late in it.
+STAGE = "stage"
+LATE = "-late"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A row of the tracker: the condition of its records, since when they count, and what they come to.
+
+    ``late``: the condition of those of its records that are late; ``late_label`` says it in words.
+    """
+
+    name: str
+    label: str
+    model: type[Claim] | type[ProviderInvoice]
+    condition: Callable[[], Q]
+    moment: str
+    amount: Combinable
+    late: Callable[[], Q] | None = None
+    late_label: str = ""
+
+    @property
+    def link(self) -> str:
+        return list_url(self.model, **{STAGE: self.name})
+
+    @property
+    def late_link(self) -> str:
+        return list_url(self.model, **{STAGE: f"{self.name}{LATE}"})
+
+
+# --- claims in their files ------------------------------------------------------------------------------
+
+FILE_LINES = ClaimFileLine.objects.filter(claim=OuterRef("pk"), is_withdrawn=False).order_by()
+#: How many lines of a claim in its file have no answer. As a value of its own PostgreSQL looks them up for
+#: each open claim by an index; joined, it would read all lines.
+UNANSWERED = Subquery(
+    FILE_LINES.values("claim").annotate(number=Count("pk") - Count("result")).values("number"),
+    output_field=IntegerField(),
+)
+IS_ANSWERED = Q(Exact(Coalesce(UNANSWERED, Value(-1)), 0))
+#: Found by the few files that were not sent.
+IS_NOT_SENT = Q(
+    pk__in=ClaimFileLine.objects.filter(claim_file__status=ClaimFile.Status.NOT_SENT, claim__isnull=False)
+    .order_by()
+    .values("claim")
+)
+CLAIMED = (ClaimStatus.AGENCY_CLAIMED.value, ClaimStatus.SUBMITTED_TO_PAYMENT_PROVIDER.value)
+
+
+def in_status(*statuses: str) -> Q:
+    return Q(archive_date=None, funding_status__in=statuses)
+
+
+def is_late_since(column: str, days: int) -> Callable[[], Q]:
+    """The condition that a moment is longer ago than so many business days."""
+    return lambda: Q(**{f"{column}__lt": over_business_days(days)})
+
+
+RECEIVED = "provider_invoice__creation_date"
+LATE_LABEL = f"received over {DAYS_TO_CLAIM} business days ago"
+UNCLAIMED_IS_LATE = is_late_since(RECEIVED, DAYS_TO_CLAIM)
+
+#: In the order of a claim's life.
+STAGES: list[Stage] = [
+    Stage(
+        "received",
+        "Received, no claim yet",
+        ProviderInvoice,
+        lambda: WAITS_FOR_CLAIM,
+        "creation_date",
+        F("invoice_total"),
+        is_late_since("creation_date", DAYS_TO_CLAIM),
+        LATE_LABEL,
+    ),
+    Stage(
+        "entered",
+        "Entered, to be approved",
+        Claim,
+        lambda: in_status(*sorted(EDITABLE)),
+        RECEIVED,
+        F("total"),
+        UNCLAIMED_IS_LATE,
+        LATE_LABEL,
+    ),
+    Stage(
+        "approved",
+        "Approved",
+        Claim,
+        lambda: in_status(ClaimStatus.APPROVED.value),
+        RECEIVED,
+        F("total"),
+        UNCLAIMED_IS_LATE,
+        LATE_LABEL,
+    ),
+    Stage(
+        "in-file",
+        "In a claim file that was not sent",
+        Claim,
+        lambda: in_status(*CLAIMED) & IS_NOT_SENT & ~IS_ANSWERED,
+        RECEIVED,
+        F("total"),
+        UNCLAIMED_IS_LATE,
+        LATE_LABEL,
+    ),
+    Stage(
+        "sent",
+        "Sent, no answer yet",
+        Claim,
+        lambda: in_status(*CLAIMED) & ~IS_NOT_SENT & ~IS_ANSWERED,
+        "status_date",
+        F("total"),
+    ),
+    Stage(
+        "accepted",
+        "Accepted by the agency",
+        Claim,
+        lambda: in_status(*CLAIMED) & IS_ANSWERED,
+        "status_date",
+        F("total"),
+    ),
+]
+
+
+class StageFilter(ConditionFilter):
+    """How far records have come, by the stages of the tracker, and those that are late there."""
+
+    title = "stage"
+    parameter_name = STAGE
+
+    def conditions(self, model: type[Model]) -> Conditions:
+        found: dict[str, tuple[str, Q]] = {}
+        for stage in STAGES:
+            if stage.model is model:
+                found[stage.name] = (stage.label, stage.condition())
+                if stage.late:
+                    late = stage.condition() & stage.late()
+                    found[f"{stage.name}{LATE}"] = (f"{stage.label}: {stage.late_label}", late)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class TrackerRow:
+    """A stage with its records; without links for those who may not see their list."""
+
+    stage: Stage
+    queue: Queue
+    is_linked: bool
+
+    @property
+    def late(self) -> Figure | None:
+        """Those that are late; ``None`` where no time is set."""
+        return Figure(self.queue.late, self.stage.late_link) if self.stage.late else None
+
+
+def load_stage(stage: Stage) -> Queue:
+    """The records of a stage as a queue, the oldest up to the limit of lists; one statement."""
+    late: Any = Case(
+        When(stage.late() if stage.late else Q(pk__in=()), then=True),
+        default=False,
+        output_field=BooleanField(),
+    )
+    records = stage.model._default_manager.filter(stage.condition())
+    records = records.annotate(since=F(stage.moment), sum=stage.amount, is_late=late)
+    found = records.order_by("since")[: COUNT_LIMIT + 1].aggregate(
+        count=Count("pk"),
+        oldest=Min("since"),
+        amount=MoneySum("sum"),
+        late=Count("pk", filter=Q(is_late=True)),
+    )
+    return Queue(stage.name, stage.label, **{**found, "amount": in_cents(found["amount"])})
+
+
+def tracker_rows(request: HttpRequest) -> list[TrackerRow]:
+    """The stages in their order; a statement for each."""
+    return [
+        TrackerRow(
+            stage, load_stage(stage), request.user.has_perm(f"funding.view_{stage.model._meta.model_name}")
+        )
+        for stage in STAGES
+    ]
