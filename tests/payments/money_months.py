@@ -45,6 +45,7 @@ from tests.funding.agency import Agency
 from tests.funding.claim_file_checker import amount_of, read_file
 from tests.funding.claimable import ABN, a_claimable_claim, a_claimable_invoice
 from tests.payments.bank_file_checker import read_bank_file
+from tests.payments.bank_returns import as_returned
 from tests.payments.builders import a_confirmer, a_releaser, an_account
 from tests.people.records import a_client
 
@@ -207,7 +208,7 @@ class Office:
         lines = [line for file in run.bank_files.all() for line in bytes(file.content).split(b"\r\n")]
         paid = [line for line in lines if line[:1] == b"1"]
         chosen = self.chance.sample(paid, min(2, len(paid)))
-        back = b"".join(b"2" + line[1:17] + b"3" + line[18:112] + b"24301500\r\n" for line in chosen)
+        back = b"".join(map(as_returned, chosen))
         self.step(lambda: apply_returns(read_returns(back), None), "returns")
         for account in BankAccount.objects.exclude(unconfirmed_because=None).filter(archive_date=None):
             self.step(lambda account=account: self.confirm(account))

@@ -21,6 +21,7 @@ from tests.funding.claim_files import claimed_lines
 from tests.funding.claimable import TODAY, a_claimable_claim, a_claimable_invoice, save_settings
 from tests.kills import kill_everywhere, refusals_ignored
 from tests.operations.databases import all_rows, default_database
+from tests.payments.bank_returns import returns_of
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
 from tests.payments.mail_server import mail_server
 from tests.people.records import a_client, a_contact
@@ -65,13 +66,6 @@ def run():
         an_account(provider)
         a_paid_claim("20.00", provider=provider)
     return release_run(create_run(None, clock.today(), None).pk, a_releaser())
-
-
-def returns_of(run):
-    """The bank's file that says that all payments of a run came back."""
-    lines = [line for file in run.bank_files.all() for line in bytes(file.content).split(b"\r\n")]
-    paid = [line for line in lines if line[:1] == b"1"]
-    return b"".join(b"2" + line[1:17] + b"3" + line[18:112] + b"24301500\r\n" for line in paid)
 
 
 # --- commands -------------------------------------------------------------------------------------------
