@@ -5,8 +5,9 @@ import sys
 from collections.abc import Callable
 
 from django.conf import settings
-from django.core.exceptions import MiddlewareNotUsed
+from django.core.exceptions import MiddlewareNotUsed, RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
+from django.template.loader import get_template
 from django.views import defaults
 
 from apps.access.views import OAuthError, database_unavailable
@@ -72,7 +73,15 @@ def either(page: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     return handler
 
 
-bad_request = either(defaults.bad_request)
+def bad_request_page(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's page; of a form with a file that is too large, one that says so."""
+    if isinstance(exception, RequestDataTooBig):
+        page = get_template("413.html").render({"reason": str(exception)})
+        return HttpResponse(page, status=413)
+    return defaults.bad_request(request, exception)
+
+
+bad_request = either(bad_request_page)
 permission_denied = either(defaults.permission_denied)
 page_not_found = either(defaults.page_not_found)
 

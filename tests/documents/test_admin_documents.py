@@ -104,7 +104,8 @@ def test_a_missing_file_and_a_missing_category_are_reported(client, ada, nothing
 def test_a_file_beyond_the_limit_is_refused_while_it_is_read(client, ada, settings, nothing_is_left):
     settings.DOCUMENT_MAX_BYTES = 1000
     answer = client.post(ADD, {"Files": files(("a.pdf", PDF + bytes(1000))), "category": a_category().pk})
-    assert answer.status_code == 400
+    assert answer.status_code == 413
+    assert "A file holds at most 1,000 bytes." in answer.content.decode()
     nothing_is_left()
 
 

@@ -38,6 +38,20 @@ RACES = {
         "test_of_an_approval_and_a_hold_one_is_refused_with_the_current_status",
         "test_bulks_about_the_same_budgets_wait_for_each_other",
     ),
+    "tests/funding/test_claim_file_races.py": (
+        "test_two_people_who_make_a_file_of_the_same_bills_claim_each_line_once",
+    ),
+    "tests/funding/test_answer_races.py": (
+        "test_the_same_remittance_twice_at_once_pays_once",
+        "test_two_remittances_with_a_payment_in_common_pay_it_once",
+        "test_results_and_their_remittance_at_once_end_as_one_after_the_other",
+        "test_a_payment_by_hand_and_a_remittance_at_once_pay_once",
+    ),
+    "tests/payments/test_races.py": (
+        "test_two_runs_at_once_hold_each_claim_once",
+        "test_a_run_while_a_remittance_is_imported_has_all_of_a_claim_or_nothing",
+        "test_the_same_returns_twice_at_once_come_back_once",
+    ),
 }
 
 

@@ -11,7 +11,7 @@ from random import Random
 from tests.funding.answer_files import REMITTANCE, RESULTS, a_payment, a_result, as_csv
 
 CENT = Decimal("0.01")
-#: The days of the three remittances.
+#: The days of the three remittances, unless others are given.
 DAYS = (dt.date(2026, 11, 4), dt.date(2026, 11, 7), dt.date(2026, 11, 14))
 REFUSALS = ("C04 Quantity over approved", "C22 No plan for dates", "V17 Funds of the period are used up")
 
@@ -22,6 +22,11 @@ class Agency:
 
     random: Random
     day_form: str = "%Y%m%d"
+    #: Of the three remittances.
+    days: tuple[dt.date, ...] = DAYS
+    #: True when it cancels half of what waits, in later results.
+    cancels: bool = False
+    cancellations: list[dict[str, str]] = field(default_factory=list)
     results: list[dict[str, str]] = field(default_factory=list)
     remittances: tuple[list[dict[str, str]], ...] = ((), (), ())
     paid: dict[str, Decimal] = field(default_factory=dict)
@@ -56,18 +61,21 @@ class Agency:
         elif luck < 0.7:
             self.waiting.add(reference)
             payments = []
+            if self.cancels and self.random.random() < 0.5:
+                self.cancellations.append(a_result(reference, "CANCELLED", "Cancelled after a review"))
         capped = "Y" if promised < amount else "N"
         self.results.append(a_result(reference, "SUCCESSFUL", amount=promised, capped=capped))
         for part_number, (at, each) in enumerate(payments):
             if each > 0:
                 self.paid[reference] = self.paid.get(reference, Decimal(0)) + each
-                day = DAYS[at].strftime(self.day_form)
+                day = self.days[at].strftime(self.day_form)
                 self.remittances[at].append(a_payment(reference, each, f"{number}{part_number}", day))
 
     def write(self, folder, odd=False):
         """The results and the remittances that have rows, as files; odd ones are as real files can be."""
         folder.mkdir(exist_ok=True)
         files = [("results", RESULTS, self.results)]
+        files += [("results_later", RESULTS, self.cancellations)] if self.cancellations else []
         files += [(f"paid{at}", REMITTANCE, rows) for at, rows in enumerate(self.remittances) if rows]
         return {
             name: self.write_file(folder / f"{name}.csv", header, rows, odd) for name, header, rows in files

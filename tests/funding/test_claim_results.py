@@ -60,6 +60,13 @@ def test_a_line_that_is_accepted_waits_for_its_money(told):
     assert not StatusMove.objects.exists()
 
 
+def test_a_line_may_be_accepted_without_an_amount(told):
+    (line,) = claimed_lines(a_claim(**CLAIMED))
+    report = told(a_result(line.reference))
+    assert (counts(report), report.notes) == ({"accepted": 1}, [])
+    assert ClaimResult.objects.get(file_line=line).amount is None
+
+
 def test_a_claim_whose_lines_are_all_refused_is_refused_with_the_agency_s_texts(told):
     claim = a_claim([{"booking": a_booking()}, {}], **CLAIMED)
     recount_budgets()

@@ -169,7 +169,7 @@ def test_a_row_that_lost_a_cell_is_named(tmp_path):
 
 HEADER = ",".join(RESULTS)
 UNUSABLE = {
-    "another file": ("a.csv", b"Name,Town\nMia,Perth\n", "a.csv has no results of the agency: it lacks"),
+    "another file": ("a.csv", b"Name,Town\nMia,Perth\n", "a.csv does not hold results of the agency"),
     "a missing column": (
         "a.csv",
         b"Claim Reference,Error Message\nR1,\n",

@@ -6,11 +6,20 @@ import pytest
 from django.db.models import Sum
 
 from apps.base import clock
+from apps.funding.file_formats.answer_files import sha256_of
+from apps.funding.file_formats.remittances import read_remittance
 from apps.funding.models import Claim
+from apps.funding.services.remittances import import_remittance
 from apps.funding.services.transitions import apply_transition
-from apps.payments.models import BankFile, PaymentRun, PaymentRunClaim
+from apps.payments.file_formats.bank_returns import read_returns
+from apps.payments.models import BankAccount, BankFile, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.remittance import mail_advice
+from apps.payments.services.returns import apply_returns, mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
+from tests.funding.answer_files import a_payment, as_csv
+from tests.funding.builders import a_claim
+from tests.funding.claim_files import claimed_lines
+from tests.payments.bank_returns import returns_of
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
 from tests.payments.mail_server import mail_server
 from tests.people.records import a_client, a_contact
@@ -108,3 +117,57 @@ def test_two_tasks_at_once_send_a_remittance_advice_once(claims, settings):
     with mail_server(settings) as server:
         call_at_once(*[lambda: mail_advice.call(item.pk, None, 0) or True] * 2)
         assert len(server.received) == 1
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_a_run_while_a_remittance_is_imported_has_all_of_a_claim_or_nothing(claims, tmp_path, number):
+    providers = [claim.provider for claim in claims[::5]]
+    paid = [
+        a_claim(2, provider=provider, funding_status="AgencyClaimed") for provider in providers for _ in "ab"
+    ]
+    day = f"{clock.today():%Y%m%d}"
+    rows = [a_payment(line.reference, "140.00", str(at), day) for at, line in enumerate(claimed_lines(*paid))]
+    path = as_csv(tmp_path / "paid.csv", rows)
+    found = read_remittance(path, clock.today(), "YYYYMMDD")[1]
+    call_at_once(
+        lambda: import_remittance(found, path.name, sha256_of(path)),
+        attempt(lambda: create_run(None, clock.today(), None)),
+    )
+    with contextlib.suppress(RunRefused):
+        create_run(None, clock.today(), None)
+    parts = PaymentRunClaim.objects.filter(claim__in=paid)
+    assert sorted(parts.values_list("claim", "amount")) == sorted((each.pk, 280) for each in paid)
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_the_same_returns_twice_at_once_come_back_once(claims, number):
+    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    rows = read_returns(returns_of(run))
+    reports = call_at_once(*[lambda: apply_returns(rows, None)] * 2, lambda: apply_returns(rows[::-1], None))
+    assert sorted((len(each.returned), len(each.already)) for each in reports) == [(0, 2), (0, 2), (2, 0)]
+    assert PaymentRunClaim.objects.filter(returned=True).count() == len(claims)
+
+
+def test_a_payment_comes_back_by_hand_or_by_the_bank_s_file(claims):
+    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    rows = read_returns(returns_of(run))
+    item = run.items.last()
+    call_at_once(lambda: apply_returns(rows, None), attempt(lambda: mark_returned(item.pk, "closed", None)))
+    assert PaymentRunItem.objects.filter(returned_at=None).count() == 0
+
+
+def test_a_run_is_not_released_to_an_account_that_is_replaced_meanwhile(claims):
+    releaser = a_releaser()
+    for _ in range(ROUNDS):
+        run = create_run(None, clock.today(), None)
+        account = run.items.first().account
+        call_at_once(
+            attempt(lambda run=run: release_run(run.pk, releaser)),
+            lambda account=account: BankAccount.objects.filter(pk=account.pk).update(confirmed_at=None),
+        )
+        run.refresh_from_db()
+        assert run.bank_files.exists() is (run.status == "Released")
+        if run.status == "Released":
+            break
+        BankAccount.objects.filter(pk=account.pk).update(confirmed_at=clock.now())
+        withdraw_run(run.pk)

@@ -57,6 +57,19 @@ def a_released_run(**columns):
     return release_run(run.pk, a_releaser()), claim
 
 
+def test_a_run_takes_as_many_statements_whatever_the_number_of_payees(django_assert_max_num_queries):
+    counts = []
+    for payees in (2, 12):
+        for _ in range(payees):
+            provider = a_client()
+            an_account(provider)
+            a_paid_claim("20.00", provider=provider)
+        with django_assert_max_num_queries(40) as captured:
+            assert create_run(None, clock.today(), None).items.count() == payees
+        counts.append(len(captured))
+    assert counts[0] == counts[1]
+
+
 def test_each_payee_gets_what_the_agency_paid():
     coordinator = a_contact(client=a_client(business_name="Coordinators"))
     participant = a_contact(representative=a_contact(first_name="Rita", last_name="Representative"))

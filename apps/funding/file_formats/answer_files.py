@@ -80,7 +80,7 @@ def find_answer_columns(
         raise ImportFileError(f"{name} has {other_noun} of the agency, not {noun}: import it as such.")
     missing = ", ".join(column.headers[0] for column in found.missing)
     if not found.by_name:
-        raise ImportFileError(f"{name} has no {noun} of the agency: it lacks {missing}.")
+        raise ImportFileError(f"{name} does not hold {noun} of the agency: it lacks {missing}.")
     word = "column" if len(found.missing) == 1 else "columns"
     raise ImportFileError(f"{name} lacks the {word} {missing}: is it what the agency sent?")
 

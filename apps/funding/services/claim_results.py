@@ -99,9 +99,9 @@ class ResultImport:
             return "in_conflict", f"{subject}: {text}"
         line.is_accepted, line.promised, line.is_capped = True, row.amount, row.is_capped
         self.changed[line.key] = (line, row)
-        short = row.amount is not None and row.amount < line.amount
-        message = f"{subject}: {row.amount:,.2f} of {line.amount:,.2f} will be paid."
-        return "accepted", message if short else ""
+        if row.amount is None or row.amount >= line.amount:
+            return "accepted", ""
+        return "accepted", f"{subject}: {row.amount:,.2f} of {line.amount:,.2f} will be paid."
 
     def save(self) -> None:
         author = history.author()

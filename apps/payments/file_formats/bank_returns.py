@@ -5,6 +5,9 @@ from decimal import Decimal
 
 from apps.payments.file_formats.bank_file import LINE_LENGTH, UnfitBankFile
 
+#: More than any bank sends: what is larger is another file.
+MAX_RETURNS, MAX_BYTES = 10_000, 25 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class ReturnedPayment:
@@ -32,6 +35,10 @@ RETURN_REASONS = {
 
 def read_returns(content: bytes) -> list[ReturnedPayment]:
     """The payments of a bank's file of returns; ``UnfitBankFile`` for another file."""
+    if len(content) > MAX_BYTES:
+        raise UnfitBankFile(f"This file is larger than {MAX_BYTES >> 20} MiB: it is no bank's.")
+    if b"\0" in content:
+        raise UnfitBankFile("This is no file of returned payments: it holds a NUL character.")
     try:
         lines = content.decode("ascii").splitlines()
     except UnicodeDecodeError:
@@ -39,6 +46,8 @@ def read_returns(content: bytes) -> list[ReturnedPayment]:
     returned = [_read_return(number, line) for number, line in enumerate(lines, 1) if line[:1] == "2"]
     if not returned:
         raise UnfitBankFile("This file has no returned payment: none of its lines begins with 2.")
+    if len(returned) > MAX_RETURNS:
+        raise UnfitBankFile(f"This file has more than {MAX_RETURNS:,} returned payments: split it.")
     return returned
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from django.db import transaction
 
 from apps.base import clock
+from apps.base.batched_queries import AnyOf
+from apps.base.retries import retry_on_conflict
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_returns import ReturnedPayment
 from apps.payments.models import BankAccount, PaymentRunClaim, PaymentRunItem
@@ -22,13 +24,17 @@ class ReturnsReport:
     unknown: list[ReturnedPayment] = field(default_factory=list)
 
 
-@transaction.atomic
+@retry_on_conflict
 def apply_returns(rows: Sequence[ReturnedPayment], staff: Staff | None) -> ReturnsReport:
-    """Mark what came back by a bank's file; a file that is read again changes nothing.
+    """Mark what came back by a bank's file; a file that is read again, or twice at once, changes nothing.
 
     A payment is known by its account, amount and reference; the latest of several alike came back first.
     """
     report = ReturnsReport()
+    # Whoever reads the same file at the same moment waits here, and finds what is marked by then.
+    numbers = {row.number for row in rows}
+    possible = PaymentRunItem.objects.filter(AnyOf("account__account_number", numbers)).order_by("pk")
+    list(possible.select_for_update(of=("self",)).values_list("pk", flat=True))
     released = PaymentRunItem.objects.filter(run__status=RunStatus.RELEASED).select_related(
         "run", "client", "contact"
     )

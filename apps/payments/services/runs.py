@@ -70,7 +70,8 @@ def create_run(
     lock_claims(wanted | owed)
     run = PaymentRun(number=next_number(), day=day, made_by=staff)
     payees = [payee for payee in load_ready(wanted | owed) if payee.problem is None and payee.claims]
-    parts = [part for payee in payees for part in payments_of(payee, owed, run)]
+    each_claim = PaymentSettings.current().pays_each_claim
+    parts = [part for payee in payees for part in payments_of(payee, owed, run, each_claim)]
     if not parts:
         raise RunRefused("Nothing is ready to be paid to a confirmed account.")
     run.total = sum((item.amount for item, _ in parts), ZERO)
@@ -94,13 +95,13 @@ def next_number() -> int:
 
 
 def payments_of(
-    payee: ReadyPayee, set_off: set[UUID], run: PaymentRun
+    payee: ReadyPayee, set_off: set[UUID], run: PaymentRun, pays_each_claim: bool
 ) -> Iterator[tuple[PaymentRunItem, Sequence[ReadyClaim]]]:
-    """The payments to a payee: one, or one for each claim as the settings say; each with its claims."""
+    """The payments to a payee: one, or one for each claim where the settings say so; each with its claims."""
     owed = [each for each in payee.owed if each.claim.pk in set_off]
     # What is owed is taken off one payment of all claims, since a single claim may be less.
-    single = PaymentSettings.current().pays_each_claim and not owed
-    groups = [[claim] for claim in payee.claims] if single else [[*payee.claims, *owed]]
+    is_single = pays_each_claim and not owed
+    groups = [[claim] for claim in payee.claims] if is_single else [[*payee.claims, *owed]]
     owner = {f"{payee.payee.kind}_id": payee.payee.key}
     for group in groups:
         amount = sum((each.amount for each in group), ZERO)

@@ -29,6 +29,7 @@ MEASUREMENTS = (
     "writes",
     "overload",
     "frameworks",
+    "money",
 )
 #: The tables of bench/README.md stand between these lines.
 BEGIN, END = "<!-- written by ./run bench frameworks -->\n", "<!-- until here -->\n"

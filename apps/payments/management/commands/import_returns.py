@@ -8,7 +8,7 @@ from django.utils import timezone
 from apps.base import clock
 from apps.core.models import Subscriber
 from apps.payments.file_formats.bank_file import UnfitBankFile
-from apps.payments.file_formats.bank_returns import read_returns
+from apps.payments.file_formats.bank_returns import ReturnedPayment, read_returns
 from apps.payments.services.returns import apply_returns, return_sentences
 
 
@@ -23,10 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("files", metavar="FILE", type=Path, nargs="+")
 
     def handle(self, *args: object, files: list[Path], **options: object) -> None:
-        try:
-            rows = [row for path in files for row in read_returns(path.read_bytes())]
-        except (OSError, UnfitBankFile) as error:
-            raise CommandError(str(error)) from None
+        rows = [row for path in files for row in read_file(path)]
         with timezone.override(Subscriber.current().zone):
             clock.reset_now()
             report = apply_returns(rows, None)
@@ -36,3 +33,13 @@ class Command(BaseCommand):
             f"{len(report.returned):,} came back, {len(report.already):,} known already,"
             f" {len(report.unknown):,} of nobody."
         )
+
+
+def read_file(path: Path) -> list[ReturnedPayment]:
+    """The returned payments of a file; ``CommandError`` names the file that cannot be read."""
+    try:
+        return read_returns(path.read_bytes())
+    except OSError as error:
+        raise CommandError(f"{path} cannot be read: {error.strerror}.") from None
+    except UnfitBankFile as unfit:
+        raise CommandError(f"{path.name}: {unfit}") from None
