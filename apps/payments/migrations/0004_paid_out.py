@@ -23,6 +23,6 @@ def keep_paid_out(apps, schema_editor):
 class Migration(migrations.Migration):
     accepted = {"OPAQUE": "one statement for the claims that runs have; payments of them wait a few seconds"}
 
-    dependencies = [("funding", "0020_paid_out"), ("payments", "0001_initial")]
+    dependencies = [("funding", "0020_paid_out"), ("payments", "0003_statements")]
 
     operations = [migrations.RunPython(keep_paid_out, migrations.RunPython.noop)]

@@ -35,6 +35,7 @@ def record_paid_before(staff: Staff | None, paid_until: dt.datetime | None = Non
     if not parts:
         raise RunRefused("Nothing was paid so far: the first payment run begins with nothing.")
     store_paid_before(run, parts)
+    update_paid_out(keys)
     return run
 
 
@@ -55,7 +56,6 @@ def store_paid_before(
         rows += [PaymentRunClaim(item=item, claim_id=claim, amount=each) for claim, each in claims]
     PaymentRunItem.objects.bulk_create(items, batch_size=1000)
     PaymentRunClaim.objects.bulk_create(rows, batch_size=1000)
-    update_paid_out(keys)
 
 
 def paid_parts(keys: list[UUID]) -> dict[tuple[str, UUID], list[tuple[UUID, Decimal]]]:
