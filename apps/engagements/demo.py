@@ -23,7 +23,7 @@ DATA = read_data(__file__)
 YEAR = 365
 AGENCY, PLAN, SELF = ManagementType.AGENCY, ManagementType.PLAN, ManagementType.SELF
 #: The share of what is gone of a budget that others spent; the demo's claims are about the rest.
-SPENT_ELSEWHERE = 0.6
+SPENT_ELSEWHERE = 0.85
 #: The usual budgets are enough for so many claims a contact.
 CLAIMS_OF_A_CONTACT = 10
 

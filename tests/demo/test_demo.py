@@ -30,14 +30,20 @@ from apps.funding.demo.warnings import DISCONTINUED
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
+    ClaimFile,
+    ClaimResult,
     CostCentre,
     Invoice,
     InvoiceLine,
     Price,
     ProviderInvoice,
+    Remittance,
+    RemittanceLine,
     StatusMove,
 )
+from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
+from apps.funding.services.invariants import find_claim_file_faults
 from apps.funding.validation.warnings import WarningCode
 from apps.payments.models import BankAccount, PaymentRun, PaymentRunItem, PaymentSettings
 from apps.payments.services.invariants import find_payment_faults
@@ -386,11 +392,49 @@ def test_no_record_is_of_the_future():
 
 def test_payment_runs_of_every_state_stand_beside_what_is_ready():
     statuses = set(PaymentRun.objects.values_list("status", flat=True))
-    assert statuses == {"Opening", "Released", "Draft"}
+    assert statuses == {"Opening", "Released", "Withdrawn", "Draft"}
     assert list(find_payment_faults()) == []
     assert load_ready()
     assert PaymentRunItem.objects.exclude(returned_at=None).count() == 1
     assert PaymentSettings.current().missing == []
+
+
+def test_two_years_have_claim_files_answers_and_runs():
+    files, remittances = ClaimFile.objects.all(), Remittance.objects.all()
+    runs = PaymentRun.objects.exclude(status__in=("Draft", "Withdrawn"))
+    for found, column in ((files, "creation_date"), (remittances, "creation_date"), (runs, "day")):
+        months = {(day.year, day.month) for day in found.values_list(column, flat=True)}
+        missing = [month for month in last_months(DAY, 18) if month not in months]
+        # So few claims come in about every second month.
+        assert len(missing) <= 8, (found.model, missing)
+    assert not files.filter(status="NotSent").exists()
+    assert set(ClaimResult.objects.values_list("is_accepted", flat=True)) == {True, False}
+    assert RemittanceLine.objects.filter(is_applied=True).exists()
+    assert not RemittanceLine.objects.filter(is_applied=False).exists()
+    assert remittances.filter(unmatched_count=1).exists()
+    # Some of the last file waits for its money, some was paid of it already.
+    last = files.first().lines
+    assert last.filter(payments=None, result__is_accepted=True).exists()
+    assert [*find_answer_faults(), *find_claim_file_faults()] == []
+
+
+def last_months(day, count):
+    """The whole months before the day's, as (year, month)."""
+    numbers = [day.year * 12 + day.month - 1 - ago for ago in range(1, count + 1)]
+    return [(number // 12, number % 12 + 1) for number in numbers]
+
+
+def test_most_claims_of_past_months_are_paid_out():
+    paid = Claim.objects.filter(payment_date__lt=MIDNIGHT - dt.timedelta(days=60), amount_paid__gt=0)
+    owed = {claim.pk for payee in load_ready() for claim in (each.claim for each in payee.claims)}
+    left = [claim for claim in paid.exclude(send_payment_to="PlanManager") if claim.pk in owed]
+    # Of payees without a confirmed account.
+    assert len(left) < 0.2 * paid.count()
+
+
+def test_half_of_the_plans_are_pace():
+    pace = ClientEngagement.objects.filter(participant_type="PACE").count()
+    assert 0.45 < pace / ClientEngagement.objects.count() < 0.6
 
 
 def test_most_providers_have_an_account_that_another_person_confirmed():

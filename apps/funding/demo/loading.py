@@ -1,10 +1,10 @@
 """Creates the demo's funding day by day: provider invoices, claims and invoices, and their transitions."""
 
+import datetime as dt
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from operator import itemgetter
 from pathlib import Path
@@ -13,6 +13,7 @@ from uuid import UUID
 from apps.core.demo import YEARS, Context, DemoSet, Size, existing, read_data
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, InvoiceClaimType
+from apps.funding.demo.answers import ANSWERS, PAID_IN_PART, Answers
 from apps.funding.demo.bills import BillFactory, load_plans
 from apps.funding.demo.price_books import load_price_books
 from apps.funding.demo.warnings import create_claims_with_warnings, examples_of
@@ -39,9 +40,13 @@ MAY_ADMINISTER, MAY_CREDIT = (
 #: Bills come in on each of the last workdays; before, on fewer days, each with the bills of several.
 LATEST_DAYS, OLDER_DAYS, LEAST_OF_A_DAY, MOST_OF_A_DAY = 8, 24, 25, 2_000
 #: The latest days have this part of the claims, so that many are approved and wait for the next claim file.
-LATEST_PART = Fraction(3, 10)
-#: Before today by workdays, the days of the weekly claim files. Earlier claims were made without one.
-FILE_DAYS = range(60, 4, -5)
+LATEST_PART = Fraction(31, 100)
+#: Before today by workdays, the days of the claim files: two years of monthly ones, then weekly ones.
+FILE_DAYS = (*range(515, 60, -21), *range(60, 4, -5))
+#: What the last files leave out still waits for somebody; what earlier ones left out was claimed by hand.
+LAST_FILES = 6
+#: Workdays from a claim file to its results, to its first remittance, and to that of the rest.
+RESULTS_AFTER, PAID_AFTER, REST_AFTER = 1, 3, 6
 #: So many lives besides the common one, which comes first, occur among the bills of one day: each life that
 #: only one bill of a day has costs calls of its own.
 OTHER_LIVES_OF_A_DAY = 4
@@ -56,7 +61,6 @@ DECISIONS: tuple[tuple[ApprovalAction, str | None], ...] = (
     (ApprovalAction.HOLD_BY_PLAN_MANAGER, "Waiting for the plan review"),
     (ApprovalAction.REJECT, "A statement, not an invoice"),
 )
-PAID_IN_PART = Decimal("0.63")
 PROVIDER_INVOICES = "Provider invoices"
 #: Invoices that recur every month, and how many days ago the monthly run made more of them.
 RECURRING, RUNS = 4, (100, 70, 40, 9)
@@ -74,7 +78,9 @@ class Timeline:
     )
     #: The days of claim files to come, and by the keys of the bills that wait for one what follows on it.
     file_days: list[int] = field(default_factory=list)
-    waiting: dict[UUID, Sequence[str]] = field(default_factory=dict)
+    waiting: dict[UUID, tuple[type[Bill], Sequence[str]]] = field(default_factory=dict)
+    #: What the agency still does, each with its day.
+    answers: list[tuple[int, Callable[[], None]]] = field(default_factory=list)
     claims: int = 0
     invoices: int = 0
 
@@ -158,46 +164,98 @@ class Timeline:
             self.agenda[day + DAYS[name], model, name][key] = following
 
     def apply_transitions_before(self, end: int) -> None:
-        """Let the bills take the transitions of all days before ``end``, and make their claim files."""
+        """Let all that is due before the day happen: transitions, claim files, and the agency's answers.
+
+        On one day the agency answers first, and files are made last.
+        """
         while True:
-            due = [slot for slot in self.agenda if slot[0] < end]
-            slot = min(due, key=itemgetter(0), default=None)
-            if self.file_days and self.file_days[0] < (end if slot is None else slot[0]):
-                self.make_claim_files(self.file_days.pop(0))
-                continue
-            if slot is None:
+            answer = min(self.answers, key=itemgetter(0), default=None)
+            slot = min(self.agenda, key=itemgetter(0), default=None)
+            days = (
+                end if answer is None else answer[0],
+                end if slot is None else slot[0],
+                self.file_days[0] if self.file_days else end,
+            )
+            if min(days) >= end:
                 return
-            day, model, name = slot
-            bills = self.agenda.pop(slot)
-            if name == TransitionName.CLAIM and day >= self.first_file_day:
-                self.waiting |= bills
-                continue
-            # An approval is withdrawn from one bill at a time.
-            groups = [[key] for key in bills] if name == TransitionName.WITHDRAW else [list(bills)]
-            with self.context.clock_at(self.context.workdays[day], 15.5):
-                for keys in groups:
-                    result = self.apply_transition(model, name, keys)
-                    for key in result.done:
-                        self.schedule(day, model, key, bills[key])
-                    self.begin_lives(day, model, list(result.resubmissions.values()), "resubmissions")
+            if answer is not None and days[0] == min(days):
+                self.answers.remove(answer)
+                with self.context.clock_at(self.context.workdays[answer[0]], 14):
+                    answer[1]()
+            elif slot is not None and days[1] == min(days):
+                self.take_transition(slot)
+            else:
+                self.make_claim_files(self.file_days.pop(0))
+
+    def take_transition(self, slot: tuple[int, type[Bill], str]) -> None:
+        """Let the bills of one place of the agenda take their transition, or wait for a claim file."""
+        day, model, name = slot
+        bills = self.agenda.pop(slot)
+        if name == TransitionName.CLAIM and day >= self.first_file_day:
+            self.waiting |= {key: (model, following) for key, following in bills.items()}
+            return
+        # An approval is withdrawn from one bill at a time.
+        groups = [[key] for key in bills] if name == TransitionName.WITHDRAW else [list(bills)]
+        with self.context.clock_at(self.context.workdays[day], 15.5):
+            for keys in groups:
+                result = self.apply_transition(model, name, keys)
+                for key in result.done:
+                    self.schedule(day, model, key, bills[key])
+                self.begin_lives(day, model, list(result.resubmissions.values()), "resubmissions")
 
     @property
     def first_file_day(self) -> int:
         return len(self.context.workdays) - FILE_DAYS[0]
 
     def make_claim_files(self, day: int) -> None:
-        """Make the files of all that is approved by then, and send them."""
+        """Make the files of all that is approved by then, and send them; the agency will answer."""
         with self.context.clock_at(self.context.workdays[day], 17):
             files = create_claim_files(staff=self.factory.choose_staff())
             for file in files:
                 mark_sent(file.pk, self.factory.choose_staff())
         for file in files:
+            lives: dict[UUID, Sequence[str]] = {}
             for claim, invoice in file.lines.values_list("claim", "invoice").distinct():
                 model, key = (Claim, claim) if claim else (Invoice, invoice)
                 for slot, bills in self.agenda.items():
                     if slot[1] is model:
                         bills.pop(key, None)  # what it would have been instead
-                self.schedule(day, model, key, self.waiting.pop(key, [TransitionName.PAY.value]))
+                _, lives[key] = self.waiting.pop(key, (model, [TransitionName.PAY.value]))
+                self.schedule_after_answers(day, model, key, lives[key])
+            self.expect_answers(day, Answers.to(file, lives))
+        if len(self.file_days) >= LAST_FILES:
+            self.claim_by_hand(day)
+
+    def schedule_after_answers(self, day: int, model: type[Bill], key: UUID, life: Sequence[str]) -> None:
+        """Note what a bill does by itself once the agency has answered as its life says."""
+        name, *following = life
+        if name not in ANSWERS:
+            self.schedule(day, model, key, life)
+        elif name == TransitionName.REFUSE:
+            self.schedule(day + RESULTS_AFTER, model, key, following)
+        elif following[:1] != [TransitionName.PAY_THE_REST]:
+            self.schedule(day + PAID_AFTER, model, key, following)
+
+    def expect_answers(self, day: int, answers: Answers) -> None:
+        def paid_on(paid: int) -> dt.date:
+            return self.context.workdays[paid]
+
+        self.answers += [
+            (day + RESULTS_AFTER, lambda: answers.import_results(self.factory.chance)),
+            (day + PAID_AFTER, lambda: answers.import_remittance(paid_on(day + PAID_AFTER))),
+            (day + REST_AFTER, lambda: answers.import_rest(paid_on(day + REST_AFTER))),
+        ]
+
+    def claim_by_hand(self, day: int) -> None:
+        """Claim in the portal what no file takes, such as a provider's without a business number."""
+        for model in (Claim, Invoice):
+            lives = {key: following for key, (of, following) in self.waiting.items() if of is model}
+            if not lives:
+                continue
+            with self.context.clock_at(self.context.workdays[day], 17.5):
+                for key in self.apply_transition(model, TransitionName.CLAIM, list(lives)).done:
+                    self.schedule(day, model, key, lives[key])
+            self.waiting = {key: each for key, each in self.waiting.items() if key not in lives}
 
     def apply_transition(self, model: type[Bill], name: str, keys: Sequence[UUID]) -> TransitionResult:
         amounts = None
