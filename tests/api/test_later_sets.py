@@ -1,4 +1,4 @@
-"""A set that only version 2.1 has: payment runs (docs/versions.md)."""
+"""Sets that only version 2.1 has: payment runs and statements (docs/versions.md)."""
 
 import json
 
@@ -11,6 +11,8 @@ from apps.base.declaration.service import get_service
 from apps.payments.services.runs import create_run, release_run
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
+from tests.payments.statement_builders import a_claim_of_the_month, a_statement
+from tests.payments.test_statements import a_participant
 from tests.people.records import a_client, a_staff_member
 
 LATER = {"api_version": "2.1"}
@@ -45,7 +47,8 @@ def test_it_stands_in_the_documents_of_its_version_alone(api):
         openapi = api.call("GET", "/docs/openapi.json", {"version": version})
         assert (b"PaymentRun" in openapi.content) is is_there
     assert [each.name for each in get_service(V2_1).entity_sets if each.resource.since == V2_1] == [
-        "PaymentRun"
+        "PaymentRun",
+        "Statement",
     ]
 
 
@@ -72,3 +75,23 @@ def test_a_scope_of_its_own_reads_it(run):
     assert reader.get("paymentRun", **LATER).status_code == 200
     assert other.get("paymentRun", **LATER).status_code == 403
     assert reader.get("client").status_code == 403
+
+
+def test_a_statement_is_read_with_its_lines_and_without_its_document(api):
+    contact = a_participant()
+    a_claim_of_the_month(contact, "20.00", "15.00", "AgencyPartiallyPaid", provider_invoice_reference="A-1")
+    statement = a_statement(contact)
+    found = ok(api.get(f"statement({statement.pk})", {"$expand": "*"}, **LATER))
+    assert (found["Month"], found["VersionNumber"], found["ContactGuid"]) == (
+        "2025-10-01",
+        1,
+        str(contact.pk),
+    )
+    assert (found["Paid"], found["Claimed"], found["SentDate"]) == (15.0, 5.0, None)
+    ((line,), (budget,)) = found["Lines"], found["Budgets"]
+    assert (line["Reference"], line["Paid"], line["Claimed"]) == ("A-1", 15.0, 5.0)
+    assert (budget["Budget"], budget["Used"]) == (1000.0, 0.0)
+    assert not {"Content", "SentTo"} & found.keys()
+    refused(api.get("statement"), 404)
+    other = Caller(an_application("contact.read", name="Other"))
+    assert other.get("statement", **LATER).status_code == 403

@@ -19,6 +19,7 @@ from tests.api.batches import Request, get, send_json
 from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.engagements.builders import a_category_budget
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_line_body, an_invoice_body
+from tests.payments.statement_builders import a_statement
 from tests.people.builders import a_contact
 
 PAGE = Path(__file__).parents[2] / "docs" / "versions.md"
@@ -87,6 +88,7 @@ def test_only_who_names_the_version_gets_its_methods(api, address_of, way):
 
 def test_every_method_of_the_version_is_allowed_where_it_is_declared(later, records):
     keys = {**records.whole, "PaymentRun": PaymentRun.objects.create(number=1, day=clock.today()).pk}
+    keys["Statement"] = a_statement(a_contact()).pk
     for entity_set in get_service(V2_1).entity_sets:
         allowed = later.call("OPTIONS", f"{entity_set.path}({keys[entity_set.name]})")["Allow"]
         declared = {*entity_set.resource.methods, *entity_set.resource.methods_of_2_1} - {"POST"}
