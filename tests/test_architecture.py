@@ -47,7 +47,10 @@ SPEAKS_THE_PROTOCOL = {
 # The layers of an app, the lowest first. A module imports from its own layer and from those below it. Modules
 # with another name (``statuses``, ``storage``) have no layer: only the ban on circles holds for them.
 LAYERS = ("choices", "models", "drafts", "validation", "services", "entry points")
-ENTRY_POINTS = {"resources", "viewsets", "views", "urls", "forms", "admin", "imports", "demo", "management"}
+ENTRY_POINTS = {
+    *("resources", "viewsets", "views", "urls", "forms", "admin", "imports", "demo", "demo_statements"),
+    "management",
+}
 
 # The folders of the protocol in the way of a request: what each may import of the others.
 PROTOCOL_FOLDERS: dict[str, set[str]] = {
@@ -99,12 +102,16 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "public_holidays": "the calendar of the states",
         "invoice_pdf": "an invoice as a document to send",
         "rejection_codes": "the agency's codes of refused lines, in plain words",
+        "tagged_pdf": "the structure of documents, for programs that read them aloud",
         "pdf_styles": "fonts, styles and the page of documents to send",
     },
     "payments": {
         "downloads": "responses with bank files, in the back office and by the interface",
         "file_formats": "the files of banks: pure functions from rows to bytes, and back",
         "remittance_pdf": "remittance advice as a document to send",
+        "statement_text": "the words of a statement, for its page and its document",
+        "statement_pdf": "a statement as a document to send",
+        "demo_statements": "the demo data of statements",
     },
 }
 
@@ -131,6 +138,8 @@ LATE_IMPORTS = {
     ("apps.funding.admin.invoices", "apps.funding.invoice_pdf.invoices_pdf"): "reportlab is slow to load",
     ("apps.payments.admin.runs", "apps.payments.remittance_pdf.advice_pdf"): "so here",
     ("apps.payments.services.remittance", "apps.payments.remittance_pdf.advice_pdf"): "so here",
+    ("apps.payments.services.statements", "apps.payments.statement_pdf.statement_pdf"): "so here",
+    ("apps.funding.services.invoice_mail", "apps.funding.invoice_pdf.invoices_pdf"): "so here",
     ("apps.core.table_files.workbooks", "openpyxl"): "slow to load, and few files need it",
 }
 # And the one function in which Django asks for them: models can be imported only when every app is loaded.

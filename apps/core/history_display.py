@@ -195,7 +195,8 @@ def referred_texts(changes: Iterable[Change]) -> defaultdict[type[models.Model],
 
 def names_of(model: type[models.Model], texts: Iterable[str]) -> dict[str, str]:
     keys = [key for text in texts if (key := key_from_text(model, text)) is not None]
-    records = model._default_manager.filter(pk__in=keys).order_by()
+    files = [each.name for each in model._meta.concrete_fields if isinstance(each, models.BinaryField)]
+    records = model._default_manager.filter(pk__in=keys).order_by().defer(*files)
     if admin.site.is_registered(model):
         # A name may have another record's in it: that of a plan has the participant's.
         page: Any = admin.site.get_model_admin(model)

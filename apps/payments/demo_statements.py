@@ -32,7 +32,7 @@ def load_statements(context: Context) -> None:
     people = list(dict.fromkeys(claims.order_by("-end_date", "pk").values_list("contact", flat=True)[:2000]))
     contacts = list(Contact.objects.filter(pk__in=people[:PARTICIPANTS]).order_by("creation_date", "pk"))
     keys = [each.pk for each in contacts]
-    months = last_months(context.as_of)
+    months = last_months(context.workdays[-1])
     with context.clock_at(months[0], 9):
         record_consents(context, contacts, months[0])
     for month in months:
@@ -50,9 +50,9 @@ def load_statements(context: Context) -> None:
     context.report(Statement, Statement.objects.count())
 
 
-def last_months(as_of: dt.date) -> list[dt.date]:
-    """The first days of the last months that are over, the oldest first."""
-    months = [as_of.replace(day=1)]
+def last_months(day: dt.date) -> list[dt.date]:
+    """The first days of the last months that are over on a day, the oldest first."""
+    months = [day.replace(day=1)]
     for _ in range(MONTHS):
         months.append((months[-1] - dt.timedelta(days=1)).replace(day=1))
     return months[:0:-1]

@@ -9,7 +9,15 @@ from apps.base.declaration.resource import (
     UnrestrictedResource,
 )
 from apps.core.resources import RECORD_DATES
-from apps.payments.models import BankFile, PaymentRun, PaymentRunClaim, PaymentRunItem
+from apps.payments.models import (
+    BankFile,
+    PaymentRun,
+    PaymentRunClaim,
+    PaymentRunItem,
+    Statement,
+    StatementBudget,
+    StatementLine,
+)
 
 
 class PaidClaimType(NestedType):
@@ -74,4 +82,64 @@ class PaymentRunResource(UnrestrictedResource):
         *RECORD_DATES,
         Contains("Items", PaymentRunItemType, read_only=True, order=("position",)),
         Contains("BankFiles", BankFileType, read_only=True, order=("position",)),
+    )
+
+
+class StatementLineType(NestedType):
+    """What a statement says of one claim or invoice and one budget, as it was then."""
+
+    type_name = "StatementLine"
+    model = StatementLine
+    fields = (
+        ReadOnly("BudgetName", source="budget"),
+        ReadOnly("ProviderName", source="provider"),
+        ReadOnly("BillNumber", source="number"),
+        ReadOnly("Reference"),
+        ReadOnly("Paid"),
+        ReadOnly("Claimed"),
+        ReadOnly("Waiting"),
+        ReadOnly("Refused"),
+        ReadOnly("Reason"),
+    )
+
+
+class StatementBudgetType(NestedType):
+    """What was left of a budget when the statement was made."""
+
+    type_name = "StatementBudget"
+    model = StatementBudget
+    fields = (
+        ReadOnly("BudgetName", source="name"),
+        ReadOnly("Budget"),
+        ReadOnly("Used"),
+        ReadOnly("RunOutDate", source="runs_out"),
+    )
+
+
+class StatementResource(UnrestrictedResource):
+    """What participants were told about a month; documents are not in the interface."""
+
+    model = Statement
+    path = "statement"
+    since = V2_1
+    order = ("-month", "-creation_date")
+    fields = (
+        Key("StatementGuid"),
+        ReadOnly("ContactGuid", source="contact"),
+        ReadOnly("Month"),
+        ReadOnly("VersionNumber", source="version"),
+        ReadOnly("IsReplaced"),
+        ReadOnly("Paid"),
+        ReadOnly("Claimed"),
+        ReadOnly("Waiting"),
+        ReadOnly("Refused"),
+        ReadOnly("PlanStartDate", source="plan_first_day"),
+        ReadOnly("PlanEndDate", source="plan_last_day"),
+        ReadOnly("Changes"),
+        ReadOnly("Sha256"),
+        ReadOnly("MadeByStaffGuid", source="made_by"),
+        ReadOnly("SentDate", source="sent_at"),
+        *RECORD_DATES,
+        Contains("Lines", StatementLineType, read_only=True, order=("position",)),
+        Contains("Budgets", StatementBudgetType, read_only=True, order=("position",)),
     )

@@ -1,4 +1,4 @@
-"""The sets that only version 2.1 has: claim files, remittances, payment runs (docs/versions.md)."""
+"""The sets that only version 2.1 has: files, remittances, runs, statements (docs/versions.md)."""
 
 import json
 
@@ -15,12 +15,18 @@ from apps.payments.services.runs import create_run, release_run
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
+from tests.payments.statement_builders import a_claim_of_the_month, a_statement
+from tests.payments.test_statements import a_participant
 from tests.people.records import a_client, a_contact, a_staff_member, an_administrator
 
 LATER = {"api_version": "2.1"}
-SETS = ["ClaimFile", "Remittance", "PaymentRun"]
+SETS = ["ClaimFile", "Remittance", "PaymentRun", "Statement"]
 #: The addresses of files behind a record, by set, and what its files have that nobody reads without them.
-FILES = {"ClaimFile": ("Download", "430999999"), "PaymentRun": ("BankFiles(1)/Download", "7654321")}
+FILES = {
+    "ClaimFile": ("Download", "430999999"),
+    "PaymentRun": ("BankFiles(1)/Download", "7654321"),
+    "Statement": ("Download", "%PDF"),
+}
 
 
 @pytest.fixture
@@ -175,3 +181,23 @@ def test_files_that_are_not_there_are_not_found(made, name):
     for position in ("2", "x", "", "9" * 30):
         other = address.replace("BankFiles(1)", f"BankFiles({position})")
         assert other == address or refused(owner.get(other, **LATER), 404, "NotFound")
+
+
+def test_a_statement_is_read_with_its_lines_and_without_its_document(api):
+    contact = a_participant()
+    a_claim_of_the_month(contact, "20.00", "15.00", "AgencyPartiallyPaid", provider_invoice_reference="A-1")
+    statement = a_statement(contact)
+    found = ok(api.get(f"statement({statement.pk})", {"$expand": "*"}, **LATER))
+    assert (found["Month"], found["VersionNumber"], found["ContactGuid"]) == (
+        "2025-10-01",
+        1,
+        str(contact.pk),
+    )
+    assert (found["Paid"], found["Claimed"], found["SentDate"]) == (15.0, 5.0, None)
+    ((line,), (budget,)) = found["Lines"], found["Budgets"]
+    assert (line["Reference"], line["Paid"], line["Claimed"]) == ("A-1", 15.0, 5.0)
+    assert (budget["Budget"], budget["Used"]) == (1000.0, 0.0)
+    assert not {"Content", "SentTo"} & found.keys()
+    refused(api.get("statement"), 404)
+    other = Caller(an_application("contact.read", name="Other"))
+    assert other.get("statement", **LATER).status_code == 403

@@ -20,6 +20,7 @@ from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.engagements.builders import a_category_budget
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_line_body, an_invoice_body
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
+from tests.payments.statement_builders import a_statement
 from tests.people.builders import a_contact
 
 PAGE = Path(__file__).parents[2] / "docs" / "versions.md"
@@ -91,6 +92,7 @@ def test_every_method_of_the_version_is_allowed_where_it_is_declared(later, reco
         **records.whole,
         "ClaimFile": a_claim_file([a_claim()]).pk,
         "Remittance": a_remittance().pk,
+        "Statement": a_statement(a_contact()).pk,
         "PaymentRun": PaymentRun.objects.create(number=1, day=clock.today()).pk,
     }
     for entity_set in get_service(V2_1).entity_sets:

@@ -45,9 +45,10 @@ from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_claim_file_faults
 from apps.funding.validation.warnings import WarningCode
-from apps.payments.models import BankAccount, PaymentRun, PaymentRunItem, PaymentSettings
+from apps.payments.models import BankAccount, PaymentRun, PaymentRunItem, PaymentSettings, Statement
 from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.ready import load_ready
+from apps.payments.services.statement_mail import Obstacle, find_recipients
 from apps.people import demo as people_demo
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.models import Client, Contact, CustomField, Location, Role, Staff, Team
@@ -435,6 +436,19 @@ def test_most_claims_of_past_months_are_paid_out():
 def test_half_of_the_plans_are_pace():
     pace = ClientEngagement.objects.filter(participant_type="PACE").count()
     assert 0.45 < pace / ClientEngagement.objects.count() < 0.6
+
+
+def test_statements_of_every_state_stand_there_and_verify_finds_nothing_wrong():
+    statements = Statement.objects.all()
+    assert statements.order_by().values("month").distinct().count() == 3
+    assert statements.filter(sent_at__isnull=False).exists()
+    assert statements.filter(is_replaced=True).count() == 1
+    assert statements.exclude(changes="").count() == 1
+    assert statements.filter(mail_error__isnull=False).count() == 1
+    assert Obstacle.NO_CONSENT in {
+        each.obstacle
+        for each in find_recipients(statements.select_related("contact__representative")).values()
+    }
 
 
 def test_most_providers_have_an_account_that_another_person_confirmed():

@@ -26,6 +26,7 @@ from tests.documents.builders import a_document
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
 from tests.funding.builders import a_claim, a_claim_file, a_provider_invoice, an_invoice
 from tests.payments.builders import a_releaser, an_account, payment_settings
+from tests.payments.statement_builders import a_consent, a_statement
 from tests.people.builders import a_lookup
 from tests.people.records import a_client, a_contact, a_staff_member
 
@@ -82,6 +83,8 @@ def a_participant(provider=None, staff=None):
     opportunity.outcome_reasons.add(a_lookup(OpportunityOutcomeReason, outcome="Lost"))
     a_contact(merged_into=contact)
     pay_out(claim, contact)
+    a_consent(contact)
+    a_statement(contact, LAST_SERVICE.replace(day=1))
     name_everywhere(contact)
     # Its bytes have the scheme number, which is the name by now.
     file = a_claim_file([Claim.objects.get(pk=claim.pk), Invoice.objects.get(pk=invoice.pk)])
@@ -163,5 +166,5 @@ def name_everywhere(contact):
 KEPT_TEXTS = {
     *("storage_key", "sha256", "file_name", "media_type", "verb", "from_status", "to_status", "code"),
     *("claim_number", "invoice_number", "external_invoice_number", "country", "state", "source_details"),
-    *("bsb", "account_number"),
+    *("bsb", "account_number", "number"),
 }

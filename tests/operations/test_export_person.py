@@ -96,7 +96,8 @@ def test_a_missing_file_is_named_and_everything_else_written(participant, export
     )
     with pytest.raises(CommandError, match=r"0001-plan\.pdf: the file of the document is missing"):
         export(participant.contact)
-    assert zipfile.ZipFile(tmp_path / "person.zip").namelist() == ["records.json", "index.html"]
+    names = zipfile.ZipFile(tmp_path / "person.zip").namelist()
+    assert names == ["statements/0001-2016-06-version-1.pdf", "records.json", "index.html"]
 
 
 def test_a_file_that_is_there_is_not_replaced(participant, export, tmp_path):

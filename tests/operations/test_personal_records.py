@@ -75,6 +75,7 @@ OF_NOBODY = {
     "payments.BankFile": "payments to many people: those of a person are found by erasure_copies",
     "payments.PaymentRun": "of the organisation",
     "payments.PaymentSettings": "the organisation's own account",
+    "payments.StatementRun": "how far the work on a month is",
     "people.CustomField": "the question, not the answer",
     "people.Location": "a lookup",
     "people.Position": "a lookup",

@@ -159,6 +159,19 @@ def test_what_is_left_and_when_it_runs_out_are_those_of_the_plan_of_the_month():
     assert said.summary[-1] == "On 7 Nov 2025, $70.00 was left of your plan, which ends on 30 Jun 2026."
 
 
+def test_of_two_plans_in_the_month_the_later_one_is_told():
+    contact = a_contact()
+    for first, last, budget in (
+        (dt.date(2024, 10, 11), dt.date(2025, 10, 10), "10.00"),
+        (dt.date(2025, 10, 11), dt.date(2026, 10, 10), "20.00"),
+    ):
+        plan = a_plan(participant=contact, plan_start_date=first, plan_end_date=last)
+        a_booking(plan, budget=Decimal(budget))
+    statement = a_statement(contact)
+    assert [row.budget for row in said_of(statement).budgets] == ["$20.00"]
+    assert statement.plan_last_day == dt.date(2026, 10, 10)
+
+
 # --- making them ----------------------------------------------------------------------------------------
 
 
@@ -191,10 +204,10 @@ def test_a_corrected_one_says_what_changed_and_the_one_before_is_kept():
     a_claim_of_the_month(contact, "7.00", provider=provider, provider_invoice_reference="A-3")
     second = a_statement(contact)
     where = "(Not in a budget of the plan)"
-    assert second.changes.splitlines() == [
+    assert sorted(second.changes.splitlines()) == [
         f"Allied, invoice A-1 {where}: it was $20.00 claimed, not paid yet, and is $20.00 paid.",
-        f"Not in it any more: Allied, invoice A-2 {where}, $5.00 claimed, not paid yet.",
         f"New: Allied, invoice A-3 {where}, $7.00 claimed, not paid yet.",
+        f"Not in it any more: Allied, invoice A-2 {where}, $5.00 claimed, not paid yet.",
     ]
     assert (second.version, str(second)) == (2, "October 2025, version 2")
     first.refresh_from_db()

@@ -44,6 +44,9 @@ FACTS = {
     "payments.AccountsExport.made_by": "who made it",
     "payments.PaymentRun.released_by": "who released it",
     "payments.PaymentRunItem.returned_by": "who marked it as come back",
+    "payments.Statement.made_by": "who made it",
+    "payments.StatementConsent.recorded_by": "who recorded it",
+    "payments.StatementRun.staff": "who began it",
 }
 
 

@@ -20,7 +20,7 @@ from urllib.parse import unquote_plus
 
 from django.conf import settings
 from django.db import models
-from django.db.models import Count
+from django.db.models import Count, Q
 from django_tasks_db.models import DBTaskResult
 
 from apps.access.models import IdempotencyKey, Webhook, WebhookMessage
@@ -40,7 +40,7 @@ from apps.funding.services.claim_files import erase_scheme_numbers
 from apps.operations.backup_files import complete_backups
 from apps.operations.personal_records import RecordKeys
 from apps.payments.file_formats.bank_file import erase_payments
-from apps.payments.models import BankFile, PaymentRunClaim, PaymentRunItem
+from apps.payments.models import BankFile, PaymentRunClaim, PaymentRunItem, Statement
 from apps.payments.services.accounts_exports import bills_files_of, erase_bills
 from apps.people.duplicates import EMAILS, PHONES
 from apps.people.models import Client, Contact
@@ -132,6 +132,7 @@ def find_copies(keys: RecordKeys, history: Iterable[Change]) -> list[Copies]:
         find_claim_files(keys),
         find_bank_files(keys),
         find_accounts_files(keys),
+        find_statement_addresses(marks),
     )
     return [copies for copies in found if copies.count]
 
@@ -285,6 +286,15 @@ def find_claim_files(keys: RecordKeys) -> Copies:
     lines = keys.get(ClaimFileLine, [])
     erase = partial(erase_scheme_numbers, lines)
     return Copies("Scheme numbers in claim files", "blanked", len(lines), erase)
+
+
+def find_statement_addresses(marks: Marks) -> Copies:
+    """Where statements of others were sent to, because the person represents them."""
+    sent = Statement.objects.filter(Q(sent_to__isnull=False) | Q(mail_error__isnull=False))
+    rows = sent.values_list("pk", "sent_to", "mail_error")
+    found = Statement.objects.filter(pk__in=[key for key, *texts in rows if marks.are_in(f"{texts}")])
+    erase = partial(found.update, sent_to=None, mail_error=None)
+    return Copies("Addresses that statements were sent to", "deleted", found.count(), erase)
 
 
 def find_bank_files(keys: RecordKeys) -> Copies:

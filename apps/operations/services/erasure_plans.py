@@ -35,7 +35,7 @@ from apps.operations.services.erasure_copies import (
     running_copies,
 )
 from apps.operations.tables import OperationError
-from apps.payments.models import PaymentRunClaim, PaymentRunItem
+from apps.payments.models import PaymentRunClaim, PaymentRunItem, Statement, StatementBudget, StatementLine
 from apps.people.models import Client, Contact
 
 _BILL = frozenset(
@@ -88,6 +88,26 @@ RETAINED_COLUMNS: Mapping[type[models.Model], frozenset[str]] = {
         }
     ),
     PaymentRunClaim: frozenset({"id", "item", "claim", "amount", "returned"}),
+    Statement: frozenset(
+        {
+            *(
+                "contact",
+                "made_for",
+                "month",
+                "version",
+                "is_replaced",
+                "paid",
+                "claimed",
+                "waiting",
+                "refused",
+            ),
+            *("plan_first_day", "plan_last_day", "sha256", "made_by", "sent_at"),
+        }
+    ),
+    StatementLine: frozenset(
+        {"id", "statement", "position", "number", "paid", "claimed", "waiting", "refused"}
+    ),
+    StatementBudget: frozenset({"id", "statement", "position", "budget", "used", "runs_out"}),
 }
 #: Columns of every record that stay: its key and when it was created and archived.
 RECORD_COLUMNS = frozenset({"guid", "creation_date", "modify_date", "archive_date"})

@@ -3,6 +3,7 @@
 index.html      to read and print
 records.json    the same for programs
 documents/…     the files
+statements/…    what the person was told about their months, as PDF
 """
 
 import datetime as dt
@@ -35,10 +36,11 @@ from apps.operations.personal_records import (
 )
 from apps.operations.services.erasure_copies import find_copies
 from apps.operations.tables import OperationError
+from apps.payments.models import Statement
 from apps.people.models import Client, Contact
 
-#: Columns that say nothing about a person: the place of a file in the storage.
-LEFT_OUT = frozenset({"storage_key"})
+#: Columns that are no value to read: the place of a file in the storage, and bytes that are a file here.
+LEFT_OUT = frozenset({"storage_key", "content"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ class PersonExport:
     copies: dict[str, int]
     changes: list[HistoryLine]
     files: list[ExportedFile]
+    statements: list[Any]
     faults: list[str]
 
     @property
@@ -107,6 +110,7 @@ def export_person(person: Contact, client: Client | None, path: Path) -> PersonE
     with new_archive(path) as archive:
         for file in export.files:
             write_file(archive, file, export.faults)
+        write_statements(archive, export.statements)
         archive.writestr("records.json", json.dumps(as_json(export), ensure_ascii=False, indent=1))
         archive.writestr("index.html", render_to_string("operations/person.html", {"export": export}))
         history.write_entries(Contact, [person.pk], Change.Kind.EXPORTED)
@@ -128,6 +132,7 @@ def collect_export(person: Contact, client: Client | None) -> PersonExport:
         copies={each.label: each.count for each in find_copies(keys, history)},
         changes=history_lines(history),
         files=collect_files(keys),
+        statements=keys.get(Statement, []),
         faults=[],
     )
 
@@ -222,6 +227,14 @@ def collect_files(keys: RecordKeys) -> list[ExportedFile]:
         )
         for number, each in enumerate(documents, 1)
     ]
+
+
+def write_statements(archive: zipfile.ZipFile, keys: Sequence[Any]) -> None:
+    """The documents of statements, one in memory at a time."""
+    found = Statement.objects.filter(pk__in=keys, content__isnull=False).order_by("month", "version", "pk")
+    for number, each in enumerate(found.iterator(chunk_size=1), 1):
+        name = f"statements/{number:04}-{each.month:%Y-%m}-version-{each.version}.pdf"
+        archive.writestr(name, bytes(each.content or b""))
 
 
 def write_file(archive: zipfile.ZipFile, file: ExportedFile, faults: list[str]) -> None:

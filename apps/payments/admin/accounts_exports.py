@@ -19,8 +19,8 @@ from apps.base.errors import Conflict, plural
 from apps.core.admin_base import DateRangeFilter, DayField, Page
 from apps.core.admin_base.display import admin_url, amount_cell, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin
+from apps.documents.downloads import bytes_response
 from apps.payments.admin.accounts import staff_of
-from apps.payments.admin.runs import file_response
 from apps.payments.models import AccountCode, AccountsExport, PaymentRun, PaymentSettings
 from apps.payments.services.accounts_exports import (
     ADD_PERMISSION,
@@ -174,7 +174,7 @@ class AccountsExportAdmin(ReadOnlyAdmin):
         file = record.files.filter(position=position).first()
         if file is None:
             raise Http404
-        return file_response(bytes(file.content), file.file_name, "application/octet-stream")
+        return bytes_response(bytes(file.content), file.file_name, "application/octet-stream")
 
     # --- GST
 
@@ -190,7 +190,7 @@ class AccountsExportAdmin(ReadOnlyAdmin):
 
     def gst_file_page(self, request: HttpRequest, quarter: str) -> HttpResponse:
         chosen = read_quarter(quarter)
-        return file_response(load_gst_report(chosen).as_csv(), f"gst-{chosen}.csv", "text/csv")
+        return bytes_response(load_gst_report(chosen).as_csv(), f"gst-{chosen}.csv", "text/csv")
 
 
 def read_quarter(text: str) -> Quarter:

@@ -21,8 +21,8 @@ from apps.core.admin_base import DateRangeFilter, Page, Panel, register_panels
 from apps.core.admin_base.display import admin_url, amount_cell, list_url, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.read_log import log_shown
+from apps.documents.downloads import bytes_response
 from apps.payments.admin.accounts import staff_of
-from apps.payments.admin.runs import file_response
 from apps.payments.choices import StatementWork
 from apps.payments.models import Statement, StatementConsent, StatementRun, month_name
 from apps.payments.services.statement_mail import (
@@ -223,7 +223,7 @@ class StatementAdmin(ReadOnlyAdmin):
         if content is None:
             raise Http404
         log_shown("Download", {Statement: [record.pk], Contact: [record.contact_id]})
-        return file_response(bytes(content), f"statement-{record.month:%Y-%m}.pdf", "application/pdf")
+        return bytes_response(bytes(content), f"statement-{record.month:%Y-%m}.pdf", "application/pdf")
 
     def mail_page(self, request: HttpRequest, record: Statement) -> HttpResponse:
         with refusals_shown(request):
@@ -315,23 +315,21 @@ def group_unsent(statements: Iterable[Statement]) -> tuple[list[UnsentGroup], in
 def panel_context(request: HttpRequest, contact: Contact) -> dict[str, Any] | None:
     """The latest statements of a participant, their consent, and the button that makes one."""
     page: Any = admin.site.get_model_admin(Statement)
-    found = Statement.objects.filter(contact=contact).defer("content")
-    count = found.count()
-    may_make = page.has_add_permission(request) and contact.engagements.exists()
-    if not count and not may_make:
+    found = list(Statement.objects.filter(contact=contact).defer("content")[: LISTED_OF_PARTICIPANT + 1])
+    may_make = page.has_add_permission(request) and bool(contact.scheme_number)
+    if not found and not may_make:
         return {"count": 0}
     consent = load_consents([contact.pk]).get(contact.pk)
     person, obstacle = recipient_of(contact, consent)
     may_record = consent is None and request.user.has_perm("payments.add_statementconsent")
-    shown = list(found[:LISTED_OF_PARTICIPANT])
+    shown = found[:LISTED_OF_PARTICIPANT]
     months = [last_month()]
     while len(months) < 12:
         months.append(month_before(months[-1]))
     return {
-        "count": max(count, 1),
         "keys": [each.pk for each in shown],
         "rows": [(record_link(each), page.state(each), each) for each in shown],
-        "further": max(count - len(shown), 0),
+        "has_further": len(found) > len(shown),
         "link": list_url(Statement, contact__guid__exact=contact.pk),
         "months": [(month_text(each), month_name(each)) for each in months] if may_make else [],
         "contact": contact,

@@ -30,7 +30,8 @@ class Statement(Record):
     a merge may give them two of one version. An erasure empties ``content``.
     """
 
-    unrecorded_columns: ClassVar[frozenset[str]] = frozenset({"content"})
+    #: The document, and an address, which may be another person's: an erasure finds it in no history.
+    unrecorded_columns: ClassVar[frozenset[str]] = frozenset({"content", "sent_to", "mail_error"})
 
     contact = models.ForeignKey(
         Contact, on_delete=models.PROTECT, related_name="statements", verbose_name="participant"

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from apps.core import history, saving
+from apps.core import archive, history, saving
 from apps.core.services import Checks, update_records
 from apps.payments.drafts import ConsentDraft
 from apps.payments.models import StatementConsent
@@ -16,12 +16,14 @@ from apps.people.models import Staff
 
 @transaction.atomic
 def create_consents(drafts: Sequence[ConsentDraft]) -> list[UUID]:
-    """Store new consents, with who recorded them."""
+    """Store new consents, with who recorded them; the present ones of their participants are archived."""
     saving.apply_model_defaults(StatementConsent, drafts)
     author = history.author().staff_id
     for draft in drafts if author is not None else ():
         draft.fill("recorded_by", Staff(pk=author))
     saving.validate(StatementConsent, drafts, CONSENT_RULES)
+    for draft in drafts:
+        archive.archive(StatementConsent.objects.filter(contact=draft.contact))
     return saving.insert_records(StatementConsent, drafts)
 
 

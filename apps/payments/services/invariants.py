@@ -1,4 +1,4 @@
-"""Invariants of payment runs and accounts exports, whatever happened to them; for ``./run verify``."""
+"""Invariants of payment runs, exports and statements, whatever happened to them; for ``./run verify``."""
 
 import hashlib
 from collections import defaultdict
@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import F
+from django.db.models import F, Q
+from django.db.models.functions import Coalesce
 
 from apps.core.bulk_insert import in_batches
 from apps.core.computed import MoneySum
@@ -14,18 +15,21 @@ from apps.funding.models import ZERO, Claim, StatusMove
 from apps.funding.services.invariants import PAYING_TRANSITIONS
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_file import total_of
-from apps.payments.models import BankFile, PaymentRun, PaymentRunItem
+from apps.payments.models import BankFile, PaymentRun, PaymentRunItem, Statement
 from apps.payments.services.accounts_faults import find_accounts_faults
 from apps.payments.services.ready import READY, in_runs, open_claims
+from apps.payments.services.statement_figures import AMOUNTS
 
 
 def find_payment_faults() -> Iterator[str]:
-    """Faults of payment runs and accounts exports: a line for each, with the record and the figures."""
+    """Faults of payment runs, exports and statements: a line for each, with the record and the figures."""
     yield from find_changed_files()
     yield from find_wrong_sums()
     yield from find_wrong_paid_out()
     yield from find_overpaid_claims()
     yield from find_accounts_faults()
+    yield from find_changed_statements()
+    yield from find_wrong_statements()
 
 
 def find_changed_files() -> Iterator[str]:
@@ -73,3 +77,22 @@ def find_overpaid_claims() -> Iterator[str]:
     for key, claim in owed.items():
         if key not in unknown and claim.paid_out > paid[key]:
             yield f"claim {claim}: {claim.paid_out:,.2f} were paid out, {paid[key]:,.2f} were ever paid of it"
+
+
+def find_changed_statements() -> Iterator[str]:
+    """Statements whose document is not the one that was made; an erasure leaves none."""
+    for statement in Statement.objects.filter(content__isnull=False).order_by("pk").iterator(chunk_size=50):
+        if hashlib.sha256(bytes(statement.content or b"")).hexdigest() != statement.sha256:
+            yield f"statement {statement.pk}: its document was changed: its SHA-256 differs"
+
+
+def find_wrong_statements() -> Iterator[str]:
+    """Statements whose sums are not those of their lines."""
+    sums = {f"lines_{column}": Coalesce(MoneySum(f"lines__{column}"), ZERO) for column in AMOUNTS}
+    differs = Q(*(~Q((column, F(f"lines_{column}"))) for column in AMOUNTS), _connector=Q.OR)
+    found = Statement.objects.order_by("pk").defer("content").annotate(**sums).filter(differs)
+    for statement in found.iterator(chunk_size=50):
+        for column in AMOUNTS:
+            kept, counted = getattr(statement, column), getattr(statement, f"lines_{column}")
+            if kept != counted:
+                yield f"statement {statement.pk}: {kept:,.2f} {column}, its lines come to {counted:,.2f}"
