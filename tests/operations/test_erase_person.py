@@ -22,6 +22,7 @@ from apps.funding.services.effects import recount_budgets
 from apps.operations.services import erasure
 from apps.operations.services.erasure_plans import RETAINED_COLUMNS, years_after
 from apps.payments.models import BankAccount, PaymentRunItem
+from apps.payments.services.accounts_exports import create_accounts_export
 from apps.payments.services.invariants import find_payment_faults
 from apps.people.models import Contact
 from apps.sales.models import Opportunity
@@ -31,7 +32,9 @@ from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim, an_invoice
 from tests.operations.databases import all_rows
 from tests.operations.persons import BIRTHDAY, LAST_SERVICE, NAME, a_participant
+from tests.payments.accounts_checker import check_xero_bills
 from tests.payments.bank_file_checker import read_bank_file
+from tests.payments.builders import accounts_settings
 from tests.people.records import a_client, a_contact, a_staff_member
 
 
@@ -179,6 +182,25 @@ def test_kept_bank_files_keep_their_amounts_and_lose_the_person(participant, era
     assert of_person.reference == of_provider.reference == "ERASED"
     assert all(item.run.bank_files.get().erased_at for item in (paid_to_person, to_provider))
     assert not BankAccount.objects.filter(contact=participant.contact).exists()
+    assert [fault for fault in find_payment_faults() if "ever paid" not in fault] == []
+
+
+def test_kept_bills_for_the_accounts_keep_their_amounts_and_lose_the_person(participant, erase):
+    accounts_settings("XeroBills")
+    export = create_accounts_export(clock.today())
+
+    def bills():
+        """The contact and amount of each bill, by its number."""
+        return check_xero_bills(bytes(export.files.get(is_bills=True).content))
+
+    before = bills()
+    erase(participant.contact)
+    file = export.files.get(is_bills=True)
+    assert file.erased_at is not None
+    assert NAME.encode() not in bytes(file.content)
+    assert sorted(total for _, _, total in bills().values()) == sorted(t for _, _, t in before.values())
+    assert {number.partition(" ")[0] for number in bills()} == {"ERASED"}
+    assert {contact for contact, *_ in bills().values()} == {"ERASED", str(participant.provider)}
     assert [fault for fault in find_payment_faults() if "ever paid" not in fault] == []
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import Count, QuerySet
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
@@ -62,7 +62,7 @@ class AccountsExportAdmin(ReadOnlyAdmin):
         Page("gst-file/<quarter>", method="GET"),
     )
     record_pages = (Page("export", method="GET"), Page("file/<int:position>", method="GET"))
-    list_display = ("name", "period", "package", "amount_received", "amount_paid", "fee", "made", "who")
+    list_display = ("number", "period", "package", "amount_received", "amount_paid", "fee", "made", "who")
     list_select_related = ("made_by",)
     list_filter = (("style", ChoicesDropdownFilter), ("until", DateRangeFilter))
 
@@ -76,10 +76,6 @@ class AccountsExportAdmin(ReadOnlyAdmin):
         return super().get_queryset(request).order_by("-number")
 
     # --- the list
-
-    @display(description="export", ordering="number")
-    def name(self, export: AccountsExport) -> str:
-        return str(export)
 
     @display(description="until", ordering="until")
     def period(self, export: AccountsExport) -> str:
@@ -156,7 +152,6 @@ class AccountsExportAdmin(ReadOnlyAdmin):
     # --- one export
 
     def export_page(self, request: HttpRequest, record: AccountsExport) -> HttpResponse:
-        kinds = record.entries.order_by().values_list("kind").annotate(count=Count("pk"))
         runs = PaymentRun.objects.filter(items__accounts_entries__export=record).distinct().order_by("number")
         return self.render_page(
             request,
@@ -164,7 +159,6 @@ class AccountsExportAdmin(ReadOnlyAdmin):
             str(record),
             record,
             export=record,
-            counts=dict(kinds),
             runs=[(str(run), admin_url(run, "run", run.pk)) for run in runs],
             files=record.files.defer("content"),
         )
