@@ -1,10 +1,11 @@
-"""Downloads of bank files, in the back office and by the interface; who has one stands in the read log."""
+"""Downloads of bank files and statements, by the back office and the interface; the read log says by whom."""
 
 from django.http import HttpResponse
 
 from apps.core.read_log import log_shown
-from apps.documents.downloads import bytes_response
-from apps.payments.models import BankAccount, BankFile, PaymentRun, PaymentRunItem
+from apps.documents.downloads import PDF, bytes_response
+from apps.payments.models import BankAccount, BankFile, PaymentRun, PaymentRunItem, Statement
+from apps.people.models import Contact
 
 
 def bank_file_response(file: BankFile) -> HttpResponse:
@@ -14,3 +15,11 @@ def bank_file_response(file: BankFile) -> HttpResponse:
     log_shown("Download", {PaymentRun: [file.run_id]}, file.file_name)
     log_shown("Export", {BankAccount: accounts}, file.file_name)
     return bytes_response(bytes(file.content), file.file_name, "application/octet-stream")
+
+
+def statement_response(statement: Statement) -> HttpResponse | None:
+    """The document as it was made; ``None`` where an erasure has removed it."""
+    if statement.content is None:
+        return None
+    log_shown("Download", {Statement: [statement.pk], Contact: [statement.contact_id]})
+    return bytes_response(bytes(statement.content), f"statement-{statement.month:%Y-%m}.pdf", PDF)

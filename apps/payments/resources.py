@@ -117,11 +117,12 @@ class StatementBudgetType(NestedType):
 
 
 class StatementResource(UnrestrictedResource):
-    """What participants were told about a month; documents are not in the interface."""
+    """What participants were told about a month; the document is at Download."""
 
     model = Statement
     path = "statement"
     since = V2_1
+    further_rights = {"files": "Download the documents of statements."}
     order = ("-month", "-creation_date")
     fields = (
         Key("StatementGuid"),

@@ -11,8 +11,8 @@ from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
 from apps.odata.metadata.json_schema import COUNT, GUID
 from apps.payments import resources
-from apps.payments.downloads import bank_file_response
-from apps.payments.models import BankFile
+from apps.payments.downloads import bank_file_response, statement_response
+from apps.payments.models import BankFile, Statement
 
 BANK_FILE_KEYS = (
     path_key(
@@ -51,5 +51,30 @@ class PaymentRunViewSet(ODataViewSet):
         return bank_file_response(file)
 
 
+STATEMENT_KEY = path_key(
+    "StatementGuid", GUID, "Also written statement({StatementGuid}).", "0198c0de-0000-7000-8000-000000000001"
+)
+
+
+class StatementViewSet(ODataViewSet):
+    """Statements, and their documents."""
+
+    resource = resources.StatementResource
+
+    @extend_schema(
+        operation=kept_file_operation("Statement", "statement", "The document of a statement", STATEMENT_KEY)
+    )
+    @action(detail=True, methods=["get"], url_path="Download", url_name="download", right="files")
+    def download(self, request: Request, key: str) -> HttpResponse:
+        """The document as it was made, of replaced statements as well."""
+        self.refuse_plain_filters()
+        guid = self.read_key(key)
+        statement: Statement | None = self.get_queryset().filter(pk=guid).first()
+        response = None if statement is None else statement_response(statement)
+        if response is None:
+            raise NotFound(f"There is no document of {self.entity_set.name} {guid}.")
+        return response
+
+
 router = ODataRouter()
-router.register_module(resources, PaymentRunViewSet)
+router.register_module(resources, PaymentRunViewSet, StatementViewSet)

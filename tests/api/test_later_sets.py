@@ -40,7 +40,12 @@ def made(api):
     (line,) = file.lines.all()
     ClaimResult.objects.create(file_line=line, is_accepted=True, file_name="results.csv")
     run = release_run(create_run(None, clock.today(), a_staff_member()).pk, a_releaser())
-    return {"ClaimFile": file, "Remittance": a_remittance(line), "PaymentRun": run, "Claim": claim}
+    statement = a_statement(a_participant())
+    about = {"ClaimFile": claim, "PaymentRun": BankAccount.objects.get(), "Statement": statement.contact}
+    return {
+        **{"ClaimFile": file, "Remittance": a_remittance(line), "PaymentRun": run, "Statement": statement},
+        "about": about,
+    }
 
 
 def path_of(name):
@@ -83,7 +88,11 @@ def test_a_claim_file_is_read_with_its_lines_and_what_they_were_answered(api, ma
     body = ok(answer)
     (line,) = body["Lines"]
     assert (body["Status"], body["LineCount"], body["Total"]) == ("Sent", 1, 20)
-    assert (line["ClaimGuid"], line["InvoiceGuid"], line["Amount"]) == (str(made["Claim"].pk), None, 20)
+    assert (line["ClaimGuid"], line["InvoiceGuid"], line["Amount"]) == (
+        str(made["about"]["ClaimFile"].pk),
+        None,
+        20,
+    )
     assert [each["IsAccepted"] for each in line["Results"]] == [True]
     assert "430999999" not in answer.content.decode()
 
@@ -105,7 +114,11 @@ def test_a_remittance_is_read_row_by_row(api, made):
     body = ok(api.get(f"remittance({made['Remittance'].pk})", {"$expand": "*"}, **LATER))
     (line,) = body["Lines"]
     assert (body["RowCount"], body["Total"], body["RowsOfOthers"]) == (1, 20, 0)
-    assert (line["ClaimGuid"], line["Amount"], line["IsApplied"]) == (str(made["Claim"].pk), 20, True)
+    assert (line["ClaimGuid"], line["Amount"], line["IsApplied"]) == (
+        str(made["about"]["ClaimFile"].pk),
+        20,
+        True,
+    )
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -132,7 +145,7 @@ def test_a_scope_of_its_own_reads_a_set(made, name):
 
 def file_of(made, name):
     record = made[name]
-    return record if name == "ClaimFile" else record.bank_files.get()
+    return record.bank_files.get() if name == "PaymentRun" else record
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -147,10 +160,11 @@ def test_the_kept_bytes_are_downloaded_by_a_right_of_their_own_and_logged(api, m
     file = file_of(made, name)
     assert answer.content == bytes(file.content)
     assert secret.encode() in answer.content
-    assert f'filename="{file.file_name}"' in answer["Content-Disposition"]
+    file_name = getattr(file, "file_name", "statement-2025-10.pdf")
+    assert f'filename="{file_name}"' in answer["Content-Disposition"]
     entries = {entry.record_type: entry for entry in READ_LOG.waiting if entry.kind in ("Download", "Export")}
     assert entries[made[name]._meta.label_lower].record_keys == key_bytes(made[name].pk)
-    about = made["Claim"] if name == "ClaimFile" else BankAccount.objects.get()
+    about = made["about"][name]
     assert entries[about._meta.label_lower].record_keys == key_bytes(about.pk)
     # The set itself is another right.
     assert owner.get(path_of(name), **LATER).status_code == 403

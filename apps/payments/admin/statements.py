@@ -20,10 +20,9 @@ from apps.base.errors import Conflict
 from apps.core.admin_base import DateRangeFilter, Page, Panel, register_panels
 from apps.core.admin_base.display import admin_url, amount_cell, list_url, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin
-from apps.core.read_log import log_shown
-from apps.documents.downloads import bytes_response
 from apps.payments.admin.accounts import staff_of
 from apps.payments.choices import StatementWork
+from apps.payments.downloads import statement_response
 from apps.payments.models import Statement, StatementConsent, StatementRun, month_name
 from apps.payments.services.statement_mail import (
     find_recipients,
@@ -219,11 +218,10 @@ class StatementAdmin(ReadOnlyAdmin):
 
     def document_page(self, request: HttpRequest, record: Statement) -> HttpResponse:
         """The bytes as they were made."""
-        content = record.content
-        if content is None:
+        response = statement_response(record)
+        if response is None:
             raise Http404
-        log_shown("Download", {Statement: [record.pk], Contact: [record.contact_id]})
-        return bytes_response(bytes(content), f"statement-{record.month:%Y-%m}.pdf", "application/pdf")
+        return response
 
     def mail_page(self, request: HttpRequest, record: Statement) -> HttpResponse:
         with refusals_shown(request):
