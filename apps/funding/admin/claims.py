@@ -70,7 +70,7 @@ class ClaimAdmin(BillAdmin):
         Page("queues", "Work queues", "inbox", 190, method="GET"),
         Page("next", method="GET"),
         Page("documents", permission="add", method="GET"),
-        Page("tracker", "Tracker", "conversion_path", 191, method="GET"),
+        Page("tracker", "Tracker", "monitoring", 191, method="GET"),
         Page("month-end", "Month end", "calendar_month", 230, method="GET"),
         *BillAdmin.list_pages,
     )
