@@ -227,6 +227,7 @@ def test_with_bills_each_paid_claim_is_a_bill_and_a_return_one_below_zero(provid
 def test_a_bill_is_divided_by_account_and_tax_to_the_cent(provider):
     accounts_settings("XeroBills", tax_on_expenses="GST on Expenses")
     AccountCode(code="430", used_for="ProviderBill", tax_choice="GstOnIncome").save()
+    AccountCode(code="431", used_for="ProviderBill", tax_choice="GstFreeIncome").save()
     lines = [
         {"entry": an_entry(), "quantity": "1", "price": "10.00", "tax_choice": tax}
         for tax in ("GstOnIncome", None, "GstFreeIncome")
@@ -239,7 +240,8 @@ def test_a_bill_is_divided_by_account_and_tax_to_the_cent(provider):
     (bill,) = plan.bills
     assert [(each.account, each.tax, str(each.amount)) for each in bill.lines] == [
         ("430", "GST on Expenses", "3.33"),
-        ("805", "BAS Excluded", "6.67"),
+        ("805", "BAS Excluded", "3.33"),
+        ("431", "BAS Excluded", "3.34"),
     ]
 
 
