@@ -58,6 +58,8 @@ FREE_WORDS = {
     "<int:item>": "0",
     "<int:position>": "0",
     "<str:provider_id>": "unknown",
+    "<uuid:contact>": "00000000-0000-7000-8000-000000000000",
+    "<uuid:run>": "00000000-0000-7000-8000-000000000000",
 }
 NO_RECORD = "none"
 

@@ -27,7 +27,8 @@ def pages():
     """(name, address, width, whether in the dark) of each picture, of records that have something to show."""
     from apps.base import clock
     from apps.engagements.models import ClientEngagement
-    from apps.funding.models import Claim, ProviderInvoice
+    from apps.funding.models import Claim, ClaimFile, ProviderInvoice
+    from apps.payments.models import BankAccount, PaymentRun
     from apps.people.models import Role
 
     def newest(model, **filters):
@@ -39,6 +40,8 @@ def pages():
     plan = plans.order_by("-plan_start_date", "-pk").first()
     with_document = {"document__file_name__endswith": ".pdf", "contact__isnull": False}
     received = newest(ProviderInvoice, is_claimed=False, archive_date=None, **with_document)
+    account = newest(BankAccount, confirmed_at=None, archive_date=None)
+    run = newest(PaymentRun, status="Released")
     participant = f"people/contact/{plan.participant_id}/overview/"
     return (
         ("home", "", WIDTH, False),
@@ -51,6 +54,12 @@ def pages():
         ("approval", "funding/claim/?status=AwaitingStaffApproval", WIDTH, False),
         ("claim_dark", f"funding/claim/{waiting}/change/", WIDTH, True),
         ("month_end", "funding/claim/month-end/", WIDTH, False),
+        ("claim_file_new", "funding/claimfile/add/", WIDTH, False),
+        ("claim_file", f"funding/claimfile/{newest(ClaimFile)}/file/", WIDTH, False),
+        ("refused_dark", "funding/claim/?status=refused-by-agency", WIDTH, True),
+        ("ready_to_pay", "payments/paymentrun/ready/", WIDTH, False),
+        ("account_confirm_telephone", f"payments/bankaccount/{account}/confirm/", TELEPHONE, False),
+        ("payment_run_dark", f"payments/paymentrun/{run}/run/", WIDTH, True),
         ("pipeline", "sales/opportunity/board/", WIDTH, False),
         ("role", f"people/role/{newest(Role, all_permissions=False)}/change/", WIDTH, False),
     )

@@ -92,7 +92,7 @@ def test_a_team_lead_approves_claims_and_is_told_which_had_warnings(begin):
 
 
 def test_finance_makes_a_claim_file_and_sends_it(begin):
-    day = Scene().day
+    day = clock.today()
     save_settings()
     line, days = {"first_day": day, "last_day": day}, {"start_date": day, "end_date": day}
     claims = [a_claimable_claim([line, line], **days) for _ in range(3)]

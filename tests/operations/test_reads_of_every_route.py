@@ -263,7 +263,7 @@ def api_views():
 
 def test_every_address_of_an_entity_set_about_people_is_logged(participant, ada):
     service, missing = get_service("2.1"), []
-    api = Caller(an_application(*EVERYTHING, "claimfile.files", "paymentrun.files"))
+    api = Caller(an_application(*EVERYTHING, "claimfile.files", "paymentrun.files", "statement.files"))
     own = {**participant.keys, Staff: [ada.pk]}
     sets = {entity_set.path: entity_set for entity_set in service.entity_sets}
     for name in sorted(api_views() - OTHER_API_ROUTES.keys()):
