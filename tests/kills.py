@@ -7,7 +7,7 @@ import traceback
 import warnings
 from itertools import count
 
-from django.db import connection
+from django.db import connection, connections
 from django_tasks.base import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
 
@@ -37,12 +37,14 @@ def kill_everywhere(call, state):
 def was_killed_at(place, call):
     """Do the call in a process of its own, which dies at this place; ``False`` when it came to its end."""
     connection.close()  # the process has one of its own
+    used = connections["default"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which it has none of
         process = os.fork()
     if process == 0:
         status = 1
         try:
+            connections["default"] = used  # in the thread of Playwright's loop it would be another
             die_at(place)
             call()
             status = 0

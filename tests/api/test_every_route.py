@@ -128,8 +128,8 @@ def test_nobody_gets_in_without_signing_in(records):
 
 def test_a_role_without_the_right_gets_in_nowhere(records):
     found = leaks(outsider(), PUBLIC | FOR_ALL_STAFF)
-    # The addresses of settings lead to their only record, which is refused.
-    expected = ("/people/position/", "/subscriber/", "/paymentsettings/")
+    # The addresses of settings lead to their only record, of a new statement to its month: both are refused.
+    expected = ("/people/position/", "/subscriber/", "/paymentsettings/", "/payments/statement/add/")
     assert [leak for leak in found if not any(each in leak[1] for each in expected)] == []
     assert any("/people/position/" in address for _, address, _, _ in found)
 

@@ -1,6 +1,8 @@
 """Two people at the same moment: nothing is paid, made or sent twice."""
 
 import contextlib
+import threading
+import time
 
 import pytest
 from django.db.models import Sum
@@ -9,9 +11,9 @@ from apps.base import clock
 from apps.funding.file_formats.answer_files import sha256_of
 from apps.funding.file_formats.remittances import read_remittance
 from apps.funding.models import Claim
-from apps.funding.services.invoice_mail import mail_invoice
 from apps.funding.services.remittances import import_remittance
 from apps.funding.services.transitions import apply_transition
+from apps.payments.file_formats.bank_file import write_bank_file
 from apps.payments.file_formats.bank_returns import read_returns
 from apps.payments.models import (
     BankAccount,
@@ -19,22 +21,16 @@ from apps.payments.models import (
     PaymentRun,
     PaymentRunClaim,
     PaymentRunItem,
-    Statement,
 )
 from apps.payments.services.remittance import mail_advice
 from apps.payments.services.returns import apply_returns, mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
-from apps.payments.services.statement_mail import mail_statement
-from apps.payments.services.statements import make_statements
-from apps.people.models import Contact
 from tests.funding.answer_files import a_payment, as_csv
-from tests.funding.builders import a_claim, an_invoice
+from tests.funding.builders import a_claim
 from tests.funding.claim_files import claimed_lines
 from tests.payments.bank_returns import returns_of
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
 from tests.payments.mail_server import mail_server
-from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_consent, a_statement
-from tests.payments.test_statements import a_participant
 from tests.people.records import a_client, a_contact
 from tests.races import ROUNDS, call_at_once
 
@@ -169,52 +165,22 @@ def test_a_payment_comes_back_by_hand_or_by_the_bank_s_file(claims):
     assert PaymentRunItem.objects.filter(returned_at=None).count() == 0
 
 
-def test_a_run_is_not_released_to_an_account_that_is_replaced_meanwhile(claims):
-    releaser = a_releaser()
-    for _ in range(ROUNDS):
-        run = create_run(None, clock.today(), None)
-        account = run.items.first().account
-        call_at_once(
-            attempt(lambda run=run: release_run(run.pk, releaser)),
-            lambda account=account: BankAccount.objects.filter(pk=account.pk).update(confirmed_at=None),
-        )
-        run.refresh_from_db()
-        assert run.bank_files.exists() is (run.status == "Released")
-        if run.status == "Released":
-            break
-        BankAccount.objects.filter(pk=account.pk).update(confirmed_at=clock.now())
-        withdraw_run(run.pk)
+def test_an_account_that_changes_during_a_release_changes_after_it(claims, monkeypatch):
+    releaser, writing = a_releaser(), threading.Event()
 
+    def write_slowly(*arguments):
+        writing.set()
+        time.sleep(0.1)
+        return write_bank_file(*arguments)
 
-@pytest.mark.parametrize("number", range(ROUNDS))
-def test_statements_that_two_make_at_once_are_made_once(number):
-    people = [a_participant().pk for _ in range(12)]
-    made = call_at_once(*[lambda: make_statements(MONTH, people)] * 2)
-    assert sorted(each.made for each in made) == [0, 12]
-    assert Statement.objects.count() == Statement.objects.values("contact").distinct().count() == 12
-    a_claim_of_the_month(Contact.objects.get(pk=people[0]))
-    made = call_at_once(*[lambda: make_statements(MONTH, people)] * 2)
-    assert sorted(each.corrected for each in made) == [0, 1]
-    assert Statement.objects.filter(is_replaced=False).count() == 12
+    monkeypatch.setattr("apps.payments.services.runs.write_bank_file", write_slowly)
+    run = create_run(None, clock.today(), None)
+    account = run.items.first().account
 
+    def change():
+        writing.wait(60)
+        BankAccount.objects.filter(pk=account.pk).update(confirmed_at=None)
+        return PaymentRun.objects.get(pk=run.pk).status
 
-def test_two_tasks_at_once_send_a_statement_once(settings):
-    contact = a_participant(primary_email="own@example.org")
-    a_consent(contact)
-    statement = a_statement(contact)
-    with mail_server(settings) as server:
-        call_at_once(*[lambda: mail_statement.call(str(statement.pk), None, 0) or True] * 2)
-        assert len(server.received) == 1
-
-
-def test_two_tasks_at_once_send_an_invoice_once(settings):
-    invoice = an_invoice(
-        contact=a_contact(primary_email="own@example.org"),
-        invoice_claim_type="InvoiceToClient",
-        funding_status="Approved",
-    )
-    with mail_server(settings) as server:
-        call_at_once(*[lambda: mail_invoice.call(str(invoice.pk), None, 0) or True] * 2)
-        assert len(server.received) == 1
-    invoice.refresh_from_db()
-    assert invoice.funding_status == "Sent"
+    _, status_after_change = call_at_once(lambda: release_run(run.pk, releaser), change)
+    assert status_after_change == "Released"

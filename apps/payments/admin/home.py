@@ -59,4 +59,4 @@ def sum_runs() -> dict[str, Any]:
     )
 
 
-HOME_PANELS.append(HomePanel("Payments", PaymentRun, 60, payment_work))
+HOME_PANELS.append(HomePanel("Payments", PaymentRun, 35, payment_work))
