@@ -128,6 +128,13 @@ class InvoiceAdmin(BillAdmin):
             back=back,
         )
 
+    def get_actions(self, request: HttpRequest) -> dict[str, object]:
+        """Without the mail in tabs of which no invoice can be sent."""
+        actions = super().get_actions(request)
+        if not any(button.name == TransitionName.SEND for button in self.list_buttons(request)):
+            actions.pop("mail_selected", None)
+        return actions
+
     @admin.action(description="Send by mail", permissions=["change"])
     def mail_selected(self, request: HttpRequest, selected: QuerySet[Model]) -> HttpResponse | None:
         """Mail those that can be; the others stay as they are, and are named with the reason."""
