@@ -5,6 +5,7 @@ What a step stores is rolled back after each sample. Then it is done once more, 
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -32,6 +33,7 @@ from apps.payments.choices import RunStatus
 from apps.payments.models import BankAccount, PaymentRun, PaymentRunItem
 from apps.payments.services.ready import open_claims
 from apps.payments.services.runs import create_run, release_run
+from apps.payments.services.statements import make_statements, participants_of
 from apps.people.models import Client, Staff
 from bench.calling import Caller
 from bench.measuring import Contender, sampled
@@ -39,11 +41,14 @@ from tests.funding.answer_files import a_payment, a_result, as_csv
 
 #: The lines of the files that are measured, and the payees of a run.
 SIZES, PAYEES = (500, 5_000), 2_000
+#: The participants whose statements are made, where so many had supports in the last month.
+PARTICIPANTS = 1_000
 SAMPLES = 3
 #: Of so many lines one is refused.
 REFUSED_OF = 16
 #: Seconds of CPU, of Python and of PostgreSQL together.
 MOST_OF_A_FILE, MOST_OF_A_RUN = 5.0, 3.0
+MOST_OF_THE_TRACKER, MOST_OF_STATEMENTS = 0.15, 120.0
 HEADER = f"{'':<34}{'rows':>7}{'Python':>9}{'PostgreSQL':>12}{'statements':>12}"
 #: What was paid before counts as paid out, by one payment of an opening run.
 PAID_OUT = """
@@ -73,7 +78,7 @@ class Row:
         verdict = ""
         if self.most is not None:
             is_kept = cost.python + cost.postgresql <= self.most
-            verdict = f"  at most {self.most:.0f} s: {'kept' if is_kept else 'MISSED'}"
+            verdict = f"  at most {self.most:g} s: {'kept' if is_kept else 'MISSED'}"
         return (
             f"{self.title:<34}{self.rows:>7,}{cost.python:>9.2f}{cost.postgresql:>12.2f}"
             f"{len(captured):>12,}{verdict}"
@@ -160,6 +165,10 @@ def payment_run(browser: Browser) -> Iterator[Row]:
     release_run(run.pk, releaser)
     yield page(browser, "page: the run", f"payments/paymentrun/{run.pk}/run/")
     yield page(browser, "page: home", "")
+    yield Row("page: the tracker", 1, partial(visit, browser, "funding/claim/tracker/"), MOST_OF_THE_TRACKER)
+    month = (clock.today().replace(day=1) - dt.timedelta(days=1)).replace(day=1)
+    people = list(participants_of(month).values_list("pk", flat=True)[:PARTICIPANTS])
+    yield Row("statements: made", len(people), partial(make_statements, month, people), MOST_OF_STATEMENTS)
 
 
 def page(browser: Browser, title: str, address: str) -> Row:
