@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
@@ -22,7 +23,7 @@ from apps.core.admin_base.display import admin_url, amount_cell, list_url, recor
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.read_log import log_shown
 from apps.payments.admin.accounts import staff_of
-from apps.payments.admin.runs import file_response
+from apps.payments.admin.runs import file_response, guid_of
 from apps.payments.choices import StatementWork
 from apps.payments.models import Statement, StatementConsent, StatementRun, month_name
 from apps.payments.services.statement_mail import (
@@ -60,8 +61,8 @@ class StatementAdmin(ReadOnlyAdmin):
         Page("month/<str:month>", method="GET"),
         Page("make/<str:month>", permission="add", method="POST"),
         Page("send/<str:month>", permission="send", method="POST"),
-        Page("make-one/<uuid:contact>", permission="add", method="POST"),
-        Page("progress/<uuid:run>", method="GET"),
+        Page("make-one/<str:contact>", permission="add", method="POST"),
+        Page("progress/<str:run>", method="GET"),
     )
     record_pages = (
         Page("statement", method="GET"),
@@ -90,6 +91,8 @@ class StatementAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, form_url: str = "", extra_context: object = None
     ) -> HttpResponse:
         """Statements are made on the page of a month."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied(*self.explain_refusal(request, "add"))
         return redirect(self.page_url("months"))
 
     @display(description="participant", ordering="contact__last_name")
@@ -168,17 +171,19 @@ class StatementAdmin(ReadOnlyAdmin):
             start_run(read_month(month), work, staff_of(request).pk)
         return redirect(self.page_url("month", month))
 
-    def progress_page(self, request: HttpRequest, run: UUID) -> JsonResponse:
-        found = StatementRun.objects.filter(pk=run).first()
+    def progress_page(self, request: HttpRequest, run: str) -> JsonResponse:
+        key = guid_of(run)
+        found = StatementRun.objects.filter(pk=key).first() if key else None
         if found is None:
             raise Http404
         note_dead_run(found)
         done = count_sent(found) if found.work == StatementWork.SEND else found.rows_done
         return JsonResponse({"running": found.is_running, "done": done, "total": found.rows_total})
 
-    def make_one_page(self, request: HttpRequest, contact: UUID) -> HttpResponse:
+    def make_one_page(self, request: HttpRequest, contact: str) -> HttpResponse:
         """A participant's statement of the month that is asked for."""
-        person = Contact.objects.filter(pk=contact).first()
+        key = guid_of(contact)
+        person = Contact.objects.filter(pk=key).first() if key else None
         if person is None:
             raise Http404
         with refusals_shown(request):
