@@ -14,6 +14,7 @@ from tests.browser.test_claims import Scene
 from tests.documents.builders import a_document
 from tests.funding.builders import a_claim, a_claim_file, an_invoice
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
+from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_statement
 from tests.people.records import a_contact, a_role
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -101,6 +102,8 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
     run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
     a_paid_claim("7.00", provider=scene.harbour), a_paid_claim("5.00")
     unconfirmed = an_account(scene.mia, confirmed=False)
+    a_claim_of_the_month(scene.mia)
+    statement = a_statement(scene.mia)
     with_axe = (
         "",
         "people/contact/",
@@ -130,6 +133,13 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
         "payments/paymentrun/ready/",
         f"payments/paymentrun/{run.pk}/run/",
         f"payments/bankaccount/{unconfirmed.pk}/confirm/",
+        "funding/claim/tracker/",
+        "funding/claimfile/first-files/",
+        "payments/accountsexport/add/",
+        "payments/accountsexport/gst/",
+        "payments/statement/months/",
+        f"payments/statement/month/{MONTH:%Y-%m}/",
+        f"payments/statement/{statement.pk}/statement/",
     )
     without_axe = (  # made of the same parts as one of those above
         "people/contact/add/",

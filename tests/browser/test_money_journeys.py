@@ -1,11 +1,14 @@
 """The journeys of a day's money, each as its role: claim file, answers, a bank account, a payment run."""
 
+import datetime as dt
+
 import pytest
 
 from apps.base import clock
 from apps.funding.models import Claim, Remittance
-from apps.payments.models import BankAccount, PaymentRun
+from apps.payments.models import BankAccount, PaymentRun, Statement
 from apps.people.demo import load_roles
+from apps.people.models import Contact
 from tests.browser.journeys import Journey
 from tests.browser.test_claims import Scene
 from tests.browser.test_imports import ASK_WHEN_TOLD, work
@@ -14,6 +17,7 @@ from tests.funding.claim_files import claimed_lines
 from tests.funding.claimable import a_claimable_claim, save_settings
 from tests.payments.bank_file_checker import read_bank_file
 from tests.payments.builders import a_paid_claim, an_account, payment_settings
+from tests.payments.statement_builders import a_claim_of_the_month, a_consent
 from tests.people.records import a_staff_member
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -159,3 +163,25 @@ def test_finance_makes_a_run_and_a_second_person_releases_it_and_has_the_file(si
     assert made.clicks + released.clicks <= MOST_CLICKS
     payments, _ = read_bank_file(download.value.path().read_bytes())
     assert [(each.name, each.amount) for each in payments] == [("Harbour Lights", 40)]
+
+
+def test_a_claims_officer_makes_the_statements_of_a_month_and_mails_them(sign_in, mailoutbox):
+    scene = Scene()
+    last_day = clock.today().replace(day=1) - dt.timedelta(days=1)
+    a_claim_of_the_month(scene.mia, line={"first_day": last_day, "last_day": last_day})
+    Contact.objects.filter(pk=scene.mia.pk).update(primary_email="mia@example.org")
+    a_consent(scene.mia)
+    page = sign_in(CLAIMS_OFFICER)
+    page.add_init_script(ASK_WHEN_TOLD)
+    with Journey(page, "Statements of a month, made and mailed", CLAIMS_OFFICER) as journey:
+        journey.submit("#nav-sidebar >> text=Statements >> nth=0")
+        if page.locator(f"main a[href$='/month/{last_day:%Y-%m}/']").count():
+            journey.submit(f"main a[href$='/month/{last_day:%Y-%m}/'] >> nth=0")
+        journey.submit("button >> text=Make all")
+        work(page)
+        journey.wait_for("button >> text=Send 1 by mail")
+        journey.submit("button >> text=Send 1 by mail")
+        work(page)
+        journey.wait_for("text=1 of 1 sent at once")
+    assert [message.to for message in mailoutbox] == [["mia@example.org"]]
+    assert Statement.objects.get().sent_at is not None

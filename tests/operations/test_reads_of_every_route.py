@@ -26,7 +26,7 @@ from apps.sales.models import Opportunity
 from tests.api.caller import Caller, an_application
 from tests.funding.admin_forms import run_list_action
 from tests.funding.builders import a_claim
-from tests.operations.persons import NAME
+from tests.operations.persons import LAST_SERVICE, NAME
 from tests.people.records import an_administrator
 
 #: Addresses that show no value of a person: a reason each. ``*`` stands for anything.
@@ -94,6 +94,9 @@ QUERIES = {
 WORDS = {
     "<str:name>": "hold",
     "<str:by>": "month",
+    "<str:month>": f"{LAST_SERVICE:%Y-%m}",
+    "<str:contact>": "unknown",
+    "<str:run>": "unknown",
     "<str:file_type>": "csv",
     "<path:content_type_id>": "1",
     "<path:url>": "anything",

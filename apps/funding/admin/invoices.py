@@ -17,6 +17,7 @@ from apps.documents.downloads import PDF, bytes_response
 from apps.funding.admin.actions import ActionButton, ActionOutcome, limited_selection
 from apps.funding.admin.bills import BillAdmin, staff_of
 from apps.funding.admin.forms import InvoiceLineForm
+from apps.funding.choices import InvoiceStatus
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
 from apps.funding.services.invoice_mail import find_problems, send_invoices
 from apps.funding.services.recurring import next_invoice_day
@@ -131,7 +132,7 @@ class InvoiceAdmin(BillAdmin):
     def get_actions(self, request: HttpRequest) -> dict[str, object]:
         """Without the mail in tabs of which no invoice can be sent."""
         actions = super().get_actions(request)
-        if not any(button.name == TransitionName.SEND for button in self.list_buttons(request)):
+        if request.GET.get("status", InvoiceStatus.APPROVED) != InvoiceStatus.APPROVED:
             actions.pop("mail_selected", None)
         return actions
 

@@ -1,7 +1,6 @@
 """Payment runs in the back office: what is ready, a run of it, its release and its files."""
 
 from collections.abc import Sequence
-from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, ClassVar
 from uuid import UUID
@@ -16,7 +15,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
 from apps.base import clock
-from apps.base.errors import ServiceError, plural
+from apps.base.errors import plural
 from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, record_link
 from apps.core.read_log import ShownRecords, log_shown
@@ -25,6 +24,7 @@ from apps.funding.admin.first_files import lacking_rows
 from apps.funding.models import Claim
 from apps.payments.admin.accounts import staff_of
 from apps.payments.admin.first_files import PAYMENT_RUN_REQUIREMENTS
+from apps.payments.admin.refusals import refusals_shown
 from apps.payments.choices import RunStatus
 from apps.payments.downloads import bank_file_response
 from apps.payments.models import ZERO, BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
@@ -168,7 +168,7 @@ class PaymentRunAdmin(RecordAdmin):
         with refusals_shown(request):
             if not payees:
                 raise RunRefused("Choose at least one payee.")
-            day = read_day(request.POST.get("day", ""))
+            day = payment_day(request.POST.get("day", ""))
             claims = [each.claim.pk for payee in payees for each in payee.claims]
             run = create_run(claims, day, staff_of(request), set_off)
             messages.success(request, f"{run} is made: somebody else releases it.")
@@ -283,18 +283,7 @@ class PaymentRunAdmin(RecordAdmin):
         return bank_file_response(file)
 
 
-@contextmanager
-def refusals_shown(request: HttpRequest) -> Any:
-    """Show why nothing was done, in place of an error."""
-    try:
-        yield
-    except RunRefused as refused:
-        messages.error(request, str(refused))
-    except ServiceError as refused:
-        messages.error(request, refused.message)
-
-
-def read_day(text: str) -> Any:
+def payment_day(text: str) -> Any:
     try:
         return DayField().clean(text)
     except ValidationError:

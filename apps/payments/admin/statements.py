@@ -3,12 +3,12 @@
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
@@ -16,11 +16,12 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
 from apps.base import clock
-from apps.base.errors import Conflict
 from apps.core.admin_base import DateRangeFilter, Page, Panel, register_panels
 from apps.core.admin_base.display import admin_url, amount_cell, list_url, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.payments.admin.accounts import staff_of
+from apps.payments.admin.refusals import refusals_shown
+from apps.payments.admin.runs import guid_of
 from apps.payments.choices import StatementWork
 from apps.payments.downloads import statement_response
 from apps.payments.models import Statement, StatementConsent, StatementRun, month_name
@@ -32,7 +33,7 @@ from apps.payments.services.statement_mail import (
     unsent_statements,
 )
 from apps.payments.services.statement_runs import RUNNING, count_sent, note_dead_run, start_run
-from apps.payments.services.statements import StatementRefused, make_statements, participants_of
+from apps.payments.services.statements import make_statements, participants_of, read_month
 from apps.payments.statement_text import statement_text
 from apps.people.models import Contact
 
@@ -59,8 +60,8 @@ class StatementAdmin(ReadOnlyAdmin):
         Page("month/<str:month>", method="GET"),
         Page("make/<str:month>", permission="add", method="POST"),
         Page("send/<str:month>", permission="send", method="POST"),
-        Page("make-one/<uuid:contact>", permission="add", method="POST"),
-        Page("progress/<uuid:run>", method="GET"),
+        Page("make-one/<str:contact>", permission="add", method="POST"),
+        Page("progress/<str:run>", method="GET"),
     )
     record_pages = (
         Page("statement", method="GET"),
@@ -89,6 +90,8 @@ class StatementAdmin(ReadOnlyAdmin):
         self, request: HttpRequest, form_url: str = "", extra_context: object = None
     ) -> HttpResponse:
         """Statements are made on the page of a month."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied(*self.explain_refusal(request, "add"))
         return redirect(self.page_url("months"))
 
     @display(description="participant", ordering="contact__last_name")
@@ -126,7 +129,7 @@ class StatementAdmin(ReadOnlyAdmin):
         return redirect(self.page_url("month", month_text(last_month())))
 
     def month_page(self, request: HttpRequest, month: str) -> HttpResponse:
-        first = read_month(month)
+        first = month_or_404(month)
         current = Statement.objects.filter(month=first, is_replaced=False)
         counts = current.aggregate(made=Count("pk"), sent=Count("pk", filter=Q(sent_at__isnull=False)))
         not_made = participants_of(first).exclude(Exists(current.filter(contact=OuterRef("pk"))))
@@ -164,24 +167,26 @@ class StatementAdmin(ReadOnlyAdmin):
 
     def begin(self, request: HttpRequest, month: str, work: StatementWork) -> HttpResponse:
         with refusals_shown(request):
-            start_run(read_month(month), work, staff_of(request).pk)
+            start_run(month_or_404(month), work, staff_of(request).pk)
         return redirect(self.page_url("month", month))
 
-    def progress_page(self, request: HttpRequest, run: UUID) -> JsonResponse:
-        found = StatementRun.objects.filter(pk=run).first()
+    def progress_page(self, request: HttpRequest, run: str) -> JsonResponse:
+        key = guid_of(run)
+        found = StatementRun.objects.filter(pk=key).first() if key else None
         if found is None:
             raise Http404
         note_dead_run(found)
         done = count_sent(found) if found.work == StatementWork.SEND else found.rows_done
         return JsonResponse({"running": found.is_running, "done": done, "total": found.rows_total})
 
-    def make_one_page(self, request: HttpRequest, contact: UUID) -> HttpResponse:
+    def make_one_page(self, request: HttpRequest, contact: str) -> HttpResponse:
         """A participant's statement of the month that is asked for."""
-        person = Contact.objects.filter(pk=contact).first()
+        key = guid_of(contact)
+        person = Contact.objects.filter(pk=key).first() if key else None
         if person is None:
             raise Http404
         with refusals_shown(request):
-            month = read_month(request.POST.get("month", ""))
+            month = month_or_404(request.POST.get("month", ""))
             made = make_statements(month, [person.pk])
             text = "is made" if made.made else "is made already, and nothing of it changed"
             messages.success(request, f"The statement of {month_name(month)} {text}.")
@@ -230,22 +235,13 @@ class StatementAdmin(ReadOnlyAdmin):
         return redirect(self.page_url("statement", record.pk))
 
 
-@contextmanager
-def refusals_shown(request: HttpRequest) -> Any:
-    """Show why nothing was done, in place of an error."""
-    try:
-        yield
-    except (StatementRefused, Conflict) as refused:
-        messages.error(request, str(refused))
-
-
 # --- months -----------------------------------------------------------------------------------------------
 
 
-def read_month(text: str) -> dt.date:
+def month_or_404(text: str) -> dt.date:
     """The first day of ``2026-10``; 404 for anything else."""
     try:
-        return dt.date.fromisoformat(f"{text}-01")
+        return read_month(text)
     except ValueError:
         raise Http404 from None
 

@@ -56,6 +56,11 @@ class Made(NamedTuple):
         return Made(*(one + more for one, more in zip(self, other, strict=True)))
 
 
+def read_month(text: str) -> dt.date:
+    """The first day of ``2026-10``; raises ``ValueError`` for anything else."""
+    return dt.date.fromisoformat(f"{text}-01")
+
+
 def participants_of(month: dt.date) -> QuerySet[Contact]:
     """Who gets a statement of a month: participants with a plan in it."""
     plans = ClientEngagement.objects.filter(plans_in(month), participant=OuterRef("pk"), archive_date=None)

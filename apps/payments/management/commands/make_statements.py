@@ -15,7 +15,7 @@ from apps.base.errors import plural
 from apps.core.models import Subscriber, normalised
 from apps.payments.models import month_name
 from apps.payments.services.statement_mail import enqueue_mail, find_recipients, unsent_statements
-from apps.payments.services.statements import StatementRefused, make_statements
+from apps.payments.services.statements import StatementRefused, make_statements, read_month
 from apps.people.models import Contact
 
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--month", metavar="MONTH", type=read_month, required=True, help="2026-07")
+        parser.add_argument("--month", metavar="MONTH", type=month_argument, required=True, help="2026-07")
         parser.add_argument(
             "--contact", metavar="CODE", help="only of the participant with this code or number"
         )
@@ -79,9 +79,9 @@ class Command(BaseCommand):
             self.stdout.write(f"{reason}: {count:,}")
 
 
-def read_month(text: str) -> dt.date:
+def month_argument(text: str) -> dt.date:
     try:
-        return dt.date.fromisoformat(f"{text}-01")
+        return read_month(text)
     except ValueError:
         raise ArgumentTypeError(f"{text} is no month; write it as 2026-07.") from None
 
