@@ -7,8 +7,11 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.base.drafts import ValidationFailed
 from apps.core.models import Change
+from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document
+from apps.documents.services import update_documents
 from tests.documents.builders import PDF, a_category, a_document, docx, png
 from tests.documents.conftest import stored
 from tests.people.builders import a_client, a_staff_member
@@ -138,6 +141,15 @@ def test_a_document_gets_another_category_by_its_guid_and_keeps_its_file(index):
     row = (str(document.pk), "photo.png", "Plans")
     _, reasons = index([row], header=("DocumentGuid", "File", "Category"))
     assert "file stays" in reasons[0]
+
+
+@pytest.mark.parametrize("name", [None, "", " "])
+def test_a_document_does_not_lose_its_name(name):
+    document = a_document(name="Plan")
+    members = {"name": name, "category": document.category}
+    with pytest.raises(ValidationFailed) as refused:
+        update_documents([DocumentDraft(members, members, key=document.pk)])
+    assert [(issue.code, issue.field) for _, issue in refused.value.issues] == [("Required", "name")]
 
 
 def test_a_file_beyond_the_limit_is_refused(index, settings, nothing_is_left):

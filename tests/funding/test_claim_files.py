@@ -206,7 +206,10 @@ def test_a_bill_is_left_out_whole_and_its_reason_is_told(label, make):
     assert [(each.reason.label, [bill.key for bill, _ in each.bills]) for each in plan.left_out] == [
         (label, [bill.pk])
     ]
-    assert all(sentence.endswith(".") for _, sentences in plan.left_out[0].bills for sentence in sentences)
+    sentences = [sentence for _, found in plan.left_out[0].bills for sentence in found]
+    assert all(sentence.endswith(".") for sentence in sentences)
+    # Of the bills with two lines the second one has the fault.
+    assert all(sentence.startswith("Line 2: ") for sentence in sentences if sentence.startswith("Line "))
     [file] = create_claim_files()
     assert file.total == good.total == plan.total
     assert status_of(bill) == "Approved"

@@ -60,6 +60,15 @@ def test_a_line_that_is_accepted_waits_for_its_money(told):
     assert not StatusMove.objects.exists()
 
 
+def test_the_end_of_a_file_name_longer_than_its_column_is_kept(tmp_path):
+    (line,) = claimed_lines(a_claim(**CLAIMED))
+    _, found = read_results(as_csv(tmp_path / "results.csv", [a_result(line.reference)]))
+    name = "".join(f"{number}-" for number in range(100)) + ".csv"
+    import_results(found, name)
+    size = ClaimResult._meta.get_field("file_name").max_length
+    assert ClaimResult.objects.get().file_name == name[-size:]
+
+
 def test_a_line_may_be_accepted_without_an_amount(told):
     (line,) = claimed_lines(a_claim(**CLAIMED))
     report = told(a_result(line.reference))

@@ -14,6 +14,7 @@ from apps.core.models import Change, Subscriber
 from apps.funding.file_formats.answer_files import sha256_of
 from apps.funding.file_formats.remittances import read_remittance
 from apps.funding.models import Claim, ClaimLine, Remittance, RemittanceLine, StatusMove
+from apps.funding.services import transitions
 from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_money_faults
@@ -325,6 +326,25 @@ def test_which_lines_were_resubmitted_before_that_was_kept_is_filled_in(paid):
     migration.keep_resubmissions(apps, SimpleNamespace(connection=connection))
     assert set(claim.line_items.values_list("resubmitted_as", flat=True)) == {new.pk}
     assert set(new.line_items.values_list("resubmitted_as", flat=True)) == {None}
+
+
+def test_a_refusal_longer_than_its_column_is_kept_up_to_its_length(paid, monkeypatch):
+    (line,) = claimed_lines(a_claim(**CLAIMED))
+    text = "".join(f"{number} " for number in range(300))
+    monkeypatch.setattr(transitions, "find_bill_problem", lambda *given: text)
+    paid(a_payment(line.reference, "140.00"))
+    size = RemittanceLine._meta.get_field("reason").max_length
+    assert RemittanceLine.objects.get().reason == text[:size]
+
+
+def test_the_end_of_a_file_name_longer_than_its_column_is_kept(tmp_path):
+    (line,) = claimed_lines(a_claim(**CLAIMED))
+    path = as_csv(tmp_path / "paid.csv", [a_payment(line.reference, "140.00")])
+    _, found = read_remittance(path, dt.date(2026, 11, 24))
+    name = "".join(f"{number}-" for number in range(100)) + ".csv"
+    import_remittance(found, name, sha256_of(path), dry_run=False)
+    size = Remittance._meta.get_field("file_name").max_length
+    assert Remittance.objects.get().file_name == name[-size:]
 
 
 def test_what_could_not_be_applied_is_applied_once_it_can(paid):

@@ -78,7 +78,7 @@ class LinesOfTests:
         return counts
 
     def tests_for(self, mutant: Mutant, seconds: float) -> list[str]:
-        """Those of what it removes first, then those with most of its words that execute least."""
+        """Those of what a list lacks first, then those with most of its words that execute least."""
         path = str(mutant.path.relative_to(ROOT))
         found = self.tests_of((path, line) for line in mutant.lines)
         # Executed by imports: tests execute what reads its name, or else what it names and its module.
@@ -87,8 +87,9 @@ class LinesOfTests:
             module = self.tests_of(line for line in self.by_line if line[0] == path)
             found = self.tests_about(mutant.words) | module
         words = words_of(mutant.name)
-        # Of a rule that a list lacks: those that execute it.
-        removed = self.tests_about(re.findall(r"\w+", mutant.name.rpartition("[")[2].partition(" → ")[0]))
+        # Of a rule that a list lacks: those that execute it. In functions, the names are those of variables.
+        change = "" if mutant.lines else mutant.name.rpartition("[")[2].partition(" → ")[0]
+        removed = self.tests_about(re.findall(r"\w+", change))
         order = sorted(
             found | removed,
             key=lambda test: (

@@ -122,6 +122,18 @@ def test_tests_that_execute_the_line_run_with_the_likeliest_first(tmp_path):
     assert lines_of_tests.tests_for(mutant, 60) == ["test_a_birthday_reminder", "test_short", "test_long"]
 
 
+def test_a_statement_is_tried_with_tests_of_its_line_and_not_of_its_variables(tmp_path):
+    mutant = next(each for each in all_mutants() if "remove_records: [delete_notices(model" in each.name)
+    path = "apps/operations/services/erasure.py"
+    functions = ast.parse((ROOT / path).read_text()).body
+    reader = next(each for each in functions if getattr(each, "name", "") == "hash_rows")
+    lines = {str(reader.lineno): [0], str(mutant.lines[0]): [1]}
+    names = ["test_model_keys", "test_erasure"]
+    lines_of_tests = LinesOfTests(tmp_path / "none")
+    lines_of_tests.tests = {"a": {"seconds": dict.fromkeys(names, 1), "lines": {path: lines}}}
+    assert lines_of_tests.tests_for(mutant, 60) == ["test_erasure"]
+
+
 def test_what_reads_the_name_of_a_constant_is_tried_before_what_the_constant_names(tmp_path):
     mutant = next(each for each in all_mutants() if "{SendPaymentTo.CLIENT.[value" in each.name)
     assert mutant.assigned == {"REIMBURSED"}

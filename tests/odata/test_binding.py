@@ -191,6 +191,20 @@ def test_plain_comparisons_stay_plain_sql(text, sql):
     assert asked == sql
 
 
+@pytest.mark.parametrize(
+    ("text", "statuses"),
+    [
+        ("Status gt OnHold", {"Done"}),
+        ("Status ge 'OnHold'", {"OnHold", "Done"}),
+        ("Status lt 200", {"Open"}),
+        ("OnHold ge Status", {"Open", "OnHold"}),
+        ("Status gt Done", set()),
+    ],
+)
+def test_members_of_an_enumeration_are_ordered_by_their_values(stored_jobs, text, statuses):
+    assert set(jobs(text).values_list("status", flat=True)) == statuses
+
+
 def jobs_kept(text):
     return sample.Job.objects.filter(bind_filter(parse_expression(text), JOBS)).values_list("guid", flat=True)
 

@@ -149,3 +149,16 @@ def test_a_damaged_page_of_sqlite_is_found(installation, tmp_path):
     path.write_bytes(content)
     with default_database(f"sqlite:///{path}"):
         assert any("people_client" in fault or "malformed" in fault for fault in faults_of())
+
+
+def test_a_reference_to_a_row_that_is_gone_is_found_on_sqlite(installation, tmp_path):
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL lets no such row stand")
+    source = Path(installation.url.removeprefix("sqlite:///"))
+    path = Path(shutil.copy(source, tmp_path / "without_a_row.sqlite3"))
+    with sqlite3.connect(path) as file:
+        (row,) = file.execute("SELECT rowid FROM funding_claimline ORDER BY rowid").fetchone()
+        file.execute("UPDATE funding_claimline SET product_id = ? WHERE rowid = ?", ("0" * 32, row))
+    with default_database(f"sqlite:///{path}"):
+        fault = f"table funding_claimline: row {row} refers to a row of funding_product that is missing"
+        assert fault in faults_of()
