@@ -10,6 +10,8 @@ document.addEventListener("DOMContentLoaded", () => {
       form.dataset.once = "sent";
     });
   }
+  takeDroppedFiles();
+  lookAgainWhileFilesAreRead();
 
   const box = document.querySelector("[data-progress]");
   if (!box) return;
@@ -36,6 +38,34 @@ document.addEventListener("DOMContentLoaded", () => {
   }
   setTimeout(look, 500);
 });
+
+// Files that are dropped anywhere on the page are chosen; of most kinds one at a time.
+function takeDroppedFiles() {
+  const picker = document.querySelector(".rs-import input[name=file]");
+  if (!picker) return;
+  const kinds = picker.form.elements.kind;
+  const setMultiple = () => { picker.multiple = kinds.selectedOptions[0].hasAttribute("data-many"); };
+  setMultiple();
+  kinds.addEventListener("change", setMultiple);
+  for (const kind of ["dragover", "dragleave", "drop"]) {
+    document.addEventListener(kind, (event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault(); // else the browser would open the file and leave the form
+      picker.classList.toggle("rs-over", kind === "dragover");
+      if (kind === "drop" && event.dataTransfer.files.length) picker.files = event.dataTransfer.files;
+    });
+  }
+}
+
+// The list of files that were read in one go shows how far they are, until somebody selects some.
+function lookAgainWhileFilesAreRead() {
+  if (!new URLSearchParams(location.search).has("guid__in")) return;
+  const list = document.querySelector("#result_list");
+  const column = [...(list?.rows[0].cells || [])].findIndex((cell) => cell.matches(".field-status_label"));
+  const isRunning = (row) => /^(Reading|Checking|Importing)$/.test(row.cells[column]?.textContent.trim());
+  if (!list || ![...list.rows].some(isRunning)) return;
+  setTimeout(() => { if (!list.querySelector("input:checked")) location.reload(); }, 1500);
+}
 
 // A page out of the browser's memory of its history shows an old status.
 addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
