@@ -104,3 +104,17 @@ def test_sentences_are_read_once_however_many_lines_are_refused(client, ada):
     for line in lines:
         ClaimResult.objects.create(file_line=line, is_accepted=False, text="Odd", file_name="r.csv")
     assert len(statements()) == 1
+
+
+def test_the_queue_of_what_was_refused_says_what_to_do(client, ada, refused):
+    claim, path = refused
+    RejectionSentence(beginning="Endorsement", sentence="Send the endorsement.").save()
+    other = a_claim(funding_status="PaymentProviderRejected", status_reason="By telephone")
+    run("import_results", path)
+    address = reverse("admin:funding_claim_changelist") + "?status=refused-by-agency"
+    rows = {bill.pk: bill.next_steps for bill in client.get(address).context["cl"].result_list}
+    assert rows == {claim.pk: f"{REJECTION_CODES['C04']} Send the endorsement.", other.pk: ""}
+    assert "Send the endorsement." in client.get(address).content.decode()
+    with CaptureQueriesContext(connection) as captured:
+        client.get(address)
+    assert len([each for each in captured if "rejectionsentence" in each["sql"]]) == 1

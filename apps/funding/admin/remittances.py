@@ -1,9 +1,11 @@
 """The pages of remittances, and what the agency answered to the lines of a bill."""
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib import admin
 from django.core.paginator import Paginator
@@ -11,6 +13,7 @@ from django.db.models import Count, Model, Q
 from django.http import HttpRequest, HttpResponse
 from unfold.decorators import display
 
+from apps.base.batched_queries import AnyOf
 from apps.core.admin_base import DateRangeFilter, Page
 from apps.core.admin_base.display import format_amount, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin
@@ -156,6 +159,20 @@ def answer_rows(bill: AnyBill) -> list[AnswerLine]:
     found = list(lines.select_related(*related).prefetch_related("payments"))
     own = RejectionSentence.current() if any(map(refusal_of, found)) else {}
     return [answer_row(line, getattr(line, f"{name}_line"), own) for line in found]
+
+
+def next_steps_of(model: type[AnyBill], keys: Collection[UUID]) -> dict[UUID, str]:
+    """The next steps for the refused lines of bills, each step once, by the keys of the bills."""
+    name = str(model._meta.model_name)
+    lines = ClaimFileLine.objects.filter(
+        AnyOf(name, keys), is_withdrawn=False, result__is_accepted=False
+    ).order_by("pk")
+    own = RejectionSentence.current()
+    steps: dict[UUID, dict[str, None]] = defaultdict(dict)
+    for key, code, text in lines.values_list(f"{name}_id", "result__code", "result__text"):
+        if step := next_step(code, text, own):
+            steps[key][step] = None
+    return {key: " ".join(of_bill) for key, of_bill in steps.items()}
 
 
 def refusal_of(line: Any) -> ClaimResult | None:
