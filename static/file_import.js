@@ -57,14 +57,30 @@ function takeDroppedFiles() {
   }
 }
 
-// The list of files that were read in one go shows how far they are, until somebody selects some.
+// The list of files that were read in one go shows how far they are. Only texts of cells are replaced: the
+// messages above the list and what is selected stay.
 function lookAgainWhileFilesAreRead() {
-  if (!new URLSearchParams(location.search).has("guid__in")) return;
   const list = document.querySelector("#result_list");
-  const column = [...(list?.rows[0].cells || [])].findIndex((cell) => cell.matches(".field-status_label"));
-  const isRunning = (row) => /^(Reading|Checking|Importing)$/.test(row.cells[column]?.textContent.trim());
-  if (!list || ![...list.rows].some(isRunning)) return;
-  setTimeout(() => { if (!list.querySelector("input:checked")) location.reload(); }, 1500);
+  if (!list || !new URLSearchParams(location.search).has("guid__in")) return;
+  const column = list.querySelector(".field-status_label").cellIndex;
+  const isRunning = (row) => /^(Reading|Checking|Importing)$/.test(row.cells[column].textContent.trim());
+
+  async function look() {
+    if (![...list.rows].some(isRunning)) return;
+    try {
+      const answer = await fetch(location.href);
+      if (!answer.ok || answer.redirected) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      page.querySelectorAll("#result_list tbody tr").forEach((row, number) => {
+        const shown = list.tBodies[0].rows[number].cells;
+        for (const cell of [...row.cells].slice(1)) shown[cell.cellIndex].innerHTML = cell.innerHTML;
+      });
+    } catch {
+      // no network, or a restart of the server
+    }
+    setTimeout(look, 1500);
+  }
+  setTimeout(look, 1000);
 }
 
 // A page out of the browser's memory of its history shows an old status.

@@ -334,10 +334,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         columns = list(super().get_list_display(request))
         if request.GET.get(STATUS) and "status" in columns:
             chosen, at = request.GET[STATUS], columns.index("status")
-            others = {
-                ClaimStatus.ON_HOLD.value: ["hold_reason"],
-                REFUSED_BY_AGENCY: ["status", "reason", "next_steps"],
-            }
+            others = {ClaimStatus.ON_HOLD.value: ["hold_reason"], REFUSED_BY_AGENCY: ["status", "reason"]}
             columns[at : at + 1] = others.get(chosen, [])
         return columns
 
@@ -437,12 +434,9 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         return bill.status_reason or "–"
 
     @display(description="reason", ordering="status_reason")
-    def reason(self, bill: Bill) -> str:
-        return bill.status_reason or "–"
-
-    @display(description="what to do next")
-    def next_steps(self, bill: Any) -> str:
-        return bill.next_steps or "–"
+    def reason(self, bill: Any) -> str:
+        """The agency's text, and what to do next."""
+        return two_lines(bill.status_reason or "–", bill.next_steps)
 
     @display(description="since", ordering="status_date")
     def since(self, bill: Bill) -> str:
