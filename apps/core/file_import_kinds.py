@@ -129,6 +129,9 @@ class ImportKind:
     the ends of its files' names. ``columns`` are those
     that a person chooses from, by name; of other files they are fixed. ``after_undo`` restates sums; what is
     not ``undoable`` by the history of its records is not undone.
+
+    ``takes_many_files``: several are read in one go. Nothing is asked of such files, and the first notice of
+    each sums up what would become of it.
     """
 
     name: str
@@ -146,6 +149,11 @@ class ImportKind:
     good_noun: str = "good record"
     undoable: bool = True
     suffixes: Sequence[str] = tuple(FORMATS)
+    takes_many_files: bool = False
+
+    def good_count(self, counts: Mapping[str, int]) -> int:
+        """How many rows of a file an import applies."""
+        return sum(counts.get(name, 0) for name in self.good_words)
 
     def plain(self, text: str) -> str:
         """A sentence of the importer without the options of commands: by their labels here."""
@@ -177,6 +185,11 @@ def import_kinds() -> Iterator[ImportKind]:
                 after_undo=definition.after_undo,
                 read_columns=partial(read_columns, entity_set),
             )
+
+
+def find_kind(name: str) -> ImportKind | None:
+    """The kind of this name; none where this version imports no such files."""
+    return next((kind for kind in import_kinds() if kind.name == name), None)
 
 
 def permitted_kinds(person: Any) -> list[ImportKind]:

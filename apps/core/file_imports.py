@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks import TaskContext, task
 
-from apps.core.file_import_kinds import RECORD_COUNTS, ImportKind, ImportOrder, import_kinds, short
+from apps.core.file_import_kinds import RECORD_COUNTS, ImportKind, ImportOrder, find_kind, short
 from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
 from apps.core.importing.mappings import find_mapping
@@ -91,15 +91,16 @@ def short_sentence(text: str) -> str:
 
 def import_kind_of(file_import: FileImport) -> ImportKind:
     """How the file is imported; ``ImportFileError`` where this version does not."""
-    for kind in import_kinds():
-        if kind.name == file_import.kind:
-            return kind
-    raise ImportFileError(f"{file_import.kind} can no longer be imported.")
+    kind = find_kind(file_import.kind)
+    if kind is None:
+        raise ImportFileError(f"{file_import.kind} can no longer be imported.")
+    return kind
 
 
 def count_words(file_import: FileImport) -> Sequence[str]:
     """The words for the numbers of the file's kind; none of a kind that is no longer imported."""
-    return next((kind.count_words for kind in import_kinds() if kind.name == file_import.kind), ())
+    kind = find_kind(file_import.kind)
+    return () if kind is None else kind.count_words
 
 
 def count_texts(file_import: FileImport, words: Iterable[str]) -> list[str]:

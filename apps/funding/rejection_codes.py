@@ -1,9 +1,11 @@
 """The agency's codes of refused lines, each with a plain sentence that says what to do next.
 
-Codes that are not here are shown as the agency wrote them.
+The organisation's own sentences come before these. What neither knows is shown as the agency wrote it.
 """
 
 from collections.abc import Mapping
+
+from apps.core.models import normalised
 
 REJECTION_CODES: Mapping[str, str] = {
     "C01": "The service booking does not exist at the agency: make one there, then resubmit.",
@@ -33,6 +35,18 @@ REJECTION_CODES: Mapping[str, str] = {
 }
 
 
-def next_step(code: str) -> str:
-    """The next step for a refused line; empty for a code that is not known."""
+def next_step(code: str, text: str, own: Mapping[str, str]) -> str:
+    """The next step for a refused line; empty where nobody has said any.
+
+    ``own``: the organisation's sentences by the beginnings of what the agency says; the longest one counts.
+    """
+    said = [normalised(each) or "" for each in (code, text)]
+    fitting = [start for start in own if any(begins_with(each, start) for each in said)]
+    if fitting:
+        return own[max(fitting, key=len)]
     return REJECTION_CODES.get(code.strip().upper(), "")
+
+
+def begins_with(text: str, start: str) -> bool:
+    """True when the text begins so, and no word goes on there: C1 is not the beginning of C10."""
+    return text.startswith(start) and not (start[-1:].isalnum() and text[len(start) :][:1].isalnum())

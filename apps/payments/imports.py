@@ -1,5 +1,7 @@
 """The bank's file of returned payments, as the back office imports it; no records are imported."""
 
+from decimal import Decimal
+
 from django.db import transaction
 
 from apps.core import history
@@ -22,6 +24,8 @@ def import_returned_payments(order: ImportOrder) -> ImportOutcome:
     with transaction.atomic():
         report = apply_returns(rows, staff)
         transaction.set_rollback(order.dry_run)
+    total = sum((row.amount for row in rows), Decimal(0))
+    order.display.show_notice(f"{len(rows):,} returned payments ({total:,.2f}) are in the file.")
     for sentence in return_sentences(report):
         order.display.show_notice(sentence)
     counts = {"came_back": len(report.returned), "known_already": len(report.already)}

@@ -221,4 +221,22 @@ def test_a_refused_rest_within_the_tolerance_is_written_off(told):
 def test_codes_have_a_sentence_and_unknown_ones_none():
     assert set(REJECTION_CODES) == {*(f"C{number:02}" for number in range(1, 24)), "A01"}
     assert all(each.endswith(".") and ":" in each for each in REJECTION_CODES.values())
-    assert (next_step(" c04 "), next_step("V12")) == (REJECTION_CODES["C04"], "")
+    assert (next_step(" c04 ", "", {}), next_step("V12", "", {})) == (REJECTION_CODES["C04"], "")
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "step"),
+    [
+        ("C04", "", "Ours"),
+        ("c04", "Over", "Ours"),
+        ("", "The PLAN ended on Monday", "Ask for the plan"),
+        ("V12", "The plan is over", "Ask for the new plan"),
+        ("", "The planner is away", ""),
+        ("C1", "", "One"),
+        ("C10", "", REJECTION_CODES["C10"]),
+        ("", "", ""),
+    ],
+)
+def test_the_longest_beginning_of_the_organisations_sentences_counts(code, text, step):
+    own = {"c04": "Ours", "c1": "One", "the plan": "Ask for the plan", "the plan is": "Ask for the new plan"}
+    assert next_step(code, text, own) == step

@@ -67,6 +67,7 @@ OF_NOBODY = {
     "funding.ClaimFile": "a file of many people, kept: an erasure blanks the scheme number in its rows",
     "funding.ClaimWindow": "the organisation's settings",
     "funding.CostCentre": "a lookup",
+    "funding.RejectionSentence": "the organisation's settings",
     "funding.NumberSequence": "the next numbers",
     "funding.Price": "of products",
     "funding.PriceBook": "of products",

@@ -2,16 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from io import BytesIO
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
+from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Model, QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.text import capfirst
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, DropdownFilter
-from unfold.decorators import display
+from unfold.decorators import action, display
 
 from apps.base.errors import ServiceError
 from apps.core.admin_base import DateTimeRangeFilter, Page
@@ -20,7 +22,7 @@ from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.file_import_kinds import (
     TABLE_OPTIONS,
     ImportKind,
-    import_kinds,
+    find_kind,
     permitted_kinds,
     table_options,
 )
@@ -50,6 +52,10 @@ COLOURS = {
 }
 #: Different values of a column of which each is shown; of more those that stand there again and again.
 FEW_VALUES = 5
+#: As many files as are read in one go.
+MOST_FILES = 50
+#: The parameter of the list for the imports that were begun in one go.
+TOGETHER = "guid__in"
 #: Characters of what a value means.
 CELL_LIMIT = 500
 
@@ -89,6 +95,7 @@ class FileImportAdmin(ReadOnlyAdmin):
         ("created_at", DateTimeRangeFilter),
     )
     search_fields = ("file_name",)
+    actions = ("import_certain",)
     record_pages = (
         Page("file"),
         Page("progress", method="GET"),
@@ -120,9 +127,8 @@ class FileImportAdmin(ReadOnlyAdmin):
 
     @display(description="kind", ordering="kind")
     def kind_title(self, file_import: FileImport) -> str:
-        return next(
-            (kind.title for kind in import_kinds() if kind.name == file_import.kind), file_import.kind
-        )
+        kind = find_kind(file_import.kind)
+        return file_import.kind if kind is None else kind.title
 
     @display(description="status", ordering="status", label=COLOURS)
     def status_label(self, file_import: FileImport) -> str:
@@ -130,7 +136,24 @@ class FileImportAdmin(ReadOnlyAdmin):
 
     @display(description="result")
     def result(self, file_import: FileImport) -> str:
+        """Why nothing was done, the sums of a file, or its counts."""
+        kind = find_kind(file_import.kind)
+        if kind is not None and kind.takes_many_files and file_import.notices and not file_import.message:
+            return str(file_import.notices[0])
         return file_import.message or ", ".join(count_texts(file_import, count_words(file_import)))
+
+    @action(description="Import what is certain", permissions=["add"], icon="check")
+    def import_certain(self, request: HttpRequest, queryset: QuerySet[FileImport]) -> None:
+        """Import the checked files of which nothing is asked and no row has a fault; name the others."""
+        begun = 0
+        for record in queryset.order_by("created_at", "guid"):
+            if (reason := find_doubt(record)) or not start(record, Status.IMPORTING):
+                text = f"{record.file_name} was left: {reason or 'somebody else has begun it'}."
+                messages.warning(request, text)
+            else:
+                begun += 1
+        if begun:
+            messages.success(request, f"{begun:,} file{'' if begun == 1 else 's'} will be imported.")
 
     # --- uploading
 
@@ -144,17 +167,24 @@ class FileImportAdmin(ReadOnlyAdmin):
         name, error, status = request.GET.get("kind"), "", 200
         mappings = ImportMapping.objects.filter(kind__in=[kind.name for kind in kinds])
         if request.method == "POST":
-            name, file = request.POST.get("kind"), request.FILES.get("file")
+            name, files = request.POST.get("kind"), request.FILES.getlist("file")
             kind = next((kind for kind in kinds if kind.name == name), None)
             try:
-                if kind is None or file is None:
+                if kind is None or not files:
                     raise ImportFileError("Choose what the file contains, and the file.")
+                if len(files) > (MOST_FILES if kind.takes_many_files else 1):
+                    limit = f"at most {MOST_FILES} at once" if kind.takes_many_files else "one at a time"
+                    raise ImportFileError(f"Files of this kind are read {limit}; you chose {len(files)}.")
                 mapping = mappings.filter(pk=pk_of(request.POST.get("mapping")) or 0).first()
                 if mapping is not None and mapping.kind != kind.name:
                     raise ImportFileError(f"“{mapping}” was kept for files of another kind.")
                 mapping_name = mapping.name if mapping is not None else ""
-                record = create_file_import(kind, file.name or "", file.read(), request.user.pk, mapping_name)
-                return redirect(self.page_url("file", record.pk))
+                if len(files) == 1:
+                    content, staff = files[0].read(), request.user.pk
+                    record = create_file_import(kind, files[0].name or "", content, staff, mapping_name)
+                    return redirect(self.page_url("file", record.pk))
+                if keys := create_imports(request, kind, files, mapping_name):
+                    return redirect(f"{self.page_url('changelist')}?{TOGETHER}={','.join(keys)}")
             except ImportFileError as reason:
                 error = str(reason) if kind is None else kind.plain(str(reason))
             except ServiceError as refusal:
@@ -166,6 +196,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             kinds=sorted(kinds, key=lambda kind: kind.title),
             chosen=name,
             error=error,
+            takes_many=any(kind.takes_many_files for kind in kinds),
             file_types=",".join(dict.fromkeys(suffix for kind in kinds for suffix in kind.suffixes)),
             mappings=[
                 (mapping, kind.title) for mapping in mappings for kind in kinds if kind.name == mapping.kind
@@ -189,7 +220,7 @@ class FileImportAdmin(ReadOnlyAdmin):
         rows = record.issues if number == 1 else record.pages.get(number=number).rows
         log_rows(record, "List", len(rows) or 1)  # the first values of each column
         members = kind.columns()
-        good = sum(record.counts.get(name, 0) for name in kind.good_words)
+        good = kind.good_count(record.counts)
         return self.render_page(
             request,
             "admin/file_import.html",
@@ -279,6 +310,39 @@ class FileImportAdmin(ReadOnlyAdmin):
 
     def content_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
         return stored_file(record, record.content, record.file_name, sum(record.counts.values()))
+
+
+def create_imports(
+    request: HttpRequest, kind: ImportKind, files: Sequence[UploadedFile], mapping: str
+) -> list[str]:
+    """The keys of the imports of several files, one of each content; messages name those that are refused."""
+    names: dict[bytes, str] = {}
+    keys = []
+    for file in files:
+        name, content = file.name or "", file.read()
+        first = names.setdefault(sha256(content).digest(), name)
+        if first is not name:
+            messages.info(request, f"{name} is the same file as {first}: it is read once.")
+            continue
+        try:
+            keys.append(str(create_file_import(kind, name, content, request.user.pk, mapping).pk))
+        except ImportFileError as reason:
+            messages.error(request, kind.plain(str(reason)))
+        except ServiceError as refusal:
+            messages.error(request, f"{name}: {refusal.message}")
+    return keys
+
+
+def find_doubt(file_import: FileImport) -> str:
+    """Why a file is not imported without a look at it; empty when it may be."""
+    kind = find_kind(file_import.kind)
+    if kind is None or not kind.takes_many_files:
+        return "files of this kind are imported on their own page"
+    if file_import.status != Status.CHECKED:
+        return f"its status is {file_import.get_status_display()}"
+    if file_import.counts.get("rejected") or any(not each["is_warning"] for each in file_import.issue_kinds):
+        return "open it to see its faults"
+    return "" if kind.good_count(file_import.counts) else "there is nothing to import in it"
 
 
 def pk_of(text: str | None) -> int | None:

@@ -14,5 +14,6 @@ from apps.funding.admin import (
     price_books,
     price_guide,
     provider_invoices,
+    rejection_sentences,
     remittances,
 )

@@ -66,7 +66,7 @@ def show_faults(order: ImportOrder, invalid: InvalidAnswers) -> ImportOutcome:
 
 def show_report(order: ImportOrder, table: Table, report: AnswerReport) -> ImportOutcome:
     """The sums as notices, and what there is to know about single rows beside them."""
-    for notice in (*table.notices(), *report.summary()):
+    for notice in (*report.summary(), *table.notices()):
         order.display.show_notice(notice)
     issues = ImportReport(table, None, order.display.show_issue, order.issues)
     for note in report.notes:
@@ -89,6 +89,7 @@ FILE_KINDS.extend(
             good_words=("accepted", "refused"),
             good_noun="answer",
             undoable=False,
+            takes_many_files=True,
         ),
         ImportKind(
             "remittances",
@@ -102,6 +103,7 @@ FILE_KINDS.extend(
             good_words=("applied",),
             good_noun="payment",
             undoable=False,
+            takes_many_files=True,
         ),
     )
 )

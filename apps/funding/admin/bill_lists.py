@@ -37,7 +37,7 @@ from apps.core.admin_base.searching import (
 from apps.core.models import normalised
 from apps.engagements.admin import BUDGET_LISTS, BudgetList
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
-from apps.funding.admin.actions import ActionAdmin
+from apps.funding.admin.actions import ActionAdmin, SummedChangeList
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.groups import GroupingAdmin
 from apps.funding.admin.queues import (
@@ -53,6 +53,7 @@ from apps.funding.admin.queues import (
     queue_tabs,
     refused_by_agency,
 )
+from apps.funding.admin.remittances import next_steps_of
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import (
     AcknowledgedWarning,
@@ -293,6 +294,19 @@ def hold_reason_label(group: dict[str, Any]) -> str:
 # --- the list -------------------------------------------------------------------------------------------
 
 
+class BillChangeList(SummedChangeList):
+    """The list of what the agency refused says of each bill what to do next."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        if request.GET.get(STATUS) != REFUSED_BY_AGENCY:
+            return
+        self.result_list = list(self.result_list)
+        steps = next_steps_of(self.model, [bill.pk for bill in self.result_list])
+        for bill in self.result_list:
+            bill.next_steps = steps.get(bill.pk, "")
+
+
 class BillListAdmin(GroupingAdmin, ActionAdmin):
     """The lists of claims and invoices, as far as they are the same."""
 
@@ -323,6 +337,9 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
             others = {ClaimStatus.ON_HOLD.value: ["hold_reason"], REFUSED_BY_AGENCY: ["status", "reason"]}
             columns[at : at + 1] = others.get(chosen, [])
         return columns
+
+    def get_changelist(self, request: HttpRequest, **options: object) -> type[BillChangeList]:
+        return BillChangeList
 
     def get_sortable_by(self, request: HttpRequest) -> Sequence[object]:
         return [*super().get_sortable_by(request), "hold_reason"]
@@ -417,8 +434,9 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         return bill.status_reason or "–"
 
     @display(description="reason", ordering="status_reason")
-    def reason(self, bill: Bill) -> str:
-        return bill.status_reason or "–"
+    def reason(self, bill: Any) -> str:
+        """The agency's text, and what to do next."""
+        return two_lines(bill.status_reason or "–", bill.next_steps)
 
     @display(description="since", ordering="status_date")
     def since(self, bill: Bill) -> str:

@@ -1,9 +1,11 @@
 """The pages of remittances, and what the agency answered to the lines of a bill."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib import admin
 from django.core.paginator import Paginator
@@ -11,12 +13,21 @@ from django.db.models import Count, Model, Q
 from django.http import HttpRequest, HttpResponse
 from unfold.decorators import display
 
+from apps.base.batched_queries import AnyOf
 from apps.core.admin_base import DateRangeFilter, Page
 from apps.core.admin_base.display import format_amount, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.computed import MoneySum
 from apps.funding.admin.actions import MENU, may_administer
-from apps.funding.models import ZERO, ClaimFileLine, Remittance, RemittanceLine
+from apps.funding.admin.rejection_sentences import new_sentence_url
+from apps.funding.models import (
+    ZERO,
+    ClaimFileLine,
+    ClaimResult,
+    RejectionSentence,
+    Remittance,
+    RemittanceLine,
+)
 from apps.funding.rejection_codes import next_step
 from apps.funding.validation.guards import AnyBill
 
@@ -124,7 +135,10 @@ def parts_of(remittance: Remittance) -> list[tuple[str, int, Decimal]]:
 
 @dataclass(frozen=True, slots=True)
 class AnswerLine:
-    """A line of a bill in a claim file: its reference, the agency's result, and its payments."""
+    """A line of a bill in a claim file: its reference, the agency's result, and its payments.
+
+    ``sentence_url``: where somebody says what to do next about a refusal that nobody has said it of.
+    """
 
     item: str
     file: str
@@ -133,6 +147,7 @@ class AnswerLine:
     amount: Decimal
     result: str
     next_step: str
+    sentence_url: str
     payments: Sequence[RemittanceLine]
 
 
@@ -141,10 +156,29 @@ def answer_rows(bill: AnyBill) -> list[AnswerLine]:
     name = str(bill._meta.model_name)
     lines = ClaimFileLine.objects.filter(**{name: bill.pk}).order_by("claim_file__number", "position")
     related = ("claim_file", "result", f"{name}_line__product")
-    return [
-        answer_row(line, getattr(line, f"{name}_line"))
-        for line in lines.select_related(*related).prefetch_related("payments")
-    ]
+    found = list(lines.select_related(*related).prefetch_related("payments"))
+    own = RejectionSentence.current() if any(map(refusal_of, found)) else {}
+    return [answer_row(line, getattr(line, f"{name}_line"), own) for line in found]
+
+
+def next_steps_of(model: type[AnyBill], keys: Collection[UUID]) -> dict[UUID, str]:
+    """The next steps for the refused lines of bills, each step once, by the keys of the bills."""
+    name = str(model._meta.model_name)
+    lines = ClaimFileLine.objects.filter(
+        AnyOf(name, keys), is_withdrawn=False, result__is_accepted=False
+    ).order_by("pk")
+    own = RejectionSentence.current()
+    steps: dict[UUID, dict[str, None]] = defaultdict(dict)
+    for key, code, text in lines.values_list(f"{name}_id", "result__code", "result__text"):
+        if step := next_step(code, text, own):
+            steps[key][step] = None
+    return {key: " ".join(of_bill) for key, of_bill in steps.items()}
+
+
+def refusal_of(line: Any) -> ClaimResult | None:
+    """The agency's result for a line that it refused."""
+    result: ClaimResult | None = getattr(line, "result", None)
+    return result if result is not None and not result.is_accepted else None
 
 
 def result_text(line: Any) -> str:
@@ -158,8 +192,9 @@ def result_text(line: Any) -> str:
     return f"Accepted{promised}{' (capped)' if result.is_capped else ''}."
 
 
-def answer_row(line: Any, of_bill: Any) -> AnswerLine:
-    result = getattr(line, "result", None)
+def answer_row(line: Any, of_bill: Any, own: Mapping[str, str]) -> AnswerLine:
+    refusal = refusal_of(line)
+    step = next_step(refusal.code, refusal.text, own) if refusal is not None else ""
     return AnswerLine(
         item=of_bill.product.code if of_bill is not None else "A line that is gone",
         file=line.claim_file.file_name,
@@ -167,6 +202,7 @@ def answer_row(line: Any, of_bill: Any) -> AnswerLine:
         reference=line.reference,
         amount=line.amount,
         result=result_text(line),
-        next_step=next_step(result.code) if result is not None and not result.is_accepted else "",
+        next_step=step,
+        sentence_url=new_sentence_url(refusal.code, refusal.text) if refusal is not None and not step else "",
         payments=list(line.payments.all()),
     )

@@ -33,4 +33,5 @@ from apps.funding.models.prices import (
     to_cents,
 )
 from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, EntryList, ProviderInvoice
+from apps.funding.models.rejection_sentences import RejectionSentence
 from apps.funding.models.remittances import ClaimResult, Remittance, RemittanceLine, may_still_be_paid

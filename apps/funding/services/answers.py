@@ -346,6 +346,6 @@ def reason_of(lines: Sequence[AnsweredLine]) -> str:
     return reason if len(reason) <= REASON_LENGTH else f"{reason[: REASON_LENGTH - 1]}…"
 
 
-def refusal_sentence(code: str, text: str) -> str:
+def refusal_sentence(code: str, text: str, own: Mapping[str, str]) -> str:
     """The agency's words about a refused line, and the next step."""
-    return " – ".join(part for part in (text or code or "refused", next_step(code)) if part)
+    return " – ".join(part for part in (text or code or "refused", next_step(code, text, own)) if part)

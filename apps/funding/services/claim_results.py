@@ -9,7 +9,7 @@ from apps.base.batched_queries import AnyOf
 from apps.base.retries import retry_on_conflict
 from apps.core import history
 from apps.funding.file_formats.results import ResultRow
-from apps.funding.models import ClaimResult
+from apps.funding.models import ClaimResult, RejectionSentence
 from apps.funding.services.answers import (
     AnsweredBills,
     AnsweredLine,
@@ -52,6 +52,7 @@ class ResultImport:
         #: Lines whose result is new or has changed, each with the row that says so.
         self.changed: dict[int, tuple[AnsweredLine, ResultRow]] = {}
         lines = self.answered.by_reference.values()
+        self.sentences = RejectionSentence.current()
         self.known = {line.key for line in lines if line.is_accepted is not None}
 
     def run(self) -> AnswerReport:
@@ -87,7 +88,8 @@ class ResultImport:
             return "in_conflict", f"{subject}: refused, but {line.recorded:,.2f} of it were paid."
         line.is_accepted, line.code, line.text, line.promised = False, row.code, row.text, row.amount
         self.changed[line.key] = (line, row)
-        return "refused", f"{subject}, {line.amount:,.2f}: {refusal_sentence(row.code, row.text)}"
+        sentence = refusal_sentence(row.code, row.text, self.sentences)
+        return "refused", f"{subject}, {line.amount:,.2f}: {sentence}"
 
     def take_accepted(self, row: ResultRow, line: AnsweredLine, subject: str) -> tuple[str, str]:
         if line.is_accepted is False:

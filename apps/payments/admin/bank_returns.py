@@ -16,5 +16,6 @@ FILE_KINDS.append(
         good_noun="returned payment",
         suffixes=(".txt", ".aba", ".ret"),
         undoable=False,
+        takes_many_files=True,
     )
 )
