@@ -134,7 +134,8 @@ def test_it_takes_the_same_statements_for_any_number_of_claims(client, office):
             connection,
         ) as captured:
             client.get(TRACKER)
-        return len(captured)
+        # The settings of the organisation are read again when they are old.
+        return sum("core_subscriber" not in query["sql"] for query in captured.captured_queries)
 
     before = statements()
     for _ in range(3):
