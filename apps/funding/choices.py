@@ -47,7 +47,7 @@ class Flag(models.TextChoices):
 
 
 class ClaimFileStatus(Enumeration):
-    """Whether the agency has a claim file."""
+    """The status of a claim file: the agency has it, or not."""
 
     NOT_SENT = "NotSent", 0, "Not sent"
     SENT = "Sent", 1

@@ -346,7 +346,7 @@ class ClaimFileResource(UnrestrictedResource):
 
 
 class RemittanceLineType(NestedType):
-    """What the agency paid of a line of a claim file, under its payment number."""
+    """A payment of the agency for a line of a claim file, under its payment number."""
 
     model = RemittanceLine
     fields = (

@@ -67,7 +67,7 @@ class TaggedCanvas(Canvas):
 
     @contextmanager
     def content(self, kind: str) -> Iterator[None]:
-        """What is drawn within is content of the cell, else of a new element of this kind."""
+        """Mark what is drawn within as content of the cell, else of a new element of this kind."""
         if self.is_artifact:
             self.begin_artifact()
         else:
@@ -80,7 +80,7 @@ class TaggedCanvas(Canvas):
         self.end_content()
 
     def begin_artifact(self) -> None:
-        """What is drawn from now on says nothing: lines, and what was said before."""
+        """Mark what is drawn from now on as saying nothing: lines, and what was said before."""
         self._code.append("/Artifact BMC")
 
     def end_content(self) -> None:

@@ -22,7 +22,7 @@ class StatementRecipient(Enumeration):
 
 
 class StatementWork(models.TextChoices):
-    """What is done with all statements of a month."""
+    """The work on all statements of a month."""
 
     MAKE = "Make", "Making statements"
     SEND = "Send", "Sending statements"

@@ -86,7 +86,7 @@ class PaymentRunResource(UnrestrictedResource):
 
 
 class StatementLineType(NestedType):
-    """What a statement says of one claim or invoice and one budget, as it was then."""
+    """A line of a statement: one claim or invoice on one budget, as it was then."""
 
     type_name = "StatementLine"
     model = StatementLine
@@ -104,7 +104,7 @@ class StatementLineType(NestedType):
 
 
 class StatementBudgetType(NestedType):
-    """What was left of a budget when the statement was made."""
+    """A budget of the plan when the statement was made."""
 
     type_name = "StatementBudget"
     model = StatementBudget
@@ -117,7 +117,7 @@ class StatementBudgetType(NestedType):
 
 
 class StatementResource(UnrestrictedResource):
-    """What participants were told about a month; the document is at Download."""
+    """A participant's statement of a month; the document is at Download."""
 
     model = Statement
     path = "statement"

@@ -22,7 +22,7 @@ AMOUNT_WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class SpentRow:
-    """What was spent with a provider from a budget; without a provider, the sum of the budget or of all."""
+    """The amount spent with a provider from a budget; without a provider, the sum of the budget or of all."""
 
     label: str
     paid: str
@@ -33,7 +33,7 @@ class SpentRow:
 
 @dataclass(frozen=True, slots=True)
 class PendingRow:
-    """What was refused, or waits, of one invoice, and why."""
+    """The part of one invoice that was refused, or waits, and why."""
 
     provider: str
     invoice: str
@@ -42,8 +42,8 @@ class PendingRow:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetRow:
-    """What is left of a budget, and how long that lasts."""
+class StatementBudgetRow:
+    """The rest of a budget, and how long it lasts."""
 
     name: str
     budget: str
@@ -63,7 +63,7 @@ class StatementText:
     spent: Sequence[SpentRow]
     pending: Sequence[PendingRow]
     left_title: str
-    budgets: Sequence[BudgetRow]
+    budgets: Sequence[StatementBudgetRow]
 
 
 def dollars(amount: Decimal) -> str:
@@ -135,7 +135,7 @@ def pending_rows(lines: Iterable[StatementLine]) -> Iterator[PendingRow]:
                 yield PendingRow(line.provider, line.reference or line.number, dollars(amount), text)
 
 
-def budget_row(budget: StatementBudget, statement: Statement) -> BudgetRow:
+def budget_row(budget: StatementBudget, statement: Statement) -> StatementBudgetRow:
     made = timezone.localtime(statement.creation_date).date()
     if budget.left <= 0:
         forecast = "It is used up."
@@ -145,7 +145,7 @@ def budget_row(budget: StatementBudget, statement: Statement) -> BudgetRow:
         forecast = f"At this pace it runs out about {short_day(budget.runs_out)}."
     else:
         forecast = "At this pace it lasts until the plan ends." if budget.used else "Nothing is used yet."
-    return BudgetRow(
+    return StatementBudgetRow(
         budget.name, dollars(budget.budget), dollars(budget.used), dollars(budget.left), forecast
     )
 
@@ -154,7 +154,7 @@ def budget_row(budget: StatementBudget, statement: Statement) -> BudgetRow:
 
 
 def find_changes(before: Iterable[StatementLine], after: Iterable[StatementLine]) -> list[str]:
-    """What the figures of a month say that they did not say before, a sentence each; empty when nothing."""
+    """Sentences about what the figures of a month did not say before; none when nothing changed."""
     old, new = by_place(before), by_place(after)
     changes = []
     for place in dict.fromkeys([*old, *new]):

@@ -209,7 +209,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
         return bool(shown_files(request))
 
     def first_files_page(self, request: HttpRequest) -> HttpResponse:
-        """What a first file of each kind needs, and what of it is missing."""
+        """The page of what a first file of each kind needs, and which of it is missing."""
         files = [(each.title, rows_of(each.requirements, request)) for each in shown_files(request)]
         return self.render_page(
             request,

@@ -1,4 +1,4 @@
-"""What is missing before the first files: a row for each thing that a file needs, and where it is mended.
+"""Requirements of the first files: a row for each thing that a file needs, and where it is mended.
 
 The page *Before the first files* has all rows; the pages that make a file show on top the rows that lack
 something. Apps above add rows and files of their own to ``FIRST_FILES``.

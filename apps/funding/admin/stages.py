@@ -40,7 +40,7 @@ LATE = "-late"
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ClaimStage:
     """A row of the tracker: the condition of its records, since when they count, and what they come to.
 
     ``late``: the condition of those of its records that are late; ``late_label`` says it in words.
@@ -97,8 +97,8 @@ LATE_LABEL = f"received over {DAYS_TO_CLAIM} business days ago"
 UNCLAIMED_IS_LATE = is_late_since(RECEIVED, DAYS_TO_CLAIM)
 
 #: In the order of a claim's life.
-STAGES: list[Stage] = [
-    Stage(
+STAGES: list[ClaimStage] = [
+    ClaimStage(
         "received",
         "Received, no claim yet",
         ProviderInvoice,
@@ -108,7 +108,7 @@ STAGES: list[Stage] = [
         is_late_since("creation_date", DAYS_TO_CLAIM),
         LATE_LABEL,
     ),
-    Stage(
+    ClaimStage(
         "entered",
         "Entered, to be approved",
         Claim,
@@ -118,7 +118,7 @@ STAGES: list[Stage] = [
         UNCLAIMED_IS_LATE,
         LATE_LABEL,
     ),
-    Stage(
+    ClaimStage(
         "approved",
         "Approved",
         Claim,
@@ -128,7 +128,7 @@ STAGES: list[Stage] = [
         UNCLAIMED_IS_LATE,
         LATE_LABEL,
     ),
-    Stage(
+    ClaimStage(
         "in-file",
         "In a claim file that was not sent",
         Claim,
@@ -138,7 +138,7 @@ STAGES: list[Stage] = [
         UNCLAIMED_IS_LATE,
         LATE_LABEL,
     ),
-    Stage(
+    ClaimStage(
         "sent",
         "Sent, no answer yet",
         Claim,
@@ -146,7 +146,7 @@ STAGES: list[Stage] = [
         "status_date",
         F("total"),
     ),
-    Stage(
+    ClaimStage(
         "accepted",
         "Accepted by the agency",
         Claim,
@@ -178,17 +178,17 @@ class StageFilter(ConditionFilter):
 class TrackerRow:
     """A stage with its records; without links for those who may not see their list."""
 
-    stage: Stage
+    stage: ClaimStage
     queue: Queue
     is_linked: bool
 
     @property
     def late(self) -> Figure | None:
-        """Those that are late; ``None`` where no time is set."""
+        """The records that are late; ``None`` where no time is set."""
         return Figure(self.queue.late, self.stage.late_link) if self.stage.late else None
 
 
-def load_stage(stage: Stage) -> Queue:
+def load_stage(stage: ClaimStage) -> Queue:
     """The records of a stage as a queue, the oldest up to the limit of lists; one statement."""
     late: Any = Case(
         When(stage.late() if stage.late else Q(pk__in=()), then=True),

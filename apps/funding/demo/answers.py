@@ -32,7 +32,7 @@ WITH_OTHERS = 4
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the agency answers to one claim file; ``lives`` are the transitions that follow, by bill."""
+    """The agency's answers to one claim file; ``lives`` are the transitions that follow, by bill."""
 
     file: ClaimFile
     lines: Sequence[tuple[str, Decimal, UUID]]
@@ -69,7 +69,7 @@ class Answers:
         import_results(rows, f"results-{self.file.number}.csv")
 
     def import_remittance(self, day: dt.date) -> None:
-        """What it pays first: half of the bills that are paid in full, and all that are paid in part."""
+        """The first payments: half of the bills that are paid in full, and all that are paid in part."""
         late = self.paid_late
         paid = {TransitionName.PAY: Decimal(1), TransitionName.PAY_IN_PART: PAID_IN_PART}
         amounts = {
@@ -80,7 +80,7 @@ class Answers:
         self.pay(1, day, amounts, with_others=self.file.number % WITH_OTHERS == 0)
 
     def import_rest(self, day: dt.date) -> None:
-        """What it pays days later: the other half, and the rest of what was paid in part."""
+        """The payments of days later: the other half, and the rest of what was paid in part."""
         late = self.paid_late
         amounts = {
             reference: amount if key in late else amount - to_cents(amount * PAID_IN_PART)

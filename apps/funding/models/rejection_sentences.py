@@ -10,7 +10,7 @@ from apps.core.models import NormalisedField, Record
 
 
 class RejectionSentence(Record):
-    """What to do next about lines that the agency refuses with this code, or a text that begins like this."""
+    """A sentence about lines that the agency refuses with this code, or a text that begins so: what to do."""
 
     has_personal_data = False
 

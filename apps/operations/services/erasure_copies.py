@@ -289,7 +289,7 @@ def find_claim_files(keys: RecordKeys) -> Copies:
 
 
 def find_statement_addresses(marks: Marks) -> Copies:
-    """Where statements of others were sent to, because the person represents them."""
+    """The addresses that statements of others were sent to, because the person represents them."""
     sent = Statement.objects.filter(Q(sent_to__isnull=False) | Q(mail_error__isnull=False))
     rows = sent.values_list("pk", "sent_to", "mail_error")
     found = Statement.objects.filter(pk__in=[key for key, *texts in rows if marks.are_in(f"{texts}")])

@@ -1,4 +1,4 @@
-"""What ``archive_money`` can archive: what is old, and nothing that stays refers to or is referred to by."""
+"""Plans of ``archive_money``: the old books that refer to nothing that stays, nor are referred to by it."""
 
 import datetime as dt
 from collections import defaultdict
@@ -49,7 +49,7 @@ def last_day(until: dt.date | None) -> dt.date:
 
 
 def plan_archive(until: dt.date) -> MoneyPlan:
-    """What can go of the books from before the day; whatever is left out is named with its reason."""
+    """The books from before the day that can go; the others are named with their reason."""
     days = {book: days_of(book, until) for book in BOOKS}
     going = Going({book: set(found) for book, found in days.items()})
     for book in BOOKS:
@@ -78,7 +78,7 @@ def days_of(book: Book, until: dt.date) -> dict[Any, dt.date]:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class BookLink:
     """References of rows to records of a book, or to rows of those, by paths from the referring rows.
 
     ``of``: the book of the referring rows; ``None``: of no book, so that they stay.
@@ -91,7 +91,7 @@ class Link:
     of_path: str
 
 
-def links_between_books() -> list[Link]:
+def links_between_books() -> list[BookLink]:
     """All references to rows of books that are not within one of them."""
     places: dict[Any, tuple[Book, str]] = {
         model: (book, path) for book in BOOKS for model, path in book.tables
@@ -105,7 +105,7 @@ def links_between_books() -> list[Link]:
             if other is not book:
                 name = relation.field.name
                 to_path = name if path == "pk" else f"{name}__{path}"
-                found.append(Link(relation.related_model, book, to_path, other, other_path))
+                found.append(BookLink(relation.related_model, book, to_path, other, other_path))
     return found
 
 
@@ -126,7 +126,7 @@ class Going:
         found = [(book, *book.unfit(self.keys[book])) for book in BOOKS if book.unfit]
         return any([self.keep(*each) for each in found])  # noqa: C419  (each of them)
 
-    def keep_linked(self, link: Link) -> bool:
+    def keep_linked(self, link: BookLink) -> bool:
         """Keep records that rows refer to which stay, and records whose rows refer to what stays."""
         what = link.model._meta.verbose_name_plural
         held = [own for own, of in self.pairs(link, link.to, "to") if not self.goes(link.of, of)]
@@ -140,7 +140,7 @@ class Going:
     def goes(self, book: Book | None, key: object) -> bool:
         return book is not None and key in self.keys[book]
 
-    def pairs(self, link: Link, book: Book, side: str) -> Iterator[tuple[Any, Any]]:
+    def pairs(self, link: BookLink, book: Book, side: str) -> Iterator[tuple[Any, Any]]:
         """(record that is referred to, record whose row refers to it) of those of a book that can go."""
         path = link.to_path if side == "to" else link.of_path
         for batch in in_batches(sorted(self.keys[book])):
@@ -148,7 +148,7 @@ class Going:
             yield from rows.values_list(link.to_path, link.of_path).distinct()
 
     def sentences(self) -> Iterator[str]:
-        """What stays, by reason."""
+        """The books that stay, by reason."""
         for (book, reason), keys in self.reasons.items():
             if keys:
                 named = book.model._base_manager.filter(pk__in=sorted(keys)[:NAMED])

@@ -1,4 +1,4 @@
-"""What is missing before the first payment run (``funding.admin.first_files``)."""
+"""Requirements of the first payment run (``funding.admin.first_files``)."""
 
 from apps.funding.admin.first_files import FIRST_FILES, FirstFile, Requirement, granted_to_two
 from apps.payments.models import BankAccount, PaymentRun, PaymentSettings

@@ -1,4 +1,4 @@
-"""What a service refuses, shown as a message on the page that comes next."""
+"""Refusals of services, shown as messages on the page that comes next."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -197,7 +197,7 @@ class StatementAdmin(ReadOnlyAdmin):
     # --- one statement
 
     def statement_page(self, request: HttpRequest, record: Statement) -> HttpResponse:
-        """What its document says, of the same figures, and what became of it."""
+        """The page of a statement: what its document says, of the same figures, and what became of it."""
         lines, budgets = list(record.lines.all()), list(record.budgets.all())
         others = Statement.objects.filter(contact=record.contact_id, month=record.month).exclude(pk=record.pk)
         person, obstacle = find_recipients([record])[record.pk]
@@ -277,7 +277,7 @@ class UnsentGroup:
 
 
 def group_unsent(statements: Iterable[Statement]) -> tuple[list[UnsentGroup], int]:
-    """Those that cannot be sent by reason, or that the server did not take; and how many can be sent."""
+    """The statements that cannot be sent by reason, or that the server did not take; and how many can be."""
     rows = list(statements)
     recipients, by_reason = find_recipients(rows), defaultdict(list)
     sendable = 0

@@ -6,7 +6,7 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.lookups import GreaterThan
 
 from apps.base import clock
-from apps.funding.admin.stages import STAGES, Stage, is_late_since
+from apps.funding.admin.stages import STAGES, ClaimStage, is_late_since
 from apps.funding.models import IS_PAID_OUT, TO_PAY_OUT, Claim
 from apps.funding.public_holidays import business_days_before
 from apps.funding.statuses import DAYS_TO_PAY
@@ -22,7 +22,7 @@ def is_ready() -> Q:
 
 
 def recent_payments() -> QuerySet[PaymentRunClaim]:
-    """What the runs paid out that were released on the last days."""
+    """The claims that runs of the last days paid out."""
     first = clock.start_of_day(clock.today() - dt.timedelta(days=PAID_OUT_DAYS))
     released = PaymentRunClaim.objects.filter(returned=False, item__run__status=RunStatus.RELEASED)
     return released.filter(item__run__released_at__gte=first).order_by()
@@ -46,7 +46,7 @@ def was_paid_out_late() -> Q:
 
 STAGES.extend(
     (
-        Stage(
+        ClaimStage(
             "paid",
             "Paid by the agency, to be paid out",
             Claim,
@@ -56,7 +56,7 @@ STAGES.extend(
             is_late_since("payment_date", DAYS_TO_PAY),
             f"paid by the agency over {DAYS_TO_PAY} business days ago",
         ),
-        Stage(
+        ClaimStage(
             "payee-paid",
             f"Payee paid in the last {PAID_OUT_DAYS} days",
             Claim,

@@ -38,8 +38,8 @@ class BillLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Bill:
-    """What a payee gets for one claim; below zero where it is taken off, or came back.
+class XeroBill:
+    """A payee's amount for one claim; below zero where it is taken off, or came back.
 
     ``mark`` is what its number ends with, and no other bill's does; ``reference`` is the payee's own.
     """
@@ -60,19 +60,19 @@ class Bill:
         return sum((line.amount for line in self.lines), ZERO)
 
 
-def split_bills(bills: Sequence[Bill]) -> list[Sequence[Bill]]:
+def split_bills(bills: Sequence[XeroBill]) -> list[Sequence[XeroBill]]:
     """The bills of each file."""
     return [bills[start : start + MAX_BILLS] for start in range(0, len(bills), MAX_BILLS)]
 
 
-def write_xero_bills(bills: Sequence[Bill]) -> bytes:
+def write_xero_bills(bills: Sequence[XeroBill]) -> bytes:
     """The file of these bills; ``UnfitAccountsFile`` for what it cannot hold."""
     if not 0 < len(bills) <= MAX_BILLS:
         raise UnfitAccountsFile(f"A file has 1 to {MAX_BILLS} bills, this one has {len(bills):,}.")
     return _write([dict(zip(HEADERS, HEADERS, strict=True)), *(row for bill in bills for row in _rows(bill))])
 
 
-def _rows(bill: Bill) -> list[dict[str, str]]:
+def _rows(bill: XeroBill) -> list[dict[str, str]]:
     day = bill.day.strftime(DAY)
     if not bill.contact.strip():
         raise UnfitAccountsFile(f"The bill {bill.number} has no contact.")

@@ -33,7 +33,7 @@ def account_code(label: str, help_text: str) -> models.CharField:
 
 
 def tax_name(label: str, help_text: str = "") -> models.CharField:
-    """What the package calls a kind of tax; empty for its usual name."""
+    """The package's name of a kind of tax; empty for its usual name."""
     return models.CharField(label, max_length=50, blank=True, default="", db_default="", help_text=help_text)
 
 

@@ -1,4 +1,4 @@
-"""What was exported to the organisation's accounting package: exports, their files and what they booked."""
+"""Exports to the organisation's accounting package, their files and what they booked."""
 
 from __future__ import annotations
 

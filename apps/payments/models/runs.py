@@ -1,4 +1,4 @@
-"""What the organisation paid out: payment runs and their bank files."""
+"""Payment runs, in which the organisation pays out, and their bank files."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Statement(Record):
 
     @property
     def spent(self) -> Decimal:
-        """What the month took of the plan: paid, and claimed to be paid."""
+        """The amount that the month took of the plan: paid, and claimed to be paid."""
         return self.paid + self.claimed
 
 
@@ -87,7 +87,7 @@ def month_name(month: dt.date) -> str:
 
 
 class StatementLine(models.Model):
-    """What a statement says about one claim or invoice and one budget, as it was then.
+    """A line of a statement: one claim or invoice on one budget, as it was then.
 
     Names stay as they were. ``reference`` is the provider's own number.
     """

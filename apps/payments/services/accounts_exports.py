@@ -23,7 +23,7 @@ from apps.core.bulk_insert import bulk_insert
 from apps.payments.choices import AccountsStyle, EntryKind
 from apps.payments.file_formats.journals import Journal, UnfitAccountsFile, split_journals
 from apps.payments.file_formats.myob_journal import write_myob_journal
-from apps.payments.file_formats.xero_bills import Bill, erase_from_bills, split_bills, write_xero_bills
+from apps.payments.file_formats.xero_bills import XeroBill, erase_from_bills, split_bills, write_xero_bills
 from apps.payments.file_formats.xero_journals import MAX_LINES, write_xero_journals
 from apps.payments.models import (
     ZERO,
@@ -41,7 +41,7 @@ from apps.payments.services.accounts_journals import (
     missing_codes,
     missing_settings,
 )
-from apps.payments.services.accounts_sources import Source, load_sources
+from apps.payments.services.accounts_sources import AccountsSource, load_sources
 from apps.people.models import Staff
 
 ADD_PERMISSION = "payments.add_accountsexport"
@@ -54,7 +54,7 @@ class AccountsRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class FileContent:
+class ExportFile:
     """A file that an export will have."""
 
     name: str
@@ -74,14 +74,14 @@ class AccountsPlan:
     books: Books
     missing: Sequence[str]
     missing_codes: Sequence[str]
-    sources: Sequence[Source]
+    sources: Sequence[AccountsSource]
 
     @cached_property
     def journals(self) -> list[Journal]:
         return make_journals(self.books, self.sources, self.number)
 
     @cached_property
-    def bills(self) -> list[Bill]:
+    def bills(self) -> list[XeroBill]:
         return make_bills(self.books, self.sources) if self.books.has_bills else []
 
     @property
@@ -140,7 +140,7 @@ def plan_accounts_export(until: dt.date) -> AccountsPlan:
     return AccountsPlan(number, until, books, missing, missing_codes(books, sources), sources)
 
 
-def write_files(plan: AccountsPlan) -> list[FileContent]:
+def write_files(plan: AccountsPlan) -> list[ExportFile]:
     """The files of a plan; ``AccountsRefused`` for what the package cannot take."""
     is_myob = plan.books.settings.accounts_style == AccountsStyle.MYOB_JOURNAL
     write, most_lines, kind = write_xero_journals, MAX_LINES, "csv"
@@ -149,7 +149,7 @@ def write_files(plan: AccountsPlan) -> list[FileContent]:
     name = f"accounts-{plan.number}"
     try:
         files = [
-            FileContent(
+            ExportFile(
                 f"{name}-bills-{nth}.csv",
                 True,
                 write_xero_bills(bills),
@@ -160,7 +160,7 @@ def write_files(plan: AccountsPlan) -> list[FileContent]:
             for nth, bills in enumerate(split_bills(plan.bills), 1)
         ]
         files += [
-            FileContent(
+            ExportFile(
                 f"{name}-journals-{nth}.{kind}",
                 False,
                 write(journals),

@@ -13,10 +13,10 @@ from apps.funding.choices import TaxChoice
 from apps.funding.models import ClaimLine, CostCentre, to_cents
 from apps.payments.choices import AccountsStyle, CodeUse, EntryKind
 from apps.payments.file_formats.journals import Journal, JournalLine
-from apps.payments.file_formats.xero_bills import Bill, BillLine
+from apps.payments.file_formats.xero_bills import BillLine, XeroBill
 from apps.payments.models import ZERO, AccountCode, PaymentRunClaim, PaymentSettings, find_account_code
 from apps.payments.services.account_codes import bill_tax, income_tax, package_name
-from apps.payments.services.accounts_sources import Source, SupplyLine
+from apps.payments.services.accounts_sources import AccountsSource, SupplyLine
 
 #: Bills name at most so many characters of what a payee calls its own.
 REFERENCE_LENGTH = 100
@@ -66,7 +66,7 @@ def missing_settings(books: Books) -> list[str]:
     return found
 
 
-def missing_codes(books: Books, sources: Iterable[Source]) -> list[str]:
+def missing_codes(books: Books, sources: Iterable[AccountsSource]) -> list[str]:
     """The own fees that no account code fits, in words."""
     lines = {line for source in sources for line in source.supplies if books.income_code(line) is None}
     kinds = {(line.cost_centre, line.category, line.tax_choice) for line in lines}
@@ -90,10 +90,10 @@ def code_words(
 # --- journals -------------------------------------------------------------------------------------------
 
 
-def make_journals(books: Books, sources: Iterable[Source], number: int) -> list[Journal]:
+def make_journals(books: Books, sources: Iterable[AccountsSource], number: int) -> list[Journal]:
     """The journals of an export of that number, by day: one of each kind, payments one for each run."""
-    groups: dict[JournalKey, list[Source]] = defaultdict(list)
-    fees: dict[JournalKey, list[Source]] = defaultdict(list)
+    groups: dict[JournalKey, list[AccountsSource]] = defaultdict(list)
+    fees: dict[JournalKey, list[AccountsSource]] = defaultdict(list)
     for each in sources:
         if each.kind in (EntryKind.RECEIVED, EntryKind.FEE):
             groups[each.day, 0, "Received from the agency"].append(each)
@@ -115,7 +115,7 @@ def make_journals(books: Books, sources: Iterable[Source], number: int) -> list[
     ]
 
 
-def transfer_lines(books: Books, sources: Sequence[Source]) -> Iterator[JournalLine]:
+def transfer_lines(books: Books, sources: Sequence[AccountsSource]) -> Iterator[JournalLine]:
     """Between the bank and the clearing account."""
     into_bank = sources[0].kind in (EntryKind.RECEIVED, EntryKind.FEE, EntryKind.RETURNED)
     amount = sum((each.amount for each in sources), ZERO) * (1 if into_bank else -1)
@@ -124,7 +124,7 @@ def transfer_lines(books: Books, sources: Sequence[Source]) -> Iterator[JournalL
     yield JournalLine(books.settings.clearing_code, -amount, tax, "Clearing")
 
 
-def fee_lines(books: Books, sources: Sequence[Source]) -> Iterator[JournalLine]:
+def fee_lines(books: Books, sources: Sequence[AccountsSource]) -> Iterator[JournalLine]:
     """From the clearing account to income and GST; back where more was taken back than paid."""
     settings = books.settings
     excluded = package_name(settings, "tax_excluded")
@@ -146,9 +146,9 @@ def fee_lines(books: Books, sources: Sequence[Source]) -> Iterator[JournalLine]:
 # --- bills ----------------------------------------------------------------------------------------------
 
 
-def make_bills(books: Books, sources: Iterable[Source]) -> list[Bill]:
+def make_bills(books: Books, sources: Iterable[AccountsSource]) -> list[XeroBill]:
     """A bill of each claim that was paid to a payee; below zero what was taken off or came back."""
-    events: dict[int | None, list[Source]] = defaultdict(list)
+    events: dict[int | None, list[AccountsSource]] = defaultdict(list)
     for source in sources:
         if source.item is not None:
             events[source.item].append(source)
@@ -176,14 +176,16 @@ def load_bill_lines(claims: Iterable[UUID]) -> Mapping[UUID, list[ClaimLine]]:
 
 
 def bill_mark(part: PaymentRunClaim, is_returned: bool) -> str:
-    """What the number of a bill ends with, and the number of no other."""
+    """The end of a bill's number, which no other number has."""
     return f"RUN{part.item.run.number}-{part.pk}{'-BACK' if is_returned else ''}"
 
 
-def make_bill(books: Books, source: Source, part: PaymentRunClaim, lines: Sequence[ClaimLine]) -> Bill:
+def make_bill(
+    books: Books, source: AccountsSource, part: PaymentRunClaim, lines: Sequence[ClaimLine]
+) -> XeroBill:
     is_returned = source.kind == EntryKind.RETURNED
     claim = part.claim
-    return Bill(
+    return XeroBill(
         contact=" ".join(str(part.item.payee).split()),
         reference=" ".join(claim.provider_invoice_reference.split())[:REFERENCE_LENGTH],
         mark=bill_mark(part, is_returned),

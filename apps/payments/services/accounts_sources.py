@@ -33,7 +33,7 @@ OWN_FEE = Q(claim__send_payment_to=SendPaymentTo.PLAN_MANAGER) | Q(
 
 @dataclass(frozen=True, slots=True)
 class SupplyLine:
-    """What of a line of the organisation's own supplies was paid; below zero, taken back."""
+    """The amount paid of a line of the organisation's own supplies; below zero, taken back."""
 
     cost_centre: UUID | None
     category: int | None
@@ -47,7 +47,7 @@ class SupplyLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class AccountsSource:
     """An event that was not exported yet, with its key; ``supplies`` of those that pay the own fee."""
 
     kind: EntryKind
@@ -63,8 +63,8 @@ class Source:
         return abs(sum((line.gst for line in self.supplies), ZERO))
 
 
-def load_sources(first: dt.date, until: dt.date) -> list[Source]:
-    """What happened from a day until another and no export has, by day; the statements grow with the data."""
+def load_sources(first: dt.date, until: dt.date) -> list[AccountsSource]:
+    """Events from a day until another that no export has, by day; the statements grow with the data."""
     found = [*load_moves(first, until), *load_items(first, until)]
     return sorted(found, key=lambda each: (each.day, each.kind, each.move or 0, each.item or 0))
 
@@ -75,8 +75,8 @@ def moves_between(first: dt.date, until: dt.date) -> QuerySet[StatusMove]:
     return StatusMove.objects.filter(MOVED_MONEY, days).order_by("pk")
 
 
-def load_moves(first: dt.date, until: dt.date) -> list[Source]:
-    """What the agency paid and took back."""
+def load_moves(first: dt.date, until: dt.date) -> list[AccountsSource]:
+    """Amounts that the agency paid and took back."""
     of_agency = Q(claim__isnull=False) | OWN_FEE
     moves = moves_between(first, until).filter(of_agency, accounts_entry=None)
     columns = ("pk", "at", "paid_lines", "invoice_id", "claim__send_payment_to")
@@ -90,7 +90,7 @@ def is_own_fee(invoice: UUID | None, send_payment_to: str | None) -> bool:
     return invoice is not None or send_payment_to == SendPaymentTo.PLAN_MANAGER
 
 
-def source_of(row: Sequence[Any], lines: dict[str, SupplyLine]) -> Source | None:
+def source_of(row: Sequence[Any], lines: dict[str, SupplyLine]) -> AccountsSource | None:
     """The event of a change of what is paid; nothing where its lines come to nothing."""
     key, at, paid_lines, *of_bill = row
     amount = sum(map(Decimal, paid_lines.values()), ZERO)
@@ -101,7 +101,9 @@ def source_of(row: Sequence[Any], lines: dict[str, SupplyLine]) -> Source | None
         (EntryKind.FEE_TAKEN_BACK, EntryKind.FEE) if is_fee else (EntryKind.TAKEN_BACK, EntryKind.RECEIVED)
     )
     supplies = paid_supplies(paid_lines, lines) if is_fee else ()
-    return Source(kinds[is_paid], timezone.localtime(at).date(), abs(amount), move=key, supplies=supplies)
+    return AccountsSource(
+        kinds[is_paid], timezone.localtime(at).date(), abs(amount), move=key, supplies=supplies
+    )
 
 
 def paid_supplies(paid_lines: dict[str, str], lines: dict[str, SupplyLine]) -> tuple[SupplyLine, ...]:
@@ -116,7 +118,7 @@ def paid_supplies(paid_lines: dict[str, str], lines: dict[str, SupplyLine]) -> t
 
 
 def load_supply_lines(paid_lines: Iterable[dict[str, str]]) -> dict[str, SupplyLine]:
-    """What decides about the accounts of these lines, by their keys."""
+    """The values that decide about the accounts of these lines, by their keys."""
     keys = list({UUID(key) for lines in paid_lines for key in lines})
     found: dict[str, SupplyLine] = {}
     product = ("tax_choice", "product__category_number", "product__code")
@@ -131,8 +133,8 @@ def load_supply_lines(paid_lines: Iterable[dict[str, str]]) -> dict[str, SupplyL
     return found
 
 
-def load_items(first: dt.date, until: dt.date) -> list[Source]:
-    """What released runs paid to payees, and what came back."""
+def load_items(first: dt.date, until: dt.date) -> list[AccountsSource]:
+    """Payments of released runs to payees, and those that came back."""
     released = PaymentRunItem.objects.filter(run__status=RunStatus.RELEASED).order_by("pk")
     paid = without_entry(released, EntryKind.PAID).filter(run__day__gte=first, run__day__lte=until)
     back = without_entry(released, EntryKind.RETURNED).filter(
@@ -140,10 +142,10 @@ def load_items(first: dt.date, until: dt.date) -> list[Source]:
     )
     columns = ("pk", "amount", "run__number")
     return [
-        Source(EntryKind.PAID, day, amount, item=key, run_number=number)
+        AccountsSource(EntryKind.PAID, day, amount, item=key, run_number=number)
         for key, amount, number, day in paid.values_list(*columns, "run__day")
     ] + [
-        Source(EntryKind.RETURNED, timezone.localtime(at).date(), amount, item=key, run_number=number)
+        AccountsSource(EntryKind.RETURNED, timezone.localtime(at).date(), amount, item=key, run_number=number)
         for key, amount, number, at in back.values_list(*columns, "returned_at")
     ]
 

@@ -18,7 +18,7 @@ from apps.payments.services.runs import next_number
 
 
 def paid_out_by_payee(runs: Collection[UUID]) -> dict[tuple[str, UUID], dict[UUID, Decimal]]:
-    """What runs paid out of each claim, by the column and key of the payee; what came back is not in it."""
+    """The amounts paid out of each claim, by the column and key of the payee; without what came back."""
     parts: dict[tuple[str, UUID], dict[UUID, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
     for batch in in_batches(sorted(runs)):
         rows = PaymentRunClaim.objects.filter(item__run__in=batch, returned=False).order_by()

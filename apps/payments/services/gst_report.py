@@ -61,7 +61,7 @@ class Quarter:
 
 @dataclass(frozen=True, slots=True)
 class GstRow:
-    """What was paid of own supplies with a tax choice; ``sales`` is in G1 unless it is outside of GST."""
+    """The amounts paid of own supplies with a tax choice; ``sales`` is in G1 unless it is outside of GST."""
 
     tax_choice: str | None
     paid_by: str

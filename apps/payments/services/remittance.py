@@ -47,10 +47,10 @@ def send_advice(run: UUID) -> int:
 def mail_advice(key: int, staff: str | None, failures: int) -> None:
     """Mail the advice of one payment, unless that was done; a server that fails is asked again later."""
     with task_author(history.Author(Change.Channel.BACK_OFFICE, UUID(staff) if staff else None)):
-        mail_once(mail_advice, (key, staff), failures, partial(send_unless_sent, key))
+        mail_once(mail_advice, (key, staff), failures, partial(send_advice_once, key))
 
 
-def send_unless_sent(key: int) -> None:
+def send_advice_once(key: int) -> None:
     """Send, with the row locked: of two tasks the second finds that it was sent."""
     # Imported with the first PDF: reportlab is a twelfth of a worker's start.
     from apps.payments.remittance_pdf import advice_pdf

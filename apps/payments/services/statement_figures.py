@@ -110,7 +110,7 @@ def add_line(figures: StatementFigures, line: Any, bill: Any, provider: str) -> 
 
 
 def count_line(line: Any, bill: Any) -> tuple[dict[str, Decimal], str]:
-    """What a line counts as, by the columns of a statement's line, and why it is refused or waits.
+    """The amounts of a line by the columns of a statement's line, and why it is refused or waits.
 
     Paid, claimed and waiting are what it counts on its budget, but for what the agency refused of a claim.
     """

@@ -101,11 +101,11 @@ def enqueue_mail(key: UUID) -> None:
 def mail_statement(key: str, staff: str | None, failures: int) -> None:
     """Mail a statement, unless that was done; a server that fails is asked again later."""
     with task_author(history.Author(Change.Channel.BACK_OFFICE, UUID(staff) if staff else None)):
-        send = partial(send_unless_sent, UUID(key))
+        send = partial(send_statement_once, UUID(key))
         mail_once(mail_statement, (key, staff), failures, send, partial(note_error, UUID(key)))
 
 
-def send_unless_sent(key: UUID) -> None:
+def send_statement_once(key: UUID) -> None:
     """Send, with the row locked: of two tasks the second finds that it was sent."""
     rows = Statement.objects.select_for_update(of=("self",)).select_related("contact__representative")
     statement = rows.get(pk=key)
