@@ -56,6 +56,10 @@ PAID_OUT = """
     SELECT %s, guid, amount_paid - paid_earlier, FALSE FROM funding_claim
     WHERE amount_paid <> paid_earlier AND send_payment_to <> 'PlanManager'
 """
+KEEP_PAID_OUT = """
+    UPDATE funding_claim SET paid_out =
+    CASE send_payment_to WHEN 'PlanManager' THEN 0 ELSE amount_paid - paid_earlier END
+"""
 
 
 @dataclass(frozen=True)
@@ -193,7 +197,11 @@ def signed_in() -> Browser:
 
 def prepare(cursor: Any) -> None:
     """Whatever was paid was paid out, in runs that are gone; the organisation can be claimed for."""
-    for table in ("bankfile", "paymentrunclaim", "paymentrunitem", "paymentrun"):
+    exports, runs = (
+        ("entry", "file", "export"),
+        ("bankfile", "paymentrunclaim", "paymentrunitem", "paymentrun"),
+    )
+    for table in (*(f"accounts{name}" for name in exports), *runs):
         cursor.execute(f"DELETE FROM payments_{table}")
     Subscriber.objects.update(registration_number="4050000001")
     Subscriber.clear_cache()
@@ -204,6 +212,7 @@ def prepare(cursor: Any) -> None:
     item = PaymentRunItem(run=run, position=1, client=client, amount=Decimal(1), reference="PAID BEFORE")
     item.save()
     cursor.execute(PAID_OUT, [item.pk])
+    cursor.execute(KEEP_PAID_OUT)
     cursor.execute("VACUUM ANALYZE")
 
 

@@ -8,8 +8,8 @@ import pytest
 from apps.payments.file_formats.journals import Journal, JournalLine, UnfitAccountsFile, split_journals
 from apps.payments.file_formats.myob_journal import read_myob_journal, write_myob_journal
 from apps.payments.file_formats.xero_bills import (
-    Bill,
     BillLine,
+    XeroBill,
     erase_from_bills,
     split_bills,
     total_of_bills,
@@ -28,7 +28,7 @@ def a_journal(*amounts, narration="Received", number="A0010001", account="1-1234
 
 def a_bill(*amounts, reference="INV-1", mark="RUN1-1", contact="Harbour Lights"):
     lines = [BillLine("800", "BAS Excluded", Decimal(each)) for each in amounts]
-    return Bill(contact, reference, mark, DAY, "Claim C-1", lines)
+    return XeroBill(contact, reference, mark, DAY, "Claim C-1", lines)
 
 
 def test_journals_of_xero_have_debits_above_zero_and_credits_below():
