@@ -91,7 +91,9 @@ OWN_FILES: dict[str, dict[str, str]] = {
     },
     "sales": {"pipeline": "sums over opportunities, read only"},
     "engagements": {
+        "amounts": "the only statements that add claims to budgets and funding periods",
         "coverage": "which budget covers a service, read only",
+        "funding_periods": "what a day can draw on, and how an amount divides by days; pure",
         "spending": "what is spent of a plan, read only",
     },
     "funding": {

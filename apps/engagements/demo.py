@@ -9,7 +9,7 @@ from random import Random
 
 from apps.core.demo import Context, DemoSet, draft_of, existing, read_data
 from apps.engagements.choices import ManagementType, ParticipantType
-from apps.engagements.drafts import BookingDraft, BudgetDraft, EngagementDraft
+from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft, EngagementDraft
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
     create_bookings,
@@ -144,7 +144,7 @@ def budget_draft(
         "used_elsewhere": cents(float(budget) * share),
     }
     if stage.is_pace:
-        return draft_of(BudgetDraft, CategoryBudget, **values)
+        return draft_of(ComponentDraft, CategoryBudget, **values)
     managers = [each for each in existing(context.records[Staff]) if each.role.name == "Plan manager"]
     return draft_of(
         BookingDraft,

@@ -3,9 +3,17 @@
 import datetime as dt
 from collections.abc import Sequence
 from decimal import Decimal
+from typing import NamedTuple
 
 from apps.base.drafts import Draft, Extra
-from apps.engagements.models import ZERO, ClientEngagement, SupportCategory
+from apps.engagements.models import (
+    ZERO,
+    ClientEngagement,
+    SupportCategory,
+    codes_of,
+    component_label,
+    numbers_of,
+)
 from apps.people.models import Contact
 
 
@@ -34,6 +42,14 @@ class EngagementDraft(Draft):
     allocated_amount: Extra[Decimal] = ZERO
 
 
+class Component(NamedTuple):
+    """What a component pays for: categories by their numbers, or the stated supports alone."""
+
+    label: str
+    categories: tuple[int, ...]
+    stated_items: tuple[str, ...]
+
+
 class BudgetDraft(Draft):
     """A draft of a category budget, or of a service booking.
 
@@ -45,6 +61,45 @@ class BudgetDraft(Draft):
     used_elsewhere: Decimal
     management_type: str
     allocated_to_others: Extra[Decimal] = ZERO
+
+
+class ComponentDraft(BudgetDraft):
+    """A draft of a category budget. ``others`` are the other components of its plan, which services load."""
+
+    category: SupportCategory | None
+    component_name: str | None
+    further_categories: str | None
+    stated_items: str | None
+    others: Extra[Sequence[Component]] = ()
+
+    @property
+    def component(self) -> Component | None:
+        """What it pays for; ``None`` while its category is not known."""
+        if self.category is None:
+            return None
+        label = component_label(self.component_name, str(self.category), self.stated_items)
+        numbers = (self.category.number, *numbers_of(self.further_categories))
+        return Component(label, numbers, codes_of(self.stated_items))
+
+
+class PeriodDraft(Draft):
+    """A draft of a funding period."""
+
+    first_day: dt.date
+    last_day: dt.date
+    released: Decimal
+
+    @property
+    def days(self) -> str:
+        return f"{self.first_day:%d %b %Y} – {self.last_day:%d %b %Y}"
+
+
+class PeriodsDraft(Draft):
+    """All funding periods of a component, whose key is the draft's; services load its budget and its plan."""
+
+    budget: Decimal
+    periods: Extra[Sequence[PeriodDraft]]
+    plan: Extra[ClientEngagement]
 
 
 class BookingDraft(BudgetDraft):

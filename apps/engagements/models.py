@@ -24,6 +24,7 @@ from apps.core.models import (
     optional_text,
 )
 from apps.engagements.choices import LAST_CATEGORY, ManagementType, ParticipantType, SupportPurpose
+from apps.engagements.funding_periods import PeriodAmounts
 from apps.engagements.spending import Spending
 from apps.people.models import Client, Contact, Staff
 
@@ -316,19 +317,35 @@ class ServiceBooking(Budget):
 
 
 class CategoryBudget(Budget):
-    """A PACE plan's budget for a support category; such plans have no service bookings."""
+    """A component of a PACE plan: its budget for a support category, several, or stated supports alone.
+
+    Such plans have no service bookings. A flexible component is that of its category and of
+    ``further_categories``; with ``stated_items`` it pays for these supports and for nothing else. A component
+    with funding periods releases its money in parts (``FundingPeriod``).
+    """
 
     engagement = models.ForeignKey(
         ClientEngagement, on_delete=models.PROTECT, related_name="category_budgets", verbose_name="plan"
     )
     category = models.ForeignKey(SupportCategory, on_delete=models.PROTECT, related_name="budgets")
+    component_name = optional_text("component", help_text="As the plan names it, such as Flexible core.")
+    further_categories = optional_text(
+        length=60, help_text="Numbers of other categories that it pays for as well, such as 02 03 04."
+    )
+    stated_items = optional_text(
+        "stated supports",
+        length=600,
+        help_text="Codes of the only supports that it pays for.",
+    )
 
     class Meta(Budget.Meta):
         verbose_name = "PACE budget"
         ordering = ("category__number", "guid")
         constraints = (
             models.UniqueConstraint(
-                fields=["engagement", "category"], name="engagements_one_budget_of_a_category"
+                fields=["engagement", "category"],
+                condition=models.Q(stated_items=None),
+                name="engagements_one_budget_of_a_category",
             ),
             models.CheckConstraint(
                 condition=models.Q(budget__gte=0), name="engagements_category_budget_not_negative"
@@ -336,4 +353,69 @@ class CategoryBudget(Budget):
         )
 
     def __str__(self) -> str:
-        return str(self.category)
+        return component_label(self.component_name, str(self.category), self.stated_items)
+
+    @property
+    def categories(self) -> tuple[int, ...]:
+        """The numbers of the categories that it pays for."""
+        return (self.category.number, *numbers_of(self.further_categories))
+
+
+def numbers_of(further_categories: str | None) -> tuple[int, ...]:
+    """The numbers in a text such as ``02 03 04``; others than numbers are left out."""
+    return tuple(int(each) for each in (further_categories or "").split() if each.isdecimal())
+
+
+def codes_of(stated_items: str | None) -> tuple[str, ...]:
+    """The codes of stated supports, as they are compared."""
+    return tuple((stated_items or "").casefold().split())
+
+
+def component_label(component_name: str | None, category: str, stated_items: str | None) -> str:
+    """The name of a component: as the plan names it, else of its category and its stated supports."""
+    if component_name:
+        return component_name
+    return f"{category} (stated {stated_items})" if stated_items else category
+
+
+class FundingPeriod(Record):
+    """The days from which a component releases a part of its money, and the sums of the claims of its days.
+
+    ``amounts`` adds to the sums as it does to the component's. Periods of a component follow one another; its
+    history is that of the component.
+    """
+
+    category_budget = models.ForeignKey(
+        CategoryBudget, on_delete=models.CASCADE, related_name="periods", db_index=False
+    )
+    first_day = models.DateField("from")
+    last_day = models.DateField("to")
+    released = money()
+    claimed = sum_of_bills()
+    paid = sum_of_bills()
+    waiting = sum_of_bills()
+
+    unrecorded_columns = frozenset({"claimed", "paid", "waiting"})
+
+    class Meta(Record.Meta):
+        ordering = ("first_day", "guid")
+        constraints = (
+            models.UniqueConstraint(
+                fields=["category_budget", "first_day"], name="engagements_one_period_starts_on_a_day"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(last_day__gte=models.F("first_day")),
+                name="engagements_period_dates_in_order",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(released__gte=0), name="engagements_period_released_not_negative"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.first_day:%d %b %Y} – {self.last_day:%d %b %Y}"
+
+    @property
+    def amounts(self) -> PeriodAmounts:
+        """The period as drawing counts it: what is claimed and what waits is used."""
+        return PeriodAmounts(self.first_day, self.last_day, self.released, self.claimed + self.waiting)

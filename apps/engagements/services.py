@@ -6,32 +6,31 @@ ignored; keys come in the order of the drafts.
 
 from __future__ import annotations
 
-import json
+import datetime as dt
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import partial
-from operator import itemgetter
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.base.drafts import Issue, ValidationFailed
 from apps.core import saving
-from apps.core.bulk_insert import WriteBatch
-from apps.core.computed import to_the_cent
 from apps.core.services import Checks, create_records, load_references, update_records
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
-from apps.engagements.drafts import BudgetDraft, EngagementDraft
+from apps.engagements.drafts import BudgetDraft, Component, ComponentDraft, EngagementDraft, PeriodsDraft
 from apps.engagements.models import (
     ZERO,
     Budget,
     CategoryBudget,
     ClientEngagement,
+    FundingPeriod,
     ServiceBooking,
     SupportCategory,
+    codes_of,
 )
 from apps.engagements.validation import (
     BOOKING_RULES,
@@ -40,6 +39,8 @@ from apps.engagements.validation import (
     CATEGORY_BUDGET_WARNINGS,
     ENGAGEMENT_RULES,
     ENGAGEMENT_WARNINGS,
+    PERIODS_RULES,
+    PERIODS_WARNINGS,
 )
 
 # --- plans, service bookings and category budgets -------------------------------------------------------
@@ -91,9 +92,34 @@ def load_booking_context(drafts: Sequence[BudgetDraft]) -> None:
         earlier_drafts[plan.pk] += draft.get("budget") or ZERO
 
 
+def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
+    """As ``load_booking_context``, and what the other components of the plans pay for; one query more."""
+    load_booking_context(drafts)
+    components: dict[UUID, dict[object, Component]] = defaultdict(dict)
+    plans = {draft.key_of("engagement") for draft in drafts} - {None}
+    for budget in CategoryBudget.objects.filter(engagement__in=plans).select_related("category"):
+        known = Component(str(budget), budget.categories, codes_of(budget.stated_items))
+        components[budget.engagement_id][budget.pk] = known
+    for number, draft in enumerate(drafts):
+        of_plan = components[draft.key_of("engagement")]
+        # Its former state no longer counts, and later drafts count it as it becomes.
+        of_plan.pop(draft.key, None)
+        draft.fill("others", list(of_plan.values()))
+        if not draft.invalid and (component := draft.component):
+            of_plan[draft.key or number] = component
+
+
+def load_periods_context(drafts: Sequence[PeriodsDraft]) -> None:
+    """The plans of the components; one query."""
+    keys = [draft.key for draft in drafts]
+    budgets = CategoryBudget.objects.select_related("engagement").in_bulk(keys)
+    for draft in drafts:
+        draft.fill("plan", budgets[draft.key].engagement)
+
+
 PLAN_CHECKS = Checks(ENGAGEMENT_RULES, ENGAGEMENT_WARNINGS, load_engagement_context)
 BOOKING_CHECKS = Checks(BOOKING_RULES, BOOKING_WARNINGS, load_booking_context)
-CATEGORY_BUDGET_CHECKS = Checks(CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS, load_booking_context)
+CATEGORY_BUDGET_CHECKS = Checks(CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS, load_component_context)
 
 create_engagements = partial(create_records, ClientEngagement, checks=PLAN_CHECKS)
 update_engagements = partial(update_records, ClientEngagement, checks=PLAN_CHECKS)
@@ -101,6 +127,59 @@ create_bookings = partial(create_records, ServiceBooking, checks=BOOKING_CHECKS)
 update_bookings = partial(update_records, ServiceBooking, checks=BOOKING_CHECKS)
 create_category_budgets = partial(create_records, CategoryBudget, checks=CATEGORY_BUDGET_CHECKS)
 update_category_budgets = partial(update_records, CategoryBudget, checks=CATEGORY_BUDGET_CHECKS)
+
+
+# --- funding periods ------------------------------------------------------------------------------------
+
+#: Restate the sums of these funding periods from the claims of their days, in the transaction that stores
+#: them; the apps that count on budgets add theirs.
+RESTATE_PERIODS: list[Callable[[QuerySet[FundingPeriod]], object]] = []
+
+
+@transaction.atomic
+def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) -> list[UUID]:
+    """Make the funding periods of components what the drafts say; the keys of the components that changed.
+
+    What was claimed is divided anew. Claims are entered when the new periods are stored: their plans are
+    locked. A period that begins on the same day stays the same record.
+    """
+    keys = [draft.key for draft in drafts]
+    plans = ClientEngagement.objects.filter(category_budgets__in=keys).order_by("pk")
+    list(plans.select_for_update(of=("self",), no_key=True).values_list("pk", flat=True))
+    existing = saving.load_existing(CategoryBudget, drafts)
+    load_periods_context(drafts)
+    saving.validate(CategoryBudget, drafts, PERIODS_RULES, existing)
+    saving.check_warnings(drafts, PERIODS_WARNINGS, ignore_warnings)
+    stored: dict[UUID, dict[dt.date, FundingPeriod]] = defaultdict(dict)
+    for period in FundingPeriod.objects.filter(category_budget__in=keys):
+        stored[period.category_budget_id][period.first_day] = period
+    added: list[FundingPeriod] = []
+    changed: list[FundingPeriod] = []
+    deleted: list[UUID] = []
+    row_changes: dict[UUID, dict[str, list[object]]] = defaultdict(dict)
+    for draft in drafts:
+        rest = stored[draft.key]
+        for row in draft.periods:
+            new = FundingPeriod(category_budget_id=draft.key, first_day=row.first_day)
+            period = rest.pop(row.first_day, new)
+            before = None if period is new else f"{period.released:,.2f} until {period.last_day:%d %b %Y}"
+            after = f"{row.released:,.2f} until {row.last_day:%d %b %Y}"
+            if before == after:
+                continue
+            period.last_day, period.released = row.last_day, row.released
+            (added if period is new else changed).append(period)
+            row_changes[draft.key][f"Period from {row.first_day:%d %b %Y}"] = [before, after]
+        for period in rest.values():
+            before = f"{period.released:,.2f} until {period.last_day:%d %b %Y}"
+            row_changes[draft.key][f"Period from {period.first_day:%d %b %Y}"] = [before, None]
+            deleted.append(period.pk)
+    FundingPeriod.objects.filter(pk__in=deleted).delete()
+    saving.update(FundingPeriod, ("last_day", "released"), changed)
+    saving.insert_instances(FundingPeriod, added)
+    saved = saving.save_changes(CategoryBudget, drafts, existing, row_changes)
+    for restate in RESTATE_PERIODS:
+        restate(FundingPeriod.objects.filter(category_budget__in=saved))
+    return saved
 
 
 # --- support categories ---------------------------------------------------------------------------------
@@ -117,89 +196,3 @@ def create_support_categories() -> int:
         )
         category.save(force_insert=True)
     return len(missing)
-
-
-# --- amounts claimed on budgets -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Amounts:
-    """Sums of claims on one budget, or the changes of these sums; in the subscriber's currency.
-
-    ``waiting``: entered and not yet claimed. ``claimed``: claimed from the agency, and not refused by it.
-    ``paid``: the part of ``claimed`` that was paid.
-    """
-
-    claimed: Decimal = ZERO
-    paid: Decimal = ZERO
-    waiting: Decimal = ZERO
-
-    def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(self.claimed + other.claimed, self.paid + other.paid, self.waiting + other.waiting)
-
-    def __neg__(self) -> Amounts:
-        return Amounts(-self.claimed, -self.paid, -self.waiting)
-
-
-AMOUNT_COLUMNS = ("claimed", "paid", "waiting")
-NEW_AMOUNTS = ", ".join(
-    f"{name} = {to_the_cent(f'_budget.{name} + _change.{name}')}" for name in AMOUNT_COLUMNS
-)
-
-
-def record_amounts(
-    changes: Mapping[UUID, Amounts],
-    model: type[Budget] = ServiceBooking,
-    batch: WriteBatch | None = None,
-) -> None:
-    """Add to the claimed, paid and waiting amounts of service bookings (or category budgets), by key.
-
-    To be called in the transaction that enters, claims or cancels. The database adds, so that two writers at
-    once lose nothing; rows are locked in the order of their keys, so that two writers never wait for each
-    other. The statements, of a constant number, are sent with the ``batch`` when one is given.
-    """
-    own_batch = batch or WriteBatch()
-    table = connection.ops.quote_name(model._meta.db_table)
-    in_order = sorted(changes.items(), key=itemgetter(0))
-    if connection.vendor == "postgresql":
-        keys = [key for key, _ in in_order]
-        params: list[object] = [
-            keys,
-            *([getattr(amounts, name) for _, amounts in in_order] for name in AMOUNT_COLUMNS),
-        ]
-        if len(keys) > 1:
-            # An UPDATE locks rows in the order it meets them: several rows are locked in key order before.
-            own_batch.execute(
-                f"SELECT FROM {table} WHERE guid = ANY(%s::uuid[]) ORDER BY guid FOR UPDATE",
-                [keys],
-            )
-        arrays = "%s::uuid[], %s::numeric[], %s::numeric[], %s::numeric[]"
-        rows = f"unnest({arrays}) _change (guid, claimed, paid, waiting)"
-    else:
-        names = enumerate(("guid", *AMOUNT_COLUMNS))
-        members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in names)
-        rows = f"(SELECT {members} FROM json_each(%s)) _change"  # noqa: S608  our own names
-        params = [json.dumps([[key.hex, *map(str, astuple(amounts))] for key, amounts in in_order])]
-    own_batch.execute(
-        f"UPDATE {table} AS _budget SET {NEW_AMOUNTS} FROM {rows} WHERE _budget.guid = _change.guid",  # noqa: S608  our own names
-        params,
-    )
-    if batch is None:
-        with saving.in_transaction():
-            own_batch.send()
-
-
-@transaction.atomic
-def restate_amounts(sums: Mapping[UUID, Amounts], model: type[Budget] = ServiceBooking) -> int:
-    """Replace the amounts of all budgets by these sums, or zero; how many budgets differed.
-
-    For the recount of all claims from their lines.
-    """
-    differing = []
-    for budget in model._default_manager.select_for_update().order_by("pk"):
-        correct = sums.get(budget.pk, Amounts())
-        if Amounts(budget.claimed, budget.paid, budget.waiting) != correct:
-            budget.claimed, budget.paid, budget.waiting = astuple(correct)
-            differing.append(budget)
-    model._default_manager.bulk_update(differing, AMOUNT_COLUMNS, batch_size=500)
-    return len(differing)

@@ -4,9 +4,22 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 
 from apps.base.drafts import D, Issue, Rule, is_allowed_when
-from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType, ParticipantType, SupportPurpose
-from apps.engagements.drafts import BookingDraft, BudgetDraft, EngagementDraft
-from apps.engagements.models import last_day_of_plan, support_item
+from apps.engagements.choices import (
+    FIRST_PACE_CATEGORY,
+    LAST_CATEGORY,
+    ManagementType,
+    ParticipantType,
+    SupportPurpose,
+)
+from apps.engagements.drafts import (
+    BookingDraft,
+    BudgetDraft,
+    ComponentDraft,
+    EngagementDraft,
+    PeriodDraft,
+    PeriodsDraft,
+)
+from apps.engagements.models import ZERO, last_day_of_plan, support_item
 from apps.people.validation import is_somebody_else
 
 #: The first and the last day of something, as far as they are given.
@@ -238,11 +251,106 @@ def category_budget_is_in_a_pace_plan(draft: BudgetDraft) -> Iterator[Issue]:
         yield Issue("NotAllowed", "engagement", "Only PACE plans have budgets by category.")
 
 
-CATEGORY_BUDGET_RULES: tuple[Rule[BudgetDraft], ...] = (
+def further_categories_are_numbers(draft: ComponentDraft) -> Iterator[Issue]:
+    for word in (draft.further_categories or "").split():
+        if not (word.isdecimal() and 1 <= int(word) <= LAST_CATEGORY):
+            yield Issue(
+                "OutOfRange",
+                "further_categories",
+                f"{word} is no category: they have numbers from 1 to {LAST_CATEGORY}, such as 02 03 04.",
+            )
+
+
+def stated_supports_have_no_further_categories(draft: ComponentDraft) -> Iterator[Issue]:
+    if draft.stated_items and draft.further_categories:
+        yield Issue(
+            "NotAllowed",
+            "further_categories",
+            "It pays for its stated supports alone. Leave out the further categories, or the supports.",
+        )
+
+
+def support_is_in_one_component(draft: ComponentDraft) -> Iterator[Issue]:
+    """Otherwise it would be chance which one a claim counts on."""
+    own = draft.component
+    for other in draft.others if own else ():
+        assert own is not None
+        if codes := sorted(set(own.stated_items) & set(other.stated_items)):
+            names = ", ".join(code.upper() for code in codes)
+            yield Issue("NotUnique", "stated_items", f"{other.label} of the plan pays for {names} already.")
+        if own.stated_items or other.stated_items:
+            continue
+        for number in sorted(set(own.categories) & set(other.categories)):
+            field = "category" if number == own.categories[0] else "further_categories"
+            yield Issue(
+                "NotUnique", field, f"{other.label} of the plan pays for category {number:02} already."
+            )
+
+
+CATEGORY_BUDGET_RULES: tuple[Rule[ComponentDraft], ...] = (
     budget_is_not_negative,
     category_budget_is_in_a_pace_plan,
+    further_categories_are_numbers,
+    stated_supports_have_no_further_categories,
+    support_is_in_one_component,
 )
-CATEGORY_BUDGET_WARNINGS: tuple[Rule[BudgetDraft], ...] = (
+CATEGORY_BUDGET_WARNINGS: tuple[Rule[ComponentDraft], ...] = (
     management_type_is_one_of_the_plan,
     amount_used_elsewhere_fits_into_the_budget,
 )
+
+
+# --- funding periods ------------------------------------------------------------------------------------
+
+
+def periods_follow_one_another(draft: PeriodsDraft) -> Iterator[Issue]:
+    """Without gaps: a day in none of them could be paid from none."""
+    previous: PeriodDraft | None = None
+    for number, period in enumerate(draft.periods):
+        if period.last_day < period.first_day:
+            yield Issue(
+                "OutOfOrder", ("periods", number, "last_day"), f"{period.days} ends before it starts."
+            )
+        elif previous and period.first_day != previous.last_day + dt.timedelta(days=1):
+            yield Issue(
+                "OutOfOrder",
+                ("periods", number, "first_day"),
+                f"{period.days} does not begin on the day after {previous.days}.",
+            )
+        previous = period
+
+
+def released_is_not_negative(draft: PeriodsDraft) -> Iterator[Issue]:
+    for number, period in enumerate(draft.periods):
+        if period.released < 0:
+            yield Issue("OutOfRange", ("periods", number, "released"), f"{period.days} releases less than 0.")
+
+
+def periods_are_those_of_the_plan(draft: PeriodsDraft) -> Iterator[Issue]:
+    plan = draft.plan
+    if not draft.periods:
+        return
+    first, last = draft.periods[0], draft.periods[-1]
+    if first.first_day != plan.plan_start_date or last.last_day != plan.plan_end_date:
+        yield Issue(
+            "OutsidePlan",
+            ("periods", 0, "first_day"),
+            f"The periods run from {first.first_day:%d %b %Y} to {last.last_day:%d %b %Y}, and the plan from"
+            f" {plan.plan_start_date:%d %b %Y} to {plan.plan_end_date:%d %b %Y}.",
+        )
+
+
+def periods_release_the_budget(draft: PeriodsDraft) -> Iterator[Issue]:
+    released = sum((each.released for each in draft.periods), ZERO)
+    if draft.periods and released != draft.budget:
+        difference = abs(released - draft.budget)
+        yield Issue(
+            "TotalDiffers",
+            ("periods", 0, "released"),
+            f"The periods release {released:,.2f}, which is {difference:,.2f}"
+            f" {'more' if released > draft.budget else 'less'} than the component's {draft.budget:,.2f}.",
+        )
+
+
+PERIODS_RULES: tuple[Rule[PeriodsDraft], ...] = (periods_follow_one_another, released_is_not_negative)
+PERIODS_WARNINGS: tuple[Rule[PeriodsDraft], ...] = (periods_are_those_of_the_plan, periods_release_the_budget)

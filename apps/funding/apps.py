@@ -10,4 +10,8 @@ class FundingConfig(AppConfig):
     name = "apps.funding"
 
     def ready(self) -> None:
+        from apps.engagements.services import RESTATE_PERIODS
+        from apps.funding.services.effects import restate_periods
+
         register(statuses.check_statuses, "funding")
+        RESTATE_PERIODS.append(restate_periods)

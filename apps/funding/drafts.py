@@ -12,6 +12,7 @@ from apps.base.drafts import Draft, Extra
 from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document
 from apps.engagements.coverage import Coverage, CoveringBudget
+from apps.engagements.funding_periods import PeriodAmounts
 from apps.funding.models import (
     ZERO,
     Claim,
@@ -165,15 +166,16 @@ class WindowDraft(Draft):
 class LineContext:
     """The values that rules read beside a line.
 
-    ``remaining``: of the budget that covers the line, after the lines before it. ``last_price``: the price
-    book's on the last day. ``duplicate``: the line that claims the same support, in words; as another
-    quantity with the same total when ``same_total``.
+    ``remaining``: of the budget that covers the line, after the lines before it; ``periods``: the funding
+    periods of the component, likewise. ``last_price``: the price book's on the last day. ``duplicate``: the
+    line that claims the same support, in words; as another quantity with the same total when ``same_total``.
     """
 
     number: int
     coverage: Coverage
     remaining: Decimal | None
     last_price: EffectivePrice | None
+    periods: Sequence[PeriodAmounts] = ()
     duplicate: str | None = None
     same_total: bool = False
 

@@ -44,7 +44,7 @@ from apps.funding.models import (
 from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_claim_file_faults
-from apps.funding.validation.warnings import WarningCode
+from apps.funding.validation.warning_codes import WarningCode
 from apps.payments.models import BankAccount, PaymentRun, PaymentRunItem, PaymentSettings, Statement
 from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.ready import load_ready
@@ -329,7 +329,7 @@ def test_few_other_claims_have_warnings():
 
 
 def test_budgets_agree_with_the_bills_and_only_the_example_is_overdrawn():
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
     assert ServiceBooking.objects.filter(claimed__gt=0, paid__gt=0).exists()
     assert ServiceBooking.objects.filter(waiting__gt=0).exists()
     assert len([booking for booking in ServiceBooking.objects.all() if booking.remaining < 0]) == 1

@@ -5,7 +5,13 @@ from decimal import Decimal
 
 from apps.base.drafts import apply_rules
 from apps.engagements.drafts import BookingDraft, EngagementDraft
-from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.models import (
+    CategoryBudget,
+    ClientEngagement,
+    FundingPeriod,
+    ServiceBooking,
+    SupportCategory,
+)
 from apps.engagements.services import create_support_categories
 from tests.people.records import a_contact
 
@@ -48,6 +54,15 @@ def a_category_budget(plan=None, category=16, **columns):
         category=a_category(category),
         **{"budget": Decimal("100.00"), **columns},
     )
+
+
+def with_periods(budget, *rows):
+    """The component with funding periods: ("2026-07-01", "2026-09-30", "100.00")."""
+    for first, last, released in rows:
+        FundingPeriod.objects.create(
+            category_budget=budget, first_day=day(first), last_day=day(last), released=Decimal(released)
+        )
+    return budget
 
 
 def a_draft(model, key=None, draft_class=BookingDraft, **members):

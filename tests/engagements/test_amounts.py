@@ -7,8 +7,8 @@ import pytest
 from django.db import connection
 
 from apps.core.models import Change
+from apps.engagements.amounts import Amounts, record_amounts, restate_amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.engagements.services import Amounts, record_amounts, restate_amounts
 from tests.engagements.builders import a_booking, a_category_budget, a_plan
 
 

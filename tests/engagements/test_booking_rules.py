@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from apps.engagements.drafts import ComponentDraft
 from apps.engagements.models import CategoryBudget
 from apps.engagements.services import load_booking_context
 from apps.engagements.validation import BOOKING_RULES as RULES
@@ -72,7 +73,7 @@ def test_only_a_custom_purpose_does_without_a_category():
 def test_pace_plans_have_budgets_by_category_and_others_have_bookings():
     assert found(RULES, a_draft_in(a_pace_plan())) == [("NotAllowed", "engagement")]
     for plan, expected in ((a_pace_plan(), []), (a_plan(), [("NotAllowed", "engagement")])):
-        draft = a_draft(CategoryBudget, engagement=plan, category=a_category(16))
+        draft = a_draft(CategoryBudget, draft_class=ComponentDraft, engagement=plan, category=a_category(16))
         assert found(CATEGORY_BUDGET_RULES, draft) == expected
 
 
@@ -148,5 +149,11 @@ def test_more_used_than_budgeted_is_warned_of():
 
 def test_more_used_than_budgeted_is_warned_of_in_a_category_budget_as_well():
     amounts = {"budget": Decimal("10.00"), "used_elsewhere": Decimal("10.01")}
-    draft = a_draft(CategoryBudget, engagement=a_pace_plan(), category=a_category(15), **amounts)
+    draft = a_draft(
+        CategoryBudget,
+        draft_class=ComponentDraft,
+        engagement=a_pace_plan(),
+        category=a_category(15),
+        **amounts,
+    )
     assert found(CATEGORY_BUDGET_WARNINGS, draft) == [("OverBudget", "used_elsewhere")]

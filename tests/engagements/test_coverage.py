@@ -176,7 +176,8 @@ def test_amounts_of_a_bill_that_is_replaced_count_as_remaining():
     other = a_booking(drawn.engagement, budget=Decimal("10.00"))
     support = Support(drawn.engagement.participant_id, DAY, ITEM, 1)
     assert coverages_of([support])[0].budget.pk == other.pk
-    released = coverages_of([support], {drawn.pk: Decimal("10.00"), other.pk: Decimal("-10.00")})[0]
+    lines = {drawn.pk: [(DAY, DAY, Decimal("10.00"))], other.pk: [(DAY, DAY, Decimal("-10.00"))]}
+    released = coverages_of([support], lines)[0]
     assert (released.budget.pk, released.budget.remaining) == (drawn.pk, Decimal("10.00"))
 
 

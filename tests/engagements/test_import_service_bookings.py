@@ -10,8 +10,8 @@ from django.core.management import CommandError, call_command
 
 from apps.base import clock
 from apps.core.models import Change
+from apps.engagements.amounts import Amounts, record_amounts
 from apps.engagements.models import ClientEngagement, ServiceBooking
-from apps.engagements.services import Amounts, record_amounts
 from apps.people.models import Contact
 from tests.engagements.builders import a_booking, a_pace_plan, a_plan, day
 from tests.people.records import a_client, a_contact

@@ -3,7 +3,7 @@
 from decimal import Decimal
 
 from apps.core.models import Change
-from apps.engagements.services import Amounts
+from apps.engagements.amounts import Amounts
 from apps.funding.models import StatusMove
 from apps.funding.services.transitions import apply_transition
 

@@ -49,7 +49,7 @@ def check(paid):
     assert sum(Claim.objects.values_list("amount_paid", flat=True)) == Decimal(paid)
     assert list(find_money_faults()) == []
     assert list(find_answer_faults()) == []
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))

@@ -84,7 +84,7 @@ def import_twice(run):
     assert snapshot(all_of_it=True) == before
     assert sum(tally.count for tally in report.tallies.values()) == row_count
     assert list(find_money_faults()) == []
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
 
 
 def snapshot(all_of_it=False):

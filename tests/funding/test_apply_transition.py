@@ -13,7 +13,7 @@ from django.utils import timezone
 from apps.base import clock
 from apps.core import history
 from apps.core.models import Change, Subscriber
-from apps.engagements.services import Amounts
+from apps.engagements.amounts import Amounts
 from apps.funding.choices import ClaimStatus
 from apps.funding.file_formats.claim_file import write_amount
 from apps.funding.models import Claim, Invoice, ProviderInvoice, StatusMove
@@ -347,7 +347,7 @@ def test_budgets_follow_every_transition():
     assert (held(booking), held(category)) == (amounts("60.00", "60.00"), amounts("40.00", "10.00"))
     applied(claim, "write-off", reason="Too small")
     assert (held(booking), held(category)) == (amounts("60.00", "60.00"), amounts("10.00", "10.00"))
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
 
 
 def test_an_archived_claim_draws_nothing_and_a_restored_one_again():
@@ -496,7 +496,7 @@ def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
     assert held(booking) == amounts("100.00", "70.00")
     applied(new, "pay")
     assert held(booking) == amounts("100.00", "100.00")
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
 
 
 def test_the_gap_has_what_is_missing_to_the_cent():
@@ -520,7 +520,7 @@ def test_the_gap_has_what_is_missing_to_the_cent():
         written = write_amount(line.quantity, line.price, line.total, "each", None)
         assert Decimal(written.price) <= Decimal("10.01")
     assert held(booking) == amounts("110.11", "110.11", "70.01")
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
 
 
 @pytest.mark.parametrize("status", ["PaymentProviderRejected", "PaymentProviderCancelled"])
@@ -564,7 +564,7 @@ def test_an_archived_resubmission_gives_everything_back():
     applied(again, "archive")
     applied(claim, "pay-the-rest")
     assert refused(new, "restore") == f"{claim}, which it resubmits, is now fully paid by the agency."
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
 
 
 def test_of_two_resubmissions_of_a_claim_restored_together_the_first_is():

@@ -1,5 +1,6 @@
 """What claims and invoices draw on budgets, by where they stand (apps/funding/services/effects.py)."""
 
+import datetime as dt
 from decimal import Decimal
 from io import StringIO
 
@@ -7,8 +8,8 @@ import pytest
 from django.core.management import call_command
 
 from apps.base import clock
+from apps.engagements.amounts import Amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.engagements.services import Amounts
 from apps.funding.choices import InvoiceStatus
 from apps.funding.services.effects import BudgetPosting, budget_amounts, post_to_budgets, recount_budgets
 from apps.funding.validation.transitions import Resubmission
@@ -17,6 +18,7 @@ from tests.funding.builders import a_claim, an_invoice
 
 TOTAL, PAID = Decimal("100.00"), Decimal("40.00")
 NOTHING = Amounts()
+DAY = dt.date(2026, 8, 3)
 
 
 def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
@@ -84,10 +86,10 @@ def test_both_kinds_of_budgets_are_posted_to_and_lines_without_one_count_nowhere
     one = amounts(waiting="1.00")
     post_to_budgets(
         [
-            BudgetPosting(booking.pk, None, one),
-            BudgetPosting(None, category.pk, one),
-            BudgetPosting(booking.pk, None, one),
-            BudgetPosting(None, None, one),
+            BudgetPosting(booking.pk, None, DAY, DAY, one),
+            BudgetPosting(None, category.pk, DAY, DAY, one),
+            BudgetPosting(booking.pk, None, DAY, DAY, one),
+            BudgetPosting(None, None, DAY, DAY, one),
         ]
     )
     assert (held(booking), held(category)) == (amounts(waiting="2.00"), one)
@@ -99,8 +101,8 @@ def test_changes_that_cancel_each_other_touch_no_budget(django_assert_num_querie
     with django_assert_num_queries(0):
         post_to_budgets(
             [
-                BudgetPosting(booking.pk, None, amounts("1.00")),
-                BudgetPosting(booking.pk, None, -amounts("1.00")),
+                BudgetPosting(booking.pk, None, DAY, DAY, amounts("1.00")),
+                BudgetPosting(booking.pk, None, DAY, DAY, -amounts("1.00")),
             ]
         )
 
@@ -110,7 +112,7 @@ def test_what_falls_to_nothing_is_nothing_in_the_database_too():
     """Binary numbers leave 5.6e-17 of these, which the model's field would hide."""
     booking = a_booking()
     for amount in ("0.10", "0.20", "-0.30"):
-        post_to_budgets([BudgetPosting(booking.pk, None, amounts(amount, amount, amount))])
+        post_to_budgets([BudgetPosting(booking.pk, None, DAY, DAY, amounts(amount, amount, amount))])
     assert ServiceBooking.objects.filter(claimed=0, paid=0, waiting=0).exists()
 
 
@@ -136,7 +138,7 @@ def test_a_recount_sums_what_lines_of_claims_and_invoices_count():
     assert recount_budgets() == (1, 1)
     assert held(booking) == amounts(claimed="1.00", waiting="10.30")
     assert held(category) == amounts(claimed="2.00", paid="3.00")
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
 
 
 @pytest.mark.django_db

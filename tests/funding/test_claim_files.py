@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
-from apps.engagements.services import Amounts
+from apps.engagements.amounts import Amounts
 from apps.funding.models import (
     Claim,
     ClaimFile,
@@ -128,7 +128,7 @@ def test_budgets_and_the_status_history_go_with_the_claim():
     withdraw(file.pk, staff)
     booking.refresh_from_db()
     assert Amounts(booking.claimed, booking.paid, booking.waiting) == Amounts(waiting=Decimal("140.00"))
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
 
 
 def test_bills_that_end_after_the_day_wait_for_a_later_file():

@@ -30,7 +30,7 @@ def told(tmp_path):
         _, found = read_results(as_csv(tmp_path / name, rows))
         report = import_results(found, name, dry_run)
         assert list(find_money_faults()) == []
-        assert recount_budgets() == (0, 0)
+        assert recount_budgets() == (0, 0, 0)
         return report
 
     return run

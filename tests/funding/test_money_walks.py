@@ -412,7 +412,7 @@ class Money(RuleBasedStateMachine):
         if not hasattr(self, "given"):
             return
         assert list(find_money_faults()) == []
-        assert recount_budgets() == (0, 0)
+        assert recount_budgets() == (0, 0, 0)
         assert recount_claim_flags() == 0
 
     @invariant()

@@ -46,7 +46,7 @@ def paid(tmp_path):
         _, found = read_remittance(path, dt.date(2026, 11, 24))
         report = import_remittance(found, name, sha256_of(path), dry_run)
         assert list(find_money_faults()) == []
-        assert recount_budgets() == (0, 0)
+        assert recount_budgets() == (0, 0, 0)
         return report
 
     return run
@@ -264,7 +264,7 @@ def a_resubmitted_gap(paid, *prices):
     assert counts(paid(a_payment(lines[0].reference, "10.00", "1"), name="1.csv")) == {"applied": 1}
     result = apply_transition(Claim, [claim.pk], "resubmit-gap")
     new = Claim.objects.get(pk=result.resubmissions[claim.pk])
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
     return claim, new, lines, booking
 
 
@@ -316,7 +316,7 @@ def test_a_resubmission_is_not_restored_when_its_lines_were_resubmitted_anew(pai
     sentence = f"{claim}, which it resubmits, was resubmitted again as {newest}: restore that one."
     assert refused.message == sentence
     assert apply_transition(Claim, [newest.pk], "restore").done == [newest.pk]
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
 
 
 def test_which_lines_were_resubmitted_before_that_was_kept_is_filled_in(paid):

@@ -33,7 +33,7 @@ def gap_of(claim):
     """The totals of the lines of a new claim over the gap; why there is none."""
     result = apply_transition(Claim, [claim.pk], "resubmit-gap")
     assert list(find_money_faults()) == []
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
     if result.refused:
         return result.refused[0].message
     new = Claim.objects.get(pk=result.resubmissions[claim.pk])

@@ -52,7 +52,7 @@ def money_is_right_afterwards(db):
     """Whatever a test did: what ``verify`` and ``recount_budgets`` look at agrees."""
     yield
     assert list(find_money_faults()) == []
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
     assert recount_claim_flags() == 0
 
 

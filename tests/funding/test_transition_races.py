@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction
 
 from apps.base.drafts import ValidationFailed
-from apps.engagements.services import Amounts
+from apps.engagements.amounts import Amounts
 from apps.funding.drafts import ClaimDraft
 from apps.funding.models import Claim, StatusMove
 from apps.funding.services import transitions, update
@@ -65,7 +65,7 @@ def test_bulks_about_the_same_budgets_wait_for_each_other():
             lambda: apply_transition(Claim, forth, "claim"), lambda: apply_transition(Claim, back, "claim")
         )
         assert sorted(one.done + other.done) == sorted(forth + back)
-        assert recount_budgets() == (0, 0)
+        assert recount_budgets() == (0, 0, 0)
 
 
 def test_of_an_approval_and_a_hold_one_is_refused_with_the_current_status():
@@ -126,7 +126,7 @@ def test_money_is_not_taken_back_twice_by_two_at_once(number):
     ]
     claim.refresh_from_db()
     assert (claim.amount_paid, claim.funding_status) == (40, "AgencyPartiallyPaid")
-    assert (recount_budgets(), list(find_money_faults())) == ((0, 0), [])
+    assert (recount_budgets(), list(find_money_faults())) == ((0, 0, 0), [])
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
@@ -137,7 +137,7 @@ def test_two_halves_that_are_taken_back_at_once_cancel_the_claim(number):
     assert [answer.done for answer in answers] == [[claim.pk]] * 2
     claim.refresh_from_db()
     assert (claim.amount_paid, claim.funding_status) == (0, "PaymentProviderCancelled")
-    assert (recount_budgets(), list(find_money_faults())) == ((0, 0), [])
+    assert (recount_budgets(), list(find_money_faults())) == ((0, 0, 0), [])
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
@@ -157,7 +157,7 @@ def test_money_is_not_taken_back_of_what_is_just_resubmitted(how, number):
         assert [each.message for each in taken.refused] == [
             f"It was resubmitted as {new}: go on with that one."
         ]
-    assert (recount_budgets(), list(find_money_faults())) == ((0, 0), [])
+    assert (recount_budgets(), list(find_money_faults())) == ((0, 0, 0), [])
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
@@ -172,7 +172,7 @@ def test_a_resubmission_is_not_restored_beside_money_that_moves(name, number):
         lambda: lingering(Claim, [claim.pk], name, **options),
     )
     assert bool(restored.done) != bool(moved.done)
-    assert (recount_budgets(), list(find_money_faults())) == ((0, 0), [])
+    assert (recount_budgets(), list(find_money_faults())) == ((0, 0, 0), [])
 
 
 def test_a_claim_is_not_approved_while_its_provider_invoice_is_being_put_on_hold():
@@ -225,7 +225,7 @@ def test_a_recount_while_claims_move_loses_nothing(number):
         lambda: lingering(Claim, keys[5:], "archive"),
         recount_budgets,
     )
-    assert recount_budgets() == (0, 0)
+    assert recount_budgets() == (0, 0, 0)
     booking.refresh_from_db()
     assert booking.waiting == 0
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from apps.funding.validation import warnings
-from apps.funding.validation.warnings import WarningCode, warning_label
+from apps.funding.validation.warning_codes import WarningCode, warning_label
 from tests.funding.test_warnings import ALONE
 
 SOURCE = Path(warnings.__file__).relative_to(Path.cwd())

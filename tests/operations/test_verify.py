@@ -104,8 +104,8 @@ def test_damaged_and_missing_documents_and_wrong_budgets_are_named(restored, cap
         f"document {missing.storage_key}: the file is missing",
         f"document {changed.storage_key}: the file was changed: its SHA-256 differs",
         f"document {shortened.storage_key}: the file was changed: its SHA-256 differs",
-        "budgets: 1 service bookings and 0 budgets by category do not agree with their claims and invoices:"
-        " ./run recount_budgets puts them right",
+        "budgets: 1 service bookings, 0 budgets by category and 0 funding periods do not agree with their"
+        " claims and invoices: ./run recount_budgets puts them right",
         "The database and its documents: 4 faults.",
     ]
     assert ServiceBooking.objects.get(pk=booking.pk).claimed == booking.claimed + 1

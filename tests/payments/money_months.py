@@ -270,7 +270,7 @@ class Office:
         check_payouts()
         faults = (find_money_faults, find_claim_file_faults, find_answer_faults, find_payment_faults)
         assert [fault for find in faults for fault in find()] == []
-        assert recount_budgets() == (0, 0)
+        assert recount_budgets() == (0, 0, 0)
 
     def check_lines(self):
         """Claimed = paid + refused + short + waiting: of each line, and as the agency told it."""

@@ -14,7 +14,7 @@ from apps.core.admin_base.display import plain_amount
 from apps.core.admin_base.forms import AmountField
 from apps.core.services import Service
 from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType
-from apps.engagements.drafts import BookingDraft, BudgetDraft
+from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft
 from apps.engagements.models import ZERO, ClientEngagement, SupportCategory
 
 #: The cells of a row that are the budget's columns.
@@ -87,7 +87,7 @@ class BudgetRow(forms.Form):
         return self.cleaned_data
 
     def draft(self, plan: ClientEngagement) -> BudgetDraft:
-        draft_class = BudgetDraft if plan.is_pace else BookingDraft
+        draft_class = ComponentDraft if plan.is_pace else BookingDraft
         values = {name: self.cleaned_data.get(name) for name in COLUMNS}
         values = {name: ZERO if value is None else value for name, value in values.items()}
         if self.record is not None:

@@ -25,7 +25,7 @@ from apps.core.admin_base import (
     fieldset,
 )
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, link
-from apps.engagements.drafts import BookingDraft, BudgetDraft
+from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
     create_bookings,
@@ -174,7 +174,8 @@ class ServiceBookingAdmin(BudgetAdmin):
 class CategoryBudgetAdmin(BudgetAdmin):
     """Category budgets of PACE plans."""
 
-    purpose = "The budgets of PACE plans, one for each support category."
+    purpose = "The components of PACE plans: budgets for categories or stated supports."
+    draft_class = ComponentDraft
     create = staticmethod(create_category_budgets)
     update = staticmethod(update_category_budgets)
     menu_order = 60
@@ -182,7 +183,16 @@ class CategoryBudgetAdmin(BudgetAdmin):
     list_display = ("category", "plan", "management_type", "amount", "remaining", "spending")
     search_help_text = "Participant or scheme number"
     ordering = ("engagement__plan_end_date", "guid")
-    fieldsets = (fieldset(None, "engagement", "category", ("budget", "management_type"), "used_elsewhere"),)
+    fieldsets = (
+        fieldset(
+            None,
+            "engagement",
+            ("category", "component_name"),
+            ("budget", "management_type"),
+            "used_elsewhere",
+            ("further_categories", "stated_items"),
+        ),
+    )
 
 
 @admin.register(SupportCategory)

@@ -69,7 +69,7 @@ from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
 from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, STATUSES, Phase
 from apps.funding.validation.guards import AnyBill
-from apps.funding.validation.warnings import WarningCode, warning_label
+from apps.funding.validation.warning_codes import WarningCode, warning_label
 from apps.people.models import Client, Contact
 
 BUDGET = "draws_on"

@@ -47,7 +47,7 @@ from apps.funding.validation.transitions import (
     transition_named,
     transitions_of,
 )
-from apps.funding.validation.warnings import warning_label
+from apps.funding.validation.warning_codes import warning_label
 from apps.people.models import Staff
 
 #: Where a person's session keeps the price book of the line they entered last.

@@ -31,7 +31,7 @@ from apps.funding.admin.autocomplete import records_by_text
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
 from apps.funding.drafts import InvoiceEntry, LineDraft
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
-from apps.funding.validation.warnings import warning_label
+from apps.funding.validation.warning_codes import warning_label
 
 #: The prefix of the forms of lines in what a browser sends, and the member of drafts.
 PREFIX = "lines"

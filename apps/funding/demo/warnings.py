@@ -20,7 +20,7 @@ from apps.funding.models import Claim, ClaimLine, ProviderInvoice, to_cents
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.create import create_claims
 from apps.funding.services.provider_invoices import create_provider_invoices
-from apps.funding.validation.warnings import WarningCode
+from apps.funding.validation.warning_codes import WarningCode
 from apps.people.models import Client, Contact, Staff
 
 #: The support of most of them, a weekday's, and the category that it is of.

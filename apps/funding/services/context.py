@@ -6,6 +6,7 @@ what exists beside them.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from apps.core.models import normalised
 from apps.core.saving import Conflicts
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import Coverage, Support, load_coverages, plan_query
+from apps.engagements.funding_periods import PeriodAmounts, use_days
 from apps.engagements.models import ServiceBooking
 from apps.funding.choices import ADMINISTER_PERMISSION, InvoiceClaimType
 from apps.funding.drafts import BillContext, BillDraft, DraftBill, DraftLine, LineContext, LineDraft
@@ -242,10 +244,10 @@ def load_bill_contexts(
     for bill in bills:
         bill.context.windows = windows_now
     # What existing bills count on each budget is replaced by their updates.
-    released_sums: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
-    for booking, category_budget, total in released:
-        released_sums[booking or category_budget] += total
-    add_lines(bills, load_coverages(supports, plans, released_sums), records.prices)
+    released_lines: defaultdict[UUID, list[tuple[dt.date, dt.date, Decimal]]] = defaultdict(list)
+    for booking, category_budget, *line in released:
+        released_lines[booking or category_budget].append(tuple(line))
+    add_lines(bills, load_coverages(supports, plans, released_lines), records.prices)
     find_other_claims(bills, records)
     find_reference_owners(renamed, invoices, claims)
     find_duplicate_claims(referring, claims, records.own_bills)
@@ -312,14 +314,14 @@ def build_support(bill_type: BillType, bill: DraftBill, line: LineDraft) -> Supp
 
 
 def released_amounts_query(line_model: type[Any]) -> PreparedQuery:
-    """(booking, category budget, total) of the lines of bills that still count on their budgets."""
+    """(booking, category budget, first day, last day, total) of lines that still count on their budgets."""
     bill = "claim" if line_model is ClaimLine else "invoice"
 
     @prepared_query
     def rows(keys: Iterable[object]) -> QuerySet[models.Model, tuple[object, ...]]:
         lines = line_model.objects.filter(AnyOf(bill, keys), **{f"{bill}__archive_date": None})
         counted = lines.exclude(**{f"{bill}__funding_status__in": sorted(ENDED)})
-        return counted.order_by().values_list("booking", "category_budget", "total")
+        return counted.order_by().values_list("booking", "category_budget", "first_day", "last_day", "total")
 
     return rows
 
@@ -330,20 +332,27 @@ RELEASED_AMOUNTS = {each.name: released_amounts_query(each.line_model) for each 
 def add_lines(bills: Sequence[DraftBill], coverages: Iterable[Coverage], prices: PriceTable) -> None:
     """Set what covers each line, and what remains of it after the lines before it."""
     used: defaultdict[UUID, Decimal] = defaultdict(lambda: ZERO)
+    used_periods: dict[UUID, Sequence[PeriodAmounts]] = {}
     of_lines = iter(coverages)
     for bill in bills:
         for each in bill.lines:
             line, coverage, remaining = each.draft, next(of_lines), None
             budget = coverage.budget
+            periods: Sequence[PeriodAmounts] = ()
             if budget is not None:
                 vars(line)["booking" if budget.model is ServiceBooking else "category_budget"] = budget
                 remaining = budget.remaining - used[budget.pk]
                 used[budget.pk] += line.total
+                if budget.periods:
+                    periods = used_periods.get(budget.pk, budget.periods)
+                    used_periods[budget.pk] = use_days(periods, line.first_day, line.last_day, line.total)
             last_price = line.book_price
             if line.last_day != line.first_day and last_price is not None:
                 region = bill.draft.contact.scheme_price_guide_region
                 last_price = prices.find(line.price_book.pk, line.product.pk, region, line.last_day)
-            bill.context.lines[each.number] = LineContext(each.number, coverage, remaining, last_price)
+            bill.context.lines[each.number] = LineContext(
+                each.number, coverage, remaining, last_price, periods
+            )
 
 
 # --- provider invoices and references -------------------------------------------------------------------

@@ -76,7 +76,7 @@ def create_bills(
         unclaimed = [key for key, invoice in invoices.items() if not invoice.is_claimed]
         batch.set_flag(ProviderInvoice, "is_claimed", unclaimed)
     status = ClaimStatus.AWAITING_STAFF_APPROVAL.value
-    post_to_budgets([line_posting(line, status) for line in lines], batch)
+    post_to_budgets([line_posting(line, status) for line in lines], batch, plans_are_locked=True)
     batch.send()
     if bill_type is CLAIMS:
         apply_claim_effects(cast("Sequence[ClaimDraft]", drafts))

@@ -6,10 +6,13 @@ On provider invoices: locks, ``is_claimed``, ``claim_on_hold``, and what they la
 
 from __future__ import annotations
 
+import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from decimal import Decimal
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import models, transaction
@@ -31,9 +34,17 @@ from apps.base.batched_queries import AnyOf
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.computed import MoneySum
+from apps.engagements.amounts import (
+    Amounts,
+    DatedChange,
+    record_amounts,
+    record_dated_amounts,
+    replace_amounts,
+    restate_amounts,
+)
 from apps.engagements.coverage import CoveringBudget
-from apps.engagements.models import Budget, CategoryBudget, ServiceBooking
-from apps.engagements.services import Amounts, record_amounts, restate_amounts
+from apps.engagements.funding_periods import share_of_days
+from apps.engagements.models import Budget, CategoryBudget, FundingPeriod, ServiceBooking
 from apps.funding.choices import InvoiceStatus
 from apps.funding.drafts import ClaimDraft, LineDraft
 from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, LineItem, ProviderInvoice
@@ -74,10 +85,15 @@ class BudgetState(NamedTuple):
 
 
 class BudgetPosting(NamedTuple):
-    """By how much the amounts of a line on its budget change; a line without a budget counts nowhere."""
+    """By how much the amounts of a line on its budget change; a line without a budget counts nowhere.
+
+    What a line counted and what it counts are posted apart: each is divided by the days of funding periods.
+    """
 
     booking: UUID | None
     category_budget: UUID | None
+    first_day: dt.date
+    last_day: dt.date
     amounts: Amounts
 
     def __neg__(self) -> BudgetPosting:
@@ -88,33 +104,47 @@ def line_posting(line: LineDraft, status: str, paid: Decimal = ZERO) -> BudgetPo
     """The posting of a line to the budget that covers it."""
     amounts = budget_amounts(status, False, line.total, paid)
     booking, category_budget = line.booking, line.category_budget
-    return BudgetPosting(booking and booking.pk, category_budget and category_budget.pk, amounts)
+    keys = booking and booking.pk, category_budget and category_budget.pk
+    return BudgetPosting(*keys, line.first_day, line.last_day, amounts)
 
 
 def record_posting(line: LineItem, status: str) -> BudgetPosting:
     """The posting of a stored line."""
     amounts = budget_amounts(status, False, line.total, line.amount_paid)
-    return BudgetPosting(line.booking_id, line.category_budget_id, amounts)
+    keys = line.booking_id, line.category_budget_id
+    return BudgetPosting(*keys, line.first_day, line.last_day, amounts)
 
 
-def post_to_budgets(postings: Iterable[BudgetPosting], batch: WriteBatch | None = None) -> None:
-    """Add postings to the budgets, in the transaction of the change.
+def post_to_budgets(
+    postings: Iterable[BudgetPosting], batch: WriteBatch | None = None, plans_are_locked: bool = False
+) -> None:
+    """Add postings to the budgets and their funding periods, in the transaction of the change.
 
     Locks service bookings, then category budgets, each in the order of their keys: to be called once, after
     everything else is locked. They are sent with the ``batch`` when one is given.
     """
-    sums: dict[type[Budget], dict[UUID, Amounts]] = {
-        model: defaultdict(Amounts) for model in BUDGETS.values()
-    }
-    for booking, category_budget, amounts in postings:
+    bookings: dict[UUID, Amounts] = defaultdict(Amounts)
+    components: dict[tuple[UUID, dt.date, dt.date], list[Amounts]] = defaultdict(list)
+    for booking, category_budget, first_day, last_day, amounts in postings:
         if booking is not None:
-            sums[ServiceBooking][booking] += amounts
+            bookings[booking] += amounts
         elif category_budget is not None:
-            sums[CategoryBudget][category_budget] += amounts
-    for model, amounts_by_key in sums.items():
-        changes = {key: amounts for key, amounts in amounts_by_key.items() if amounts != Amounts()}
-        if changes:
-            record_amounts(changes, model, batch)
+            of_days = components[category_budget, first_day, last_day]
+            if -amounts in of_days:
+                of_days.remove(-amounts)
+            else:
+                of_days.append(amounts)
+    changes = {key: amounts for key, amounts in bookings.items() if amounts != Amounts()}
+    if changes:
+        record_amounts(changes, ServiceBooking, batch)
+    dated = [
+        DatedChange(*key, amounts)
+        for key, of_days in components.items()
+        for amounts in ([sum(of_days, Amounts())] if key[1] == key[2] else of_days)
+        if amounts != Amounts()
+    ]
+    if dated:
+        record_dated_amounts(dated, batch, plans_are_locked)
 
 
 #: The budgets in the order in which they are locked everywhere, by the line's reference to them.
@@ -139,26 +169,55 @@ def lines_on_budget(budget: Budget | CoveringBudget) -> dict[str, QuerySet[model
     }
 
 
+ALL = Q()
+
 # --- budgets, recounted ---------------------------------------------------------------------------------
 
 
 class Recount(NamedTuple):
-    """How many budgets differed from the lines that count on them."""
+    """How many budgets and funding periods differed from the lines that count on them."""
 
     bookings: int
     category_budgets: int
+    periods: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.bookings:,} service bookings, {self.category_budgets:,} budgets by category and"
+            f" {self.periods:,} funding periods"
+        )
 
 
 @transaction.atomic
 def recount_budgets() -> Recount:
-    """Replace the amounts of every budget by the sums of the lines that count on it.
+    """Replace the amounts of every budget and funding period by the sums of the lines that count on it.
 
     All budgets are locked before anything is summed: a transition that runs meanwhile has posted to them
     before, or posts to what is restated here.
     """
     for budget in BUDGETS.values():
         list(budget._default_manager.order_by("pk").select_for_update().values_list("pk", flat=True))
-    return Recount(*(restate_amounts(sum_lines(name), budget) for name, budget in BUDGETS.items()))
+    bookings, components = (restate_amounts(sum_lines(name), budget) for name, budget in BUDGETS.items())
+    return Recount(bookings, components, restate_periods(FundingPeriod.objects.all()))
+
+
+def restate_periods(periods: QuerySet[FundingPeriod]) -> int:
+    """Replace the amounts of funding periods by those of the lines of their days; how many differed.
+
+    In the caller's transaction, which has locked their budgets or the plans of these.
+    """
+    of_budget: dict[UUID, list[FundingPeriod]] = defaultdict(list)
+    for period in periods:
+        of_budget[period.category_budget_id].append(period)
+    sums: dict[UUID, Amounts] = defaultdict(Amounts)
+    has_periods = Q(category_budget__in=periods.order_by().values("category_budget"))
+    for bill, line in LINES.items():
+        for key, amounts, *days in sum_by_status(line, bill, "category_budget", DAYS, has_periods):
+            for period in of_budget[key]:
+                own_days = period.first_day, period.last_day
+                shares = [share_of_days(each, (days[0], days[1]), own_days) for each in astuple(amounts)]
+                sums[period.pk] += Amounts(*shares)
+    return replace_amounts(periods, sums)
 
 
 def sum_lines(budget: str) -> dict[UUID, Amounts]:
@@ -170,12 +229,28 @@ def sum_lines(budget: str) -> dict[UUID, Amounts]:
     return sums
 
 
-def sum_by_status(line: type[models.Model], bill: str, budget: str) -> Iterator[tuple[UUID, Amounts]]:
-    """(budget, what counts on it) of the lines in each status, summed by the database."""
+#: Lines of one day are summed by it; those of several days are divided one by one.
+DAYS: Mapping[str, Any] = {
+    "first": F("first_day"),
+    "last": F("last_day"),
+    "of_several_days": Case(When(last_day__gt=F("first_day"), then=F("pk"))),
+}
+
+
+def sum_by_status(
+    line: type[models.Model],
+    bill: str,
+    budget: str,
+    by: Mapping[str, Any] = MappingProxyType({}),
+    condition: Q = ALL,
+) -> Iterator[tuple[Any, ...]]:
+    """(budget, what counts on it, each of ``by``) of the lines in each status, summed by the database."""
     rows = (
-        line._default_manager.filter(**{f"{budget}__isnull": False})
+        line._default_manager.filter(condition, **{f"{budget}__isnull": False})
         .order_by()
-        .values(budget, f"{bill}__funding_status", archived=Q(**{f"{bill}__archive_date__isnull": False}))
+        .values(
+            budget, f"{bill}__funding_status", archived=Q(**{f"{bill}__archive_date__isnull": False}), **by
+        )
         .annotate(
             resubmission=resubmission_of(line, bill),
             total_sum=MoneySum("total"),
@@ -186,7 +261,8 @@ def sum_by_status(line: type[models.Model], bill: str, budget: str) -> Iterator[
         resubmission = row["resubmission"] and Resubmission(row["resubmission"])
         status = row[f"{bill}__funding_status"]
         total, paid = row["total_sum"], row["paid_sum"]
-        yield row[budget], budget_amounts(status, row["archived"], total, paid, resubmission)
+        amounts = budget_amounts(status, row["archived"], total, paid, resubmission)
+        yield row[budget], amounts, *(row[name] for name in by)
 
 
 def resubmission_of(line: type[models.Model], bill: str) -> Case:

@@ -33,7 +33,7 @@ LINE_MODELS: Mapping[type[Claim | Invoice], type[LineItem]] = {Claim: ClaimLine,
 
 
 class LineAmounts(NamedTuple):
-    """The amounts of a line, and the budget they count on.
+    """The amounts of a line, the budget they count on, and the days of its support.
 
     ``resubmitted_as``: the last bill that resubmits it, ``resubmission``: its number while it is current.
     ``earlier``: what of it was paid of the bill that its bill resubmits; loaded where money is taken back.
@@ -44,6 +44,8 @@ class LineAmounts(NamedTuple):
     paid: Decimal
     booking: UUID | None
     category_budget: UUID | None
+    first_day: dt.date
+    last_day: dt.date
     resubmitted_as: UUID | None
     resubmission: str
     earlier: Decimal = ZERO
@@ -63,8 +65,11 @@ def load_lines(model: type[Claim | Invoice], keys: Iterable[UUID]) -> dict[UUID,
     rows = line_model._default_manager.filter(AnyOf(bill, keys))
     lines: dict[UUID, list[LineAmounts]] = defaultdict(list)
     columns = (f"{bill}_id", "pk", "total", "amount_paid", "booking_id", "category_budget_id")
+    days = ("first_day", "last_day")
     newer = ("resubmitted_as_id", f"resubmitted_as__{bill}_number", "resubmitted_as__archive_date")
-    for key, *of_line, number, archived in rows.order_by("position", "guid").values_list(*columns, *newer):
+    for key, *of_line, number, archived in rows.order_by("position", "guid").values_list(
+        *columns, *days, *newer
+    ):
         of_line.append(number if number and archived is None else "")
         lines[key].append(LineAmounts(*of_line))
     return lines

@@ -12,7 +12,7 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core import history, saving
 from apps.core.bulk_insert import bulk_insert
-from apps.engagements.services import Amounts
+from apps.engagements.amounts import Amounts
 from apps.funding.models import Claim, StatusMove
 from apps.funding.services.effects import BudgetPosting, BudgetState, post_to_budgets, update_claim_flags
 from apps.funding.services.payments import LineAmounts, save_paid_lines
@@ -83,15 +83,14 @@ def post_lines(
     paid = {line: amount for change in changes for line, amount in change.paid.items()}
     lines = [(key, line) for key in after for line in locked.lines.get(key, ())]
     save_paid_lines(request.model, (line for _, line in lines), paid)
-    return [
-        BudgetPosting(
-            line.booking,
-            line.category_budget,
-            amounts(after[key], line, paid.get(line.key, line.paid)) + -amounts(before[key], line, line.paid),
-        )
-        for key, line in lines
-        if line.booking is not None or line.category_budget is not None
-    ]
+    postings = []
+    for key, line in lines:
+        if line.booking is not None or line.category_budget is not None:
+            days = line.booking, line.category_budget, line.first_day, line.last_day
+            postings.append(BudgetPosting(*days, -amounts(before[key], line, line.paid)))
+            paid_now = paid.get(line.key, line.paid)
+            postings.append(BudgetPosting(*days, amounts(after[key], line, paid_now)))
+    return postings
 
 
 def budget_states(

@@ -9,7 +9,7 @@ from django.utils.html import format_html
 
 from apps.base.drafts import Issue
 from apps.funding.validation.formats import format_money, format_period
-from apps.funding.validation.warnings import WarningCode
+from apps.funding.validation.warning_codes import WarningCode
 
 
 class BillMark(NamedTuple):

@@ -1,13 +1,15 @@
 """The longer sentences of warnings."""
 
 import datetime as dt
+from collections.abc import Sequence
 from decimal import Decimal
 
 from apps.engagements.coverage import CoveringBudget
+from apps.engagements.funding_periods import PeriodAmounts
 from apps.funding.drafts import BillContext, ClaimDraft, LineContext, LineDraft
 from apps.funding.models import ExpiredWindow
 from apps.funding.models.prices import EffectivePrice
-from apps.funding.validation.formats import format_day, format_money, format_period
+from apps.funding.validation.formats import format_day, format_days, format_money, format_period
 
 
 def same_line_message(line: LineDraft, context: LineContext) -> str:
@@ -58,6 +60,41 @@ def budget_message(total: Decimal, remaining: Decimal, budget: CoveringBudget) -
     return (
         f"The line's total of {format_money(total)} {why}, unpaid claims counted."
         " Lower it, or have the budget raised."
+    )
+
+
+def period_message(
+    total: Decimal,
+    left: Decimal,
+    period: PeriodAmounts,
+    following: PeriodAmounts | None,
+    budget: CoveringBudget,
+) -> str:
+    """What a period and earlier ones have left, and that the money of the next is for days of its own."""
+    days = format_days(period.first_day, period.last_day)
+    if left > 0:
+        why = f"is {format_money(total - left)} more than the {format_money(left)} left"
+    elif left:
+        why = f"comes when {format_money(-left)} too much was used already"
+    else:
+        why = "comes when nothing is left"
+    text = (
+        f"The line's total of {format_money(total)} {why} of {budget} for the funding period {days} and those"
+        " before it, unpaid claims counted."
+    )
+    if following is None:
+        return f"{text} It is the last one. Lower it, or have the plan changed."
+    return (
+        f"{text} The next one begins on {format_day(following.first_day)} with"
+        f" {format_money(following.released)}, for no day before. Lower the line, or have the plan changed."
+    )
+
+
+def no_period_message(day: dt.date, periods: Sequence[PeriodAmounts], budget: CoveringBudget) -> str:
+    days = format_days(periods[0].first_day, periods[-1].last_day)
+    return (
+        f"{budget} has funding periods {days}, and {format_day(day)} lies in none of them. Check the day, or"
+        " enter the periods of the plan."
     )
 
 

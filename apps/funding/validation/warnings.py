@@ -5,22 +5,25 @@ what to do. The same entry gives the same text whenever it is entered, since the
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from django.db.models import TextChoices
 from stdnum.au import abn
 
 from apps.base.drafts import Issue, Rule
 from apps.core.models import normalised
-from apps.engagements.choices import ManagementType
 from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, LineContext, LineDraft
 from apps.funding.models import find_expired_window
 from apps.funding.public_holidays import DayType, day_types, holiday_name, named_day_types
 from apps.funding.validation.formats import format_day, format_days, format_money
+from apps.funding.validation.plan_warnings import (
+    PLAN_WARNINGS,
+    booking_is_managed_by_a_plan_manager,
+    participant_has_a_plan,
+)
+from apps.funding.validation.warning_codes import LineWarning, WarningCode
 from apps.funding.validation.warning_messages import (
-    budget_message,
     cap_message,
     same_claim_message,
     same_line_message,
@@ -29,36 +32,6 @@ from apps.funding.validation.warning_messages import (
 from apps.people.choices import state_code
 from apps.people.entered_texts import PLACEHOLDERS
 from apps.people.models import Client
-
-
-class WarningCode(TextChoices):
-    """The warnings about claims and invoices, and their words on screen (docs/warnings.md)."""
-
-    GIVEN_DIFFERS = "GivenDiffers", "Given differs"
-    TOTAL_DIFFERS = "TotalDiffers", "Total differs"
-    DUPLICATE_INVOICE = "DuplicateInvoice", "Duplicate invoice"
-    DUPLICATE_LINE = "DuplicateLine", "Duplicate line"
-    OUTSIDE_PERIOD = "OutsidePeriod", "Outside period"
-    ABN_MISSING = "AbnMissing", "ABN missing"
-    ABN_INVALID = "AbnInvalid", "ABN invalid"
-    NO_ENGAGEMENT = "NoEngagement", "No plan"
-    OUTSIDE_PLAN = "OutsidePlan", "Outside plan"
-    NO_BOOKING = "NoBooking", "No booking"
-    OUTSIDE_BOOKING = "OutsideBooking", "Outside booking"
-    WRONG_MANAGEMENT = "WrongManagement", "Wrong management"
-    OVER_BUDGET = "OverBudget", "Over budget"
-    AFTER_BOOKING = "AfterBooking", "After booking"
-    PRICE_OVER_CAP = "PriceOverCap", "Price over cap"
-    ITEM_NOT_CURRENT = "ItemNotCurrent", "Item not current"
-    QUOTE_REQUIRED = "QuoteRequired", "Quote required"
-    CLAIM_TYPE_NOT_ALLOWED = "ClaimTypeNotAllowed", "Claim type not allowed"
-    DAY_MISMATCH = "DayMismatch", "Day mismatch"
-    TOO_OLD = "TooOld", "Too old"
-    FUTURE_SERVICE = "FutureService", "Future service"
-
-
-#: Finds an issue with a field of the line; with an empty field, the whole line.
-LineWarning = Callable[[LineDraft, LineContext, BillContext], Issue | None]
 
 
 def warn_of_each_line(rules: Sequence[LineWarning]) -> Rule[BillDraft]:
@@ -173,132 +146,6 @@ def item_is_for_that_day(line: LineDraft, context: LineContext, bill: BillContex
         "from_date",
         f"{line.product.code} is for {expected}, and {format_day(line.first_day)} is {actual}{where}."
         " Check the item and the day.",
-    )
-
-
-# --- plans and budgets ----------------------------------------------------------------------------------
-
-
-def participant_has_a_plan(draft: BillDraft, bill: BillContext) -> Iterator[Issue]:
-    coverages = [line.coverage for line in bill.lines if line is not None]
-    if any(coverage.plan is None and coverage.nearest_plan is None for coverage in coverages):
-        yield Issue(
-            WarningCode.NO_ENGAGEMENT,
-            "contact",
-            f"{draft.contact.full_name} has no plan. Enter the plan first, or check the participant.",
-        )
-
-
-def plan_covers_the_days(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
-    plan, nearest = context.coverage.plan, context.coverage.nearest_plan
-    if plan is None:
-        if nearest is None:
-            return None
-        return Issue(
-            WarningCode.OUTSIDE_PLAN,
-            "from_date",
-            f"No plan covers {format_day(line.first_day)}; the nearest runs"
-            f" {format_days(nearest.first_day, nearest.last_day)}. Check the day, or enter the plan of that"
-            " day.",
-        )
-    if line.last_day <= plan.last_day:
-        return None
-    return Issue(
-        WarningCode.OUTSIDE_PLAN,
-        "to_date",
-        f"The line goes on to {format_day(line.last_day)}, and the plan that covers its first day ends on"
-        f" {format_day(plan.last_day)}. Make a line of its own for the days after it.",
-    )
-
-
-def plan_has_a_booking(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
-    coverage, product = context.coverage, line.product
-    plan = coverage.plan
-    if plan is None or coverage.budget is not None or coverage.nearest_budget is not None:
-        return None
-    number = product.category
-    if plan.is_pace and product.category_number_pace is not None:
-        number = product.category_number_pace
-    category = f"category {number:02}" if number is not None else "its category"
-    budget = "budget for" if plan.is_pace else "service booking for"
-    return Issue(
-        WarningCode.NO_BOOKING,
-        "product",
-        f"The plan {format_days(plan.first_day, plan.last_day)} has no {budget} {category} nor for"
-        f" {product.code}. Enter it in the plan, or check the item.",
-    )
-
-
-def booking_covers_the_days(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
-    plan, budget = context.coverage.plan, context.coverage.budget
-    if plan is None:
-        return None
-    if budget is None:
-        nearest = context.coverage.nearest_budget
-        if nearest is None:
-            return None
-        return Issue(
-            WarningCode.OUTSIDE_BOOKING,
-            "from_date",
-            f"The booking {nearest} runs {format_days(nearest.first_day, nearest.last_day)}, which leaves out"
-            f" {format_day(line.first_day)}. Check the day, or extend the booking.",
-        )
-    if min(line.last_day, plan.last_day) <= budget.last_day:
-        return None
-    return Issue(
-        WarningCode.OUTSIDE_BOOKING,
-        "to_date",
-        f"The line goes on to {format_day(line.last_day)}, and the booking {budget} ends on"
-        f" {format_day(budget.last_day)}. Make a line of its own for the days after it, or extend the"
-        " booking.",
-    )
-
-
-def booking_is_managed_by_a_plan_manager(
-    line: LineDraft, context: LineContext, bill: BillContext
-) -> Issue | None:
-    budget = context.coverage.budget
-    if budget is None or budget.management_type == ManagementType.PLAN:
-        return None
-    return Issue(
-        WarningCode.WRONG_MANAGEMENT,
-        "product",
-        f"The booking {budget} is managed by {MANAGERS[budget.management_type]}, and only bookings managed by"
-        " a plan manager are claimed for. Check the item, or the booking's management.",
-    )
-
-
-MANAGERS = {
-    ManagementType.AGENCY.value: "the agency",
-    ManagementType.SELF.value: "the participant",
-    ManagementType.PLAN.value: "a plan manager",
-}
-
-
-def budget_is_sufficient(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
-    budget, remaining = context.coverage.budget, context.remaining
-    if budget is None or remaining is None or line.total <= remaining or line.total <= 0:
-        return None
-    return Issue(WarningCode.OVER_BUDGET, "quantity", budget_message(line.total, remaining, budget))
-
-
-#: Bookings are paid from for some time after their end, today included, and for no longer.
-DAYS_AFTER_BOOKING = 90
-
-
-def booking_ended_recently(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
-    coverage = context.coverage
-    budget = coverage.budget or (coverage.nearest_budget if coverage.plan is not None else None)
-    if budget is None:
-        return None
-    late = (bill.today - budget.last_day).days
-    if late <= DAYS_AFTER_BOOKING:
-        return None
-    return Issue(
-        WarningCode.AFTER_BOOKING,
-        "from_date",
-        f"The booking {budget} ended on {format_day(budget.last_day)}, {late} days ago; it is paid from for"
-        f" {DAYS_AFTER_BOOKING} days after its end. Ask the agency first, or check the day.",
     )
 
 
@@ -426,11 +273,6 @@ def given_differs(field: str, label: str, given: str, value: str) -> Issue:
     return Issue(WarningCode.GIVEN_DIFFERS, field, message)
 
 
-def warning_label(code: str) -> str:
-    """The words for a code; itself when another version of the service stored it."""
-    return str(dict(WarningCode.choices).get(code, code))
-
-
 #: In the order in which people would ask.
 LINE_WARNINGS: tuple[LineWarning, ...] = (
     price_is_within_the_cap,
@@ -438,11 +280,7 @@ LINE_WARNINGS: tuple[LineWarning, ...] = (
     item_needs_no_quote,
     item_allows_the_claim_type,
     item_is_for_that_day,
-    plan_covers_the_days,
-    plan_has_a_booking,
-    booking_covers_the_days,
-    budget_is_sufficient,
-    booking_ended_recently,
+    *PLAN_WARNINGS,
     line_lies_within_the_period,
     support_is_recent,
     support_was_given,

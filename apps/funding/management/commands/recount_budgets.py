@@ -10,10 +10,10 @@ from apps.funding.services.invariants import find_money_faults
 
 class Command(BaseCommand):
     help = (
-        "Sums what every service booking and every budget by category has claimed, paid and waiting anew from"
-        " the lines of claims and invoices, looks up anew which provider invoices are claimed and which hold"
-        " a claim up, and puts right those that say otherwise. Names the claims and invoices whose own"
-        " figures cannot be right (more paid than they come to, other sums than their payments), which"
+        "Sums what every service booking, budget by category and funding period has claimed, paid and waiting"
+        " anew from the lines of claims and invoices, looks up anew which provider invoices are claimed and"
+        " which hold a claim up, and puts right those that say otherwise. Names the claims and invoices whose"
+        " own figures cannot be right (more paid than they come to, other sums than their payments), which"
         " somebody must look at; exits with 1 when there are any. Safe while people work."
     )
 
@@ -24,9 +24,8 @@ class Command(BaseCommand):
         with transaction.atomic():
             found, wrong = recount_budgets(), recount_claim_flags()
             transaction.set_rollback(dry_run)
-        budgets = f"{found.bookings:,} service bookings and {found.category_budgets:,} budgets by category"
         for is_wrong, records, kind, others in (
-            (any(found), budgets, "budget", "claims and invoices"),
+            (any(found), found, "budget", "claims and invoices"),
             (wrong, f"{wrong:,} provider invoices", "provider invoice", "claims"),
         ):
             if not is_wrong:
