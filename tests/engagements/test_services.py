@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.core.models import Change
 from apps.engagements.choices import CATEGORIES, category_guid
+from apps.engagements.drafts import ComponentDraft, PeriodDraft, PeriodsDraft
 from apps.engagements.models import (
     CategoryBudget,
     ClientEngagement,
@@ -22,10 +23,20 @@ from apps.engagements.services import (
     create_engagements,
     create_support_categories,
     delete_budget,
+    save_periods,
     update_bookings,
     update_engagements,
 )
-from tests.engagements.builders import END, START, a_booking, a_category, a_pace_plan, a_plan, day
+from tests.engagements.builders import (
+    END,
+    START,
+    a_booking,
+    a_category,
+    a_category_budget,
+    a_pace_plan,
+    a_plan,
+    day,
+)
 from tests.people.records import a_contact
 
 pytestmark = pytest.mark.django_db
@@ -141,12 +152,89 @@ def test_a_changed_booking_is_validated_with_its_plan_and_category():
 
 def test_a_category_has_one_budget_in_a_pace_plan():
     plan, category = a_pace_plan(), a_category(16)
-    draft = a_new_draft(engagement=plan, category=category, budget=Decimal("5.00"))
-    create_category_budgets([draft])
+    create_category_budgets([a_component(plan, category, budget=Decimal("5.00"))])
     with pytest.raises(ValidationFailed) as refusal:
-        create_category_budgets([a_new_draft(engagement=plan, category=category, budget=Decimal("6.00"))])
+        create_category_budgets([a_component(plan, category, budget=Decimal("6.00"))])
     assert codes(refusal) == [("NotUnique", "category")]
     assert CategoryBudget.objects.get().budget == Decimal("5.00")
+
+
+def a_component(plan, category, **values):
+    left_out = dict.fromkeys(("component_name", "further_categories", "stated_items"))
+    values = {"engagement": plan, "category": category, **left_out, **values}
+    return ComponentDraft(values, values)
+
+
+def test_a_support_is_in_one_component_of_a_plan():
+    plan = a_pace_plan()
+    flexible = a_component(plan, a_category(1), component_name="Flexible core", further_categories="02 03 04")
+    stated = a_component(plan, a_category(16), stated_items="01_832_0115_1_1 01_833_0115_1_1")
+    other_stated = a_component(plan, a_category(16), stated_items="01_834_0115_1_1")
+    create_category_budgets([flexible, stated, other_stated])
+    for taken, found in (
+        (a_component(plan, a_category(3)), [("NotUnique", "category")]),
+        (a_component(plan, a_category(5), further_categories="04"), [("NotUnique", "further_categories")]),
+        (a_component(plan, a_category(16), stated_items="01_833_0115_1_1"), [("NotUnique", "stated_items")]),
+        (
+            a_component(plan, a_category(5), further_categories="22 x"),
+            [("OutOfRange", "further_categories")] * 2,
+        ),
+        (
+            a_component(plan, a_category(5), further_categories="6", stated_items="05_1"),
+            [("NotAllowed", "further_categories")],
+        ),
+    ):
+        with pytest.raises(ValidationFailed) as refusal:
+            create_category_budgets([taken])
+        assert codes(refusal) == found
+    create_category_budgets([a_component(plan, a_category(16)), a_component(a_pace_plan(), a_category(3))])
+
+
+def periods_draft(component, *rows):
+    drafted = PeriodsDraft({}, key=component.pk)
+    rows = [dict(zip(("first_day", "last_day", "released"), row, strict=True)) for row in rows]
+    drafted.fill("periods", [PeriodDraft(row, row) for row in rows])
+    return drafted
+
+
+def stored_periods(component):
+    return list(component.periods.values_list("first_day", "last_day", "released"))
+
+
+def test_periods_are_replaced_as_a_whole_and_their_history_is_the_component_s():
+    component = a_category_budget(budget=Decimal("100.00"))
+    middle, next_day = dt.date(2026, 12, 31), dt.date(2027, 1, 1)
+    halves = (START, middle, Decimal("60.00")), (next_day, END, Decimal("40.00"))
+    assert save_periods([periods_draft(component, *halves)]) == [component.pk]
+    assert stored_periods(component) == list(halves)
+    first = component.periods.first()
+    assert save_periods([periods_draft(component, *halves)]) == []
+    whole = (START, END, Decimal("100.00"))
+    save_periods([periods_draft(component, whole)])
+    assert stored_periods(component) == [whole]
+    assert component.periods.get().pk == first.pk
+    entry = Change.objects.filter(record_key=str(component.pk)).latest("pk")
+    assert entry.differences == {
+        "Period from 01 Jul 2026": ["60.00 until 31 Dec 2026", "100.00 until 30 Jun 2027"],
+        "Period from 01 Jan 2027": ["40.00 until 30 Jun 2027", None],
+    }
+    save_periods([periods_draft(component)])
+    assert stored_periods(component) == []
+
+
+def test_periods_that_leave_days_out_are_refused_and_differences_are_warned_of():
+    component = a_category_budget(budget=Decimal("100.00"))
+    middle, later = dt.date(2026, 12, 31), dt.date(2027, 1, 2)
+    with pytest.raises(ValidationFailed) as refusal:
+        save_periods([periods_draft(component, (START, middle, Decimal(-1)), (later, later, Decimal(1)))])
+    assert [code for code, _ in codes(refusal)] == ["OutOfOrder", "OutOfRange"]
+    with pytest.raises(WarningsPresent) as warned:
+        save_periods([periods_draft(component, (START, middle, Decimal("60.00")))])
+    assert [issue.message for _, issue in warned.value.issues] == [
+        "The periods run from 01 Jul 2026 to 31 Dec 2026, and the plan from 01 Jul 2026 to 30 Jun 2027.",
+        "The periods release 60.00, which is 40.00 less than the component's 100.00.",
+    ]
+    assert stored_periods(component) == []
 
 
 @pytest.mark.parametrize(

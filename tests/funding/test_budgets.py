@@ -135,7 +135,7 @@ def test_a_recount_sums_what_lines_of_claims_and_invoices_count():
         ],
         funding_status="Paid",
     )
-    assert recount_budgets() == (1, 1)
+    assert recount_budgets() == (1, 1, 0)
     assert held(booking) == amounts(claimed="1.00", waiting="10.30")
     assert held(category) == amounts(claimed="2.00", paid="3.00")
     assert recount_budgets() == (0, 0, 0)
@@ -164,12 +164,10 @@ def test_a_recount_respects_resubmissions(paid_earlier):
 @pytest.mark.django_db
 def test_the_command_says_what_it_corrected():
     booking = a_booking(claimed=Decimal("5.00"))
-    assert (
-        said("--dry-run")
-        == "1 service bookings and 0 budgets by category do not agree with their claims and invoices."
-    )
+    differing = "1 service bookings, 0 budgets by category and 0 funding periods"
+    assert said("--dry-run") == f"{differing} do not agree with their claims and invoices."
     assert held(booking) == amounts("5.00")
-    assert said() == "Put right: 1 service bookings and 0 budgets by category."
+    assert said() == f"Put right: {differing}."
     assert held(booking) == NOTHING
     assert said() == "Every budget agrees with its claims and invoices."
 
@@ -186,7 +184,7 @@ def test_a_recount_takes_the_same_statements_for_any_number_of_lines(django_asse
         for _ in range(number):
             a_claim(lines_on(a_booking(), "1.00", "2.00"))
         recount_budgets()
-        with django_assert_num_queries(14):
+        with django_assert_num_queries(15):
             recount_budgets()
     assert ServiceBooking.objects.filter(waiting="3.00").count() == 4
     assert not CategoryBudget.objects.exists()

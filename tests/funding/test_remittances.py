@@ -303,7 +303,7 @@ def test_by_hand_no_more_is_paid_than_what_was_not_resubmitted(paid):
     apply_transition(Claim, [claim.pk], "pay-further", amounts={claim.pk: Decimal("30.00")})
     waiting.refresh_from_db()
     assert waiting.amount_paid == waiting.total
-    assert (list(find_money_faults()), recount_budgets()) == ([], (0, 0))
+    assert (list(find_money_faults()), recount_budgets()) == ([], (0, 0, 0))
 
 
 def test_a_resubmission_is_not_restored_when_its_lines_were_resubmitted_anew(paid):

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from apps.funding.validation import warnings
+from apps.funding.validation import plan_warnings, warning_codes, warnings
 from apps.funding.validation.warning_codes import WarningCode, warning_label
 from tests.funding.test_warnings import ALONE
 
-SOURCE = Path(warnings.__file__).relative_to(Path.cwd())
+CODES, SOURCE, PLANS = (
+    Path(module.__file__).relative_to(Path.cwd()) for module in (warning_codes, warnings, plan_warnings)
+)
 PAGE = Path("docs/warnings.md")
-LISTS = ("LINE_WARNINGS", "INVOICE_WARNINGS", "CLAIM_WARNINGS")
+LISTS = ("LINE_WARNINGS", "PLAN_WARNINGS", "INVOICE_WARNINGS", "CLAIM_WARNINGS")
 
 
 def names_in(tree):
@@ -25,33 +27,34 @@ def is_code(node):
     return of_enumeration and node.attr.isupper()
 
 
-def find_missing_steps(source, page):
+def find_missing_steps(texts):
     """A sentence for each step that a warning lacks, with the file that it belongs in."""
-    tree = ast.parse(source)
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    for node in ast.walk(tree):
+    trees = {path: ast.parse(texts[path]) for path in (CODES, SOURCE, PLANS)}
+    body = [node for tree in trees.values() for node in tree.body]
+    functions = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    for path, node in ((path, node) for path, tree in trees.items() for node in ast.walk(tree)):
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "Issue" and not names_the_code(node):
-            yield f"{SOURCE}:{node.lineno}: add {ast.unparse(node.args[0])} to WarningCode, and name it so"
+            yield f"{path}:{node.lineno}: add {ast.unparse(node.args[0])} to WarningCode, and name it so"
 
     members = {node.attr for each in functions.values() for node in ast.walk(each) if is_code(node)}
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    classes = {node.name: node for node in body if isinstance(node, ast.ClassDef)}
     declared = [node for node in classes[WarningCode.__name__].body if isinstance(node, ast.Assign)]
     codes = {node.targets[0].id: ast.literal_eval(node.value)[0] for node in declared}
     for name in sorted(codes.keys() - members):
-        yield f"{SOURCE}: no function finds WarningCode.{name}: write one, or take the code out"
+        yield f"{CODES}: no function finds WarningCode.{name}: write one, or take the code out"
 
-    lists = [node for node in tree.body if isinstance(node, ast.AnnAssign) and node.target.id in LISTS]
+    lists = [node for node in body if isinstance(node, ast.AnnAssign) and node.target.id in LISTS]
     used = {name for each in (*lists, *functions.values()) for name in names_in(each)}
     finders = {name for name, each in functions.items() if any(map(is_code, ast.walk(each)))}
     for name in sorted(finders - used):
-        yield f"{SOURCE}: put {name} into LINE_WARNINGS, CLAIM_WARNINGS or INVOICE_WARNINGS"
+        yield f"{SOURCE}: put {name} into LINE_WARNINGS, PLAN_WARNINGS, CLAIM_WARNINGS or INVOICE_WARNINGS"
 
-    section = page.partition("## Claims and invoices")[2].partition("\n## ")[0]
+    section = texts[PAGE].partition("## Claims and invoices")[2].partition("\n## ")[0]
     rows = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
     for code in sorted(set(codes.values()) - rows):
         yield f"{PAGE}: add a row for {code} to the table of claims and invoices"
     for code in sorted(rows - set(codes.values())):
-        yield f"{PAGE}: the row {code} is of no warning in {SOURCE}"
+        yield f"{PAGE}: the row {code} is of no warning in {CODES}"
 
 
 def names_the_code(call):
@@ -59,8 +62,12 @@ def names_the_code(call):
     return is_code(call.args[0]) or ast.unparse(call.args[0]) == "issue.code"
 
 
+def read_all():
+    return {path: path.read_text() for path in (CODES, SOURCE, PLANS, PAGE)}
+
+
 def test_no_warning_lacks_a_step():
-    assert list(find_missing_steps(SOURCE.read_text(), PAGE.read_text())) == []
+    assert list(find_missing_steps(read_all())) == []
 
 
 def test_every_warning_is_tested_by_itself():
@@ -76,13 +83,14 @@ def quantity_is_small(line, context, bill):
 #: In the order"""
 CODE = 'FUTURE_SERVICE = "FutureService", "Future service"'
 STEPS = {
-    "the code": (CODE, f'{CODE}\n    MANY_HOURS = "ManyHours", "Many hours"'),
-    "the function": ("\n#: In the order", NEW),
+    "the code": (CODES, CODE, f'{CODE}\n    MANY_HOURS = "ManyHours", "Many hours"'),
+    "the function": (SOURCE, "\n#: In the order", NEW),
     "the place in the list": (
+        SOURCE,
         "    line_is_no_duplicate,\n)",
         "    line_is_no_duplicate,\n    quantity_is_small,\n)",
     ),
-    "the row of the page": ("## Claims and invoices", "## Claims and invoices\n| `ManyHours` | many |"),
+    "the row of the page": (PAGE, "## Claims and invoices", "## Claims and invoices\n| `ManyHours` | many |"),
 }
 TOLD = {
     "the code": "docs/warnings.md: the row ManyHours is of no warning",
@@ -94,21 +102,21 @@ TOLD = {
 
 @pytest.mark.parametrize("left_out", [None, *STEPS])
 def test_a_step_of_a_new_warning_that_is_left_out_is_named(left_out):
-    texts = [SOURCE.read_text(), PAGE.read_text()]
-    for step, (place, text) in STEPS.items():
-        at = step == "the row of the page"
-        assert place in texts[at]
+    texts = read_all()
+    for step, (path, place, text) in STEPS.items():
+        assert place in texts[path]
         if step != left_out:
-            texts[at] = texts[at].replace(place, text)
-    told = list(find_missing_steps(*texts))
+            texts[path] = texts[path].replace(place, text)
+    told = list(find_missing_steps(texts))
     assert len(told) == (left_out is not None)
     assert all(TOLD[left_out] in each for each in told)
 
 
 def test_a_code_that_is_a_text_is_named_with_its_line():
-    source = SOURCE.read_text().replace("Issue(WarningCode.OVER_BUDGET,", 'Issue("OverBudget",')
-    line, unused = find_missing_steps(source, PAGE.read_text())
-    assert re.fullmatch(rf"{SOURCE}:\d+: add 'OverBudget' to WarningCode, and name it so", line)
+    texts = read_all()
+    texts[PLANS] = texts[PLANS].replace("Issue(WarningCode.OVER_BUDGET,", 'Issue("OverBudget",')
+    line, unused = find_missing_steps(texts)
+    assert re.fullmatch(rf"{PLANS}:\d+: add 'OverBudget' to WarningCode, and name it so", line)
     assert "no function finds WarningCode.OVER_BUDGET" in unused
 
 

@@ -10,7 +10,7 @@ from apps.core import archive
 from apps.funding.choices import ClaimType
 from apps.funding.models import ClaimWindow
 from apps.people.entered_texts import PLACEHOLDERS
-from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
+from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.builders import a_price, a_provider_invoice, an_entry
 from tests.funding.warned import (
     TODAY,
@@ -96,6 +96,26 @@ def over_two_years_old():
     return scene.claim(scene.line(day("2024-08-19")))
 
 
+class OfPace(Scene):
+    """The participant has a PACE plan in place of the other, with a component for the item's category."""
+
+    def __init__(self, endorsed=None, **component):
+        super().__init__(plan={"plan_start_date": day("2020-07-01"), "plan_end_date": day("2021-06-30")})
+        plan = a_pace_plan(participant=self.participant, endorsement_date=endorsed and day(endorsed))
+        self.component = a_category_budget(plan, 16, **{"budget": Decimal("1000.00"), **component})
+
+
+def in_periods():
+    """A support of August costs 140.00, and July to September have 139.99."""
+    scene = OfPace()
+    with_periods(
+        scene.component,
+        ("2026-07-01", "2026-09-30", "139.99"),
+        ("2026-10-01", "2027-06-30", "860.01"),
+    )
+    return scene
+
+
 ALONE = {
     "PriceOverCap": lambda: (scene := Scene()).claim(scene.line(price="70.01")),
     "ItemNotCurrent": archived_item,
@@ -113,6 +133,9 @@ ALONE = {
     "DuplicateLine": of_a_duplicate_line,
     "OutsidePeriod": lambda: (scene := Scene()).claim(scene.line(day("2026-08-11")), **ON_WEDNESDAY),
     "TooOld": over_two_years_old,
+    "OverPeriod": lambda: in_periods().claim(),
+    "NotStated": lambda: OfPace(stated_items="01_999_0107_1_1").claim(),
+    "NotEndorsed": lambda: OfPace(endorsed="2026-08-13").claim(),
     "AfterBooking": lambda: on_a_day(
         "2026-05-20",
         plan={"plan_start_date": day("2026-01-01")},
@@ -156,6 +179,9 @@ def test_what_is_plain_is_warned_of_nothing(scene):
         "NoBooking": lambda: Scene(item={"category_number": 4}).invoice(),
         "OutsideBooking": lambda: Scene(booking={"booking_end_date": day("2026-08-11")}).invoice(),
         "OverBudget": lambda: Scene(budget="139.99").invoice(),
+        "OverPeriod": lambda: in_periods().invoice(),
+        "NotStated": lambda: OfPace(stated_items="01_999_0107_1_1").invoice(),
+        "NotEndorsed": lambda: OfPace(endorsed="2026-08-13").invoice(),
         "DuplicateLine": lambda: (scene := Scene()).stored_invoice({}) and scene.invoice(),
         "OutsidePeriod": lambda: (scene := Scene()).invoice(scene.line(day("2026-08-11")), **ON_WEDNESDAY),
         "TooOld": lambda: (

@@ -209,6 +209,8 @@ def restate_periods(periods: QuerySet[FundingPeriod]) -> int:
     of_budget: dict[UUID, list[FundingPeriod]] = defaultdict(list)
     for period in periods:
         of_budget[period.category_budget_id].append(period)
+    if not of_budget:
+        return 0
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
     has_periods = Q(category_budget__in=periods.order_by().values("category_budget"))
     for bill, line in LINES.items():
