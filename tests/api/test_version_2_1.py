@@ -425,7 +425,9 @@ def test_a_component_is_shown_with_its_name_its_supports_and_its_funding_periods
     )
     with_periods(budget, ("2027-01-01", "2027-06-30", "40.00"), ("2026-07-01", "2026-12-31", "50.00"))
     FundingPeriod.objects.filter(released=50).update(claimed="20.00", paid="5.00", waiting="1.00")
-    (shown,) = later.all("clientengagement", {"$expand": "CategoryBudgets($expand=FundingPeriods)"})
+    pace = "ParticipantType eq 'PACE'"
+    expand = {"$filter": pace, "$expand": "CategoryBudgets($expand=FundingPeriods)"}
+    (shown,) = later.all("clientengagement", expand)
     (component,) = shown["CategoryBudgets"]
     names = ("ComponentName", "FurtherCategories", "StatedItems")
     assert [component[name] for name in names] == ["Flexible core", "02 03", None]
