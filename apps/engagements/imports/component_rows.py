@@ -550,6 +550,22 @@ def read_pasted(text: str) -> tuple[PastedTable, list[ReadComponent]]:
     return table, group_rows(found)
 
 
+def read_periods(text: str) -> tuple[list[tuple[dt.date, dt.date, Decimal]], list[str]]:
+    """The periods of one component in a text, a line each, and a sentence about each line that is none."""
+    table = PastedTable(text)
+    columns = find_component_columns(table, Subscriber.current().day_first).by_name
+    periods, sentences = [], []
+    for row in table.rows():
+        named = row if row.defect is not None else row._replace(cells=["-", *row.cells[1:]])
+        line = read_component_row(named, columns)
+        sentences += [f"Line {row.number}: {without_advice(issue).message}" for issue in line.errors]
+        if line.period is not None:
+            periods.append(line.period)
+        elif not line.errors:
+            sentences.append(f"Line {row.number}: A period has from, to and released.")
+    return sorted(periods), sentences
+
+
 def without_advice(issue: RowIssue) -> RowIssue:
     """The issue without the options of a command, which a page has not."""
     return RowIssue(issue.row, issue.column, issue.code, _ADVICE_FOR_FILES.sub("", issue.message))

@@ -19,7 +19,7 @@ from django.utils import timezone
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.base.drafts import Issue, ValidationFailed, WarningsPresent
+from apps.base.drafts import Issue, ValidationFailed
 from apps.core import history
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import day_columns
@@ -235,17 +235,21 @@ def check_changes(plan: ClientEngagement, changes: Sequence[ComponentChange]) ->
     changing = [each for each in changes if each.outcome != "unchanged"]
     if any(each.read.has_errors for each in changes) or not changing:
         return changing
+    for number, issue in find_issues(plan, [each.entered(plan) for each in changing]):
+        change = changing[number]
+        (change.add_warning if issue.severity == "warning" else change.add_error)(issue)
+    return changing
+
+
+def find_issues(plan: ClientEngagement, entered: Sequence[EnteredComponent]) -> list[tuple[int, Issue]]:
+    """The issues and warnings that the service would raise; whatever it writes is rolled back."""
     try:
         with transaction.atomic():
-            save_components(plan.pk, [each.entered(plan) for each in changing])
+            save_components(plan.pk, entered)
             transaction.set_rollback(True)
-    except WarningsPresent as found:
-        for number, issue in found.issues:
-            changing[number].add_warning(issue)
     except ValidationFailed as failed:
-        for number, issue in failed.issues:
-            changing[number].add_error(issue)
-    return changing
+        return failed.issues
+    return []
 
 
 def components_of(plans: Iterable[UUID]) -> dict[UUID, list[CategoryBudget]]:
