@@ -35,18 +35,18 @@
     // An amount that is left empty becomes the sum of the periods.
     const amountOf = (row) => budget(row).value.trim() ? cents(budget(row).value) : released(row);
 
-    function show(output, difference, of) {
-        output.textContent = difference ? `${amount(Math.abs(difference))} ${difference > 0 ? "more" : "less"} than ${of}` : "";
+    function show(output, difference, before, after) {
+        output.textContent = difference ? `${before} ${amount(Math.abs(difference))} ${difference > 0 ? "more" : "less"}${after}` : "";
         output.classList.toggle("en-negative", Boolean(difference));
     }
 
     function showSums() {
         for (const row of rows) {
-            show(row.querySelector("[data-difference]"), hasPeriods(row) ? released(row) - amountOf(row) : 0, "the amount in periods");
+            show(row.querySelector("[data-difference]"), hasPeriods(row) ? released(row) - amountOf(row) : 0, "Periods release", "");
         }
         const sum = rows.reduce((all, row) => all + amountOf(row), 0);
         form.querySelector("[data-sum]").textContent = amount(sum);
-        show(form.querySelector("[data-total-difference]"), sum && total ? sum - total : 0, `the plan’s ${amount(total)}`);
+        show(form.querySelector("[data-total-difference]"), sum && total ? sum - total : 0, "Components have", ` than the plan’s ${amount(total)}`);
         form.querySelectorAll("[data-period-sum]").forEach((output, index) => {
             const column = rows.reduce((all, row) => all + cents(periods(row)[index]?.value ?? ""), 0);
             output.textContent = column ? amount(column) : "";

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 from django.contrib import admin
@@ -36,6 +36,17 @@ from apps.engagements.validation import PERIODS_WARNINGS
 
 #: A period: its first day, its last, and what it releases.
 Period = tuple[dt.date, dt.date, Decimal]
+
+#: Codes of what ``standing_differences`` names as long as it stands.
+STANDING = frozenset({"TotalDiffers", "OutsidePlan"})
+
+
+class Warned(NamedTuple):
+    """A warning of what is entered."""
+
+    text: str
+    code: str = ""
+
 
 #: Empty rows of a plan without components, of one with some, and the most that a page has.
 FIRST_ROWS, NEXT_ROWS, MOST_ROWS = 4, 1, 60
@@ -277,7 +288,7 @@ class ComponentGrid:
         self.data: QueryDict | None = request.POST.copy() if is_sent else None
         self.action = request.POST.get("action", "") if is_sent else ""
         self.calendar = self.find_calendar()
-        self.warnings: list[str] = []
+        self.warnings: list[Warned] = []
         self.errors: list[str] = []
         self.is_refused = False
         self.categories = categories_by_number()
@@ -383,10 +394,10 @@ class ComponentGrid:
     def place(self, row: ComponentCells, issue: Issue) -> None:
         if issue.severity != "warning":
             row.add_error(row.place(issue), issue.message)
-        elif issue.field == "total_budget_amount":
-            self.warnings.append(issue.message)
         else:
-            self.warnings.append(f"{row.title}: {issue.message}")
+            is_of_plan = issue.field == "total_budget_amount"
+            text = issue.message if is_of_plan else f"{row.title}: {issue.message}"
+            self.warnings.append(Warned(text, issue.code))
 
     def save(self) -> int:
         """Store what was entered, all or none; how many components."""

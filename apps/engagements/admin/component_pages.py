@@ -12,7 +12,13 @@ from django.shortcuts import redirect
 
 from apps.base.errors import plural
 from apps.core.table_files.tables import ImportFileError
-from apps.engagements.admin.component_grid import ComponentGrid, standing_differences, state_of
+from apps.engagements.admin.component_grid import (
+    STANDING,
+    ComponentGrid,
+    Warned,
+    standing_differences,
+    state_of,
+)
 from apps.engagements.choices import CATEGORIES
 from apps.engagements.imports.component_rows import read_pasted
 from apps.engagements.imports.components import (
@@ -41,7 +47,7 @@ class Pasted:
     state: str = ""
     changes: Sequence[ComponentChange] = ()
     faults: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Warned] = field(default_factory=list)
 
     @property
     def changing(self) -> list[ComponentChange]:
@@ -98,11 +104,10 @@ def read_text(text: str, plan: ClientEngagement, components: Sequence[CategoryBu
         for issue in row.errors:
             place = "" if issue.column is None else f" ({table.header[issue.column].replace('_', ' ')})"
             pasted.faults.append(f"Row {row.row.number:,}{place}: {issue.message}")
-        pasted.warnings += [f"Row {row.row.number:,}: {issue.message}" for issue in row.warnings]
+        pasted.warnings += [Warned(f"Row {row.row.number:,}: {issue.message}") for issue in row.warnings]
     for each in pasted.changes:
         pasted.warnings += [
-            issue.message if issue.code == "TotalDiffers" else f"{each.read.label}: {issue.message}"
-            for issue in each.warnings
+            Warned(f"{each.read.label}: {issue.message}", issue.code) for issue in each.warnings
         ]
     return pasted
 
@@ -125,7 +130,7 @@ def components_page(page: Any, request: HttpRequest, plan: ClientEngagement) -> 
                     return saved(page, request, plan, len(entered), pasted.warnings)
                 pasted.warnings.insert(
                     0,
-                    "Meanwhile the plan's components were changed. Look at what was read, then store again.",
+                    Warned("Meanwhile the plan's components were changed. Look at it, then store it again."),
                 )
         elif grid.action == "save" and not grid.is_readable_only and grid.is_valid():
             count = grid.save()
@@ -134,7 +139,7 @@ def components_page(page: Any, request: HttpRequest, plan: ClientEngagement) -> 
     answer: HttpResponse = page.render_page(
         request,
         "engagements/components.html",
-        f"Components and periods: {plan}",
+        f"Components of {plan.participant}",
         plan,
         plan=plan,
         grid=grid,
@@ -160,10 +165,12 @@ def may_store(grid: ComponentGrid, pasted: Pasted) -> bool:
 
 
 def saved(
-    page: Any, request: HttpRequest, plan: ClientEngagement, count: int, warnings: Sequence[str]
+    page: Any, request: HttpRequest, plan: ClientEngagement, count: int, warnings: Sequence[Warned]
 ) -> HttpResponse:
+    """The page again, which names differences itself as long as they stand."""
     for warning in warnings:
-        messages.warning(request, warning)
+        if warning.code not in STANDING:
+            messages.warning(request, warning.text)
     text = f"{plural(count, 'component')} saved." if count else "Nothing was changed."
     page.message_user(request, text, messages.SUCCESS)
     return redirect(page.page_url("components", plan.pk))
