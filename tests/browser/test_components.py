@@ -7,6 +7,7 @@ import pytest
 from apps.engagements.services import create_support_categories
 from apps.people.demo import load_roles
 from apps.people.models import Role
+from tests.browser.test_accessibility import WITHOUT_MENU, findings
 from tests.engagements.builders import a_category_budget, a_pace_plan, with_periods
 from tests.engagements.test_import_components import stored
 from tests.people.records import a_contact, a_staff_member
@@ -122,6 +123,16 @@ def test_a_pasted_table_is_read_and_stored(page, plan):
     assert page.is_visible("text=2 components saved.")
     assert set(stored()) == {"Flexible core", "Skills"}
     assert page.errors == page.dialogs == []
+
+
+def test_the_page_and_what_was_read_are_for_everybody_to_use(page, plan):
+    with_periods(a_category_budget(plan, category=15, budget=9_000), ("2026-07-01", "2026-12-31", "2000.00"))
+    page.reload()
+    page.click("text=Paste from the agency")
+    page.fill("#pasted", "Flexible core\t01 02\t1/7/2026\t31/12/2026\t$15,000.00\nBed\tsoon")
+    with page.expect_navigation():
+        page.click("button:text('Read it')")
+    assert findings(page, WITHOUT_MENU) == []
 
 
 @pytest.mark.parametrize("width", [1280, 390])

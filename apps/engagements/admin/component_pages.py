@@ -60,7 +60,7 @@ class Pasted:
     @property
     def rows(self) -> list[dict[str, object]]:
         """The components that were read, as the page shows them."""
-        return [shown_change(each) for each in self.changes]
+        return [shown_change(each) for each in self.changes if each.read.label]
 
     @property
     def total(self) -> Decimal:
