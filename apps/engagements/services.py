@@ -108,10 +108,12 @@ def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
     for budget in CategoryBudget.objects.filter(engagement__in=plans).select_related("category"):
         known = Component(str(budget), budget.categories, codes_of(budget.stated_items))
         components[budget.engagement_id][budget.pk] = known
+    for draft in drafts:
+        # Former states no longer count: what one gives up another may have, whatever their order.
+        components[draft.key_of("engagement")].pop(draft.key, None)
     for number, draft in enumerate(drafts):
         of_plan = components[draft.key_of("engagement")]
-        # Its former state no longer counts, and later drafts count it as it becomes.
-        of_plan.pop(draft.key, None)
+        # Later drafts count it as it becomes.
         draft.fill("others", list(of_plan.values()))
         if not draft.invalid and (component := draft.component):
             of_plan[draft.key or number] = component

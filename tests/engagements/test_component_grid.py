@@ -353,3 +353,16 @@ def test_plans_have_components_of_their_own(client, ada, plan):
     a_category_budget(a_pace_plan(), category=1, component_name="Of another plan")
     assert b"Of another plan" not in client.get(address(plan)).content
     assert ClientEngagement.objects.count() == 2
+
+
+def test_a_component_takes_a_category_that_another_one_gives_up_at_once(client, ada, plan):
+    a_category_budget(plan, category=1, further_categories="02", component_name="Core")
+    a_category_budget(plan, category=3, component_name="Consumables")
+    grid = context_of(client, plan)["grid"]
+    core, consumables = row_of(grid, "Core"), row_of(grid, "Consumables")
+    data = sent(grid) | {f"{core}-pays_for": "01 02 03", f"{consumables}-pays_for": "04"}
+    assert send(client, plan, data).status_code == 302
+    assert {name: each[0] for name, each in stored().items()} == {"Core": (1, 2, 3), "Consumables": (4,)}
+    grid = context_of(client, plan)["grid"]
+    answer = send(client, plan, sent(grid) | {f"{consumables}-pays_for": "03"})
+    assert "Core of the plan pays for category 03 already." in answer.content.decode()

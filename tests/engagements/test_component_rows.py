@@ -3,10 +3,13 @@
 from decimal import Decimal
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from apps.base.declaration.values import WireValueError
 from apps.core.models import Subscriber
-from apps.engagements.imports.component_rows import read_amount, read_pasted, read_supports
+from apps.core.table_files.tables import ImportFileError
+from apps.engagements.imports.component_rows import read_amount, read_pasted, read_periods, read_supports
 
 pytestmark = pytest.mark.django_db
 
@@ -151,3 +154,27 @@ def test_other_texts_are_no_supports(text):
 
 def test_an_amount_has_cents():
     assert read_amount("$1,234.50") == Decimal("1234.50")
+
+
+def test_what_is_longer_or_greater_than_a_component_holds_is_named():
+    codes = " ".join(f"15_{number:03}_0128_1_3" for number in range(40))
+    _, faults = read(f"Bed\t{codes}\t1/7/2026\t30/6/2027\t1", f"{'x' * 91}\t01\t1/7/2026\t30/6/2027\t1")
+    assert "has codes of 639 characters; 600 are the most" in faults[0]
+    assert "has 91 characters; 90 are the most" in faults[1]
+    _, faults = read(*(f"Core,01,1/{month}/2026,28/{month}/2026,999999999999" for month in (7, 8)))
+    assert faults == ["1: The periods release more than an amount can be."]
+
+
+@given(st.text(alphabet="Core01 2/7-26,.$\t\n\0;–_JulyTransport()'\"#=", max_size=200))
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_text_is_read_or_named(text):
+    try:
+        table, components = read_pasted(text)
+    except ImportFileError:
+        return
+    for each in components:
+        assert each.has_errors or (each.amount is not None or each.name or each.supports)
+        for row in each.rows:
+            assert all(issue.message for issue in row.errors)
+            assert all(issue.column is None or issue.column < len(table.header) for issue in row.errors)
+    read_periods(text)

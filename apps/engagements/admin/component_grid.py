@@ -21,7 +21,13 @@ from apps.engagements.calendars import USUAL_MONTHS, calendar_of, divide_evenly
 from apps.engagements.choices import ManagementType
 from apps.engagements.drafts import ComponentDraft, EnteredComponent, PeriodsDraft
 from apps.engagements.funding_periods import Days
-from apps.engagements.imports.component_rows import Supports, read_periods, read_supports
+from apps.engagements.imports.component_rows import (
+    COMPONENT_NAME,
+    MAX_AMOUNT,
+    Supports,
+    read_periods,
+    read_supports,
+)
 from apps.engagements.imports.components import (
     NEW_COMPONENT,
     categories_by_number,
@@ -73,7 +79,11 @@ class ComponentCells(forms.Form):
     data: QueryDict
 
     component_name = forms.CharField(
-        label="Component", required=False, max_length=255, widget=text_widget(), show_hidden_initial=True
+        label="Component",
+        required=False,
+        max_length=COMPONENT_NAME,
+        widget=text_widget(),
+        show_hidden_initial=True,
     )
     pays_for = forms.CharField(
         label="Pays for",
@@ -228,6 +238,8 @@ class ComponentCells(forms.Form):
             self.periods = [(first, last, amount or ZERO) for first, last, amount in cells]
         else:
             self.periods = []
+        if sum((released for _, _, released in self.periods), ZERO) > MAX_AMOUNT:
+            self.add_error("budget", "The periods release more than an amount can be.")
 
     @property
     def has_changed_periods(self) -> bool:

@@ -21,8 +21,12 @@ from apps.core.importing.report import RowIssue
 from apps.core.models import Subscriber
 from apps.core.table_files.tables import ImportFileError, Row, Table
 from apps.engagements.choices import CATEGORIES, LAST_CATEGORY, ManagementType
-from apps.engagements.models import ZERO
+from apps.engagements.models import ZERO, CategoryBudget
 
+#: The most characters that a name has, and all codes of stated supports together.
+_FIELDS: Any = CategoryBudget._meta
+COMPONENT_NAME: int = _FIELDS.get_field("component_name").max_length
+STATED_SUPPORTS: int = _FIELDS.get_field("stated_items").max_length
 #: The most that one amount can be: what the column holds.
 MAX_AMOUNT = Decimal("999999999999.99")
 #: Rows of a pasted text; a plan has some dozens.
@@ -81,7 +85,16 @@ def read_supports(text: str) -> Supports:
         if not 1 <= categories[0] <= LAST_CATEGORY:
             sentence = f"has {codes[0]}; codes begin with the number of their category."
             raise WireValueError("OutOfRange", sentence)
-    return Supports(tuple(dict.fromkeys(categories)), tuple(dict.fromkeys(codes)))
+    return checked_length(Supports(tuple(dict.fromkeys(categories)), tuple(dict.fromkeys(codes))))
+
+
+def checked_length(supports: Supports) -> Supports:
+    """The same; ``WireValueError`` where there are more codes than a component holds."""
+    length = len(" ".join(supports.codes))
+    if length > STATED_SUPPORTS:
+        sentence = f"has codes of {length} characters; {STATED_SUPPORTS} are the most of one component."
+        raise WireValueError("TooLong", sentence)
+    return supports
 
 
 def named_category(parts: Sequence[str]) -> tuple[int, int]:
@@ -131,7 +144,7 @@ def text_of(length: int) -> Any:
     """The function that reads a text of at most so many characters."""
 
     def read(text: str) -> str:
-        text = " ".join(text.split())
+        text = " ".join(text.replace("\0", " ").split())
         if len(text) > length:
             raise WireValueError("TooLong", f"has {len(text)} characters; {length} are the most.")
         return text
@@ -187,8 +200,6 @@ def component_columns() -> list[ImportColumn]:
         ),
     ]
 
-
-COMPONENT_NAME = 255
 
 #: What a person calls the columns, for messages about what lacks.
 LABELS = {"period_from": "From", "period_to": "To", "released": "Released", "categories": "Categories"}
@@ -461,6 +472,10 @@ def read_component_row(row: Row, columns: Mapping[str, ImportColumn]) -> Compone
     first, last = values.get("period_from"), values.get("period_to")
     if first and last and last < first:
         line.add_error("period_to", "OutOfOrder", f"The period ends on {last:%d %b %Y}, before it starts.")
+    try:
+        checked_length(line.supports or Supports((), ()))
+    except WireValueError as error:
+        line.add_error("stated_supports", error.code, f"It {error.sentence}")
     is_named = (
         values.get("component") or line.supports or failed & {"component", "categories", "stated_supports"}
     )
@@ -522,6 +537,8 @@ def component_of(rows: list[ComponentRow]) -> ReadComponent:
     component.periods.sort()
     if component.amount is None and component.periods:
         component.amount = component.released
+        if component.released > MAX_AMOUNT:
+            component.add_error("released", "OutOfRange", "The periods release more than an amount can be.")
     return component
 
 
