@@ -146,6 +146,9 @@ def test_cells_of_existing_components_are_changed(client, ada, plan):
     budget.refresh_from_db()
     assert (budget.categories, budget.budget) == ((1, 3), 110)  # an empty amount is what periods release
     assert [each.released for each in budget.periods.all()] == [50, 60]
+    said = client.get(f"{PLANS}{plan.pk}/plan/").content.decode()  # its timeline
+    assert "Period from 01 Jan 2027" in said
+    assert "60.00 until 30 Jun 2027" in said
     grid = context_of(client, plan)["grid"]
     answer = send(client, plan, sent(grid, "months-0"))
     assert answer.context["grid"].calendar == []
