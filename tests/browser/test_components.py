@@ -1,7 +1,5 @@
 """The grid of a plan's components: what a person sees while entering, and how fast it goes."""
 
-import os
-
 import pytest
 
 from apps.engagements.services import create_support_categories
@@ -31,11 +29,6 @@ def page(open_window, plan):
     return page
 
 
-def picture(page, name):
-    if folder := os.environ.get("PICTURES"):
-        page.screenshot(path=f"{folder}/{name}.png", full_page=True)
-
-
 def cell(page, name):
     return page.locator(f"[name={name}]")
 
@@ -45,7 +38,6 @@ def row_text(page, row):
 
 
 def test_sums_and_differences_are_named_while_components_are_entered(page, plan):
-    picture(page, "empty")
     with page.expect_navigation():
         page.click("text=3 months")
     cell(page, "new0-component_name").fill("Flexible core")
@@ -72,12 +64,10 @@ def test_sums_and_differences_are_named_while_components_are_entered(page, plan)
         cell(page, f"new1-p{day}").fill("")
     cell(page, "new1-own_periods").fill("1/7/2026, 31/12/2026, 4,000\n1 Jan 2027   30 Jun 2027   $5,000.50")
     assert row_text(page, 1) == "Periods release 0.50 more"
-    picture(page, "entered")
     page.keyboard.press("Tab")
     with page.expect_navigation():
         cell(page, "new1-budget").press("Enter")  # saves, and chooses no other calendar
     assert page.is_visible("text=2 components saved.")
-    picture(page, "saved")
     assert [len(each[-1]) for each in stored().values()] == [4, 2]
     assert page.errors == page.dialogs == []
 
@@ -113,11 +103,9 @@ def test_a_pasted_table_is_read_and_stored(page, plan):
     with page.expect_navigation():
         page.click("button:text('Read it')")
     assert "Row 3" in page.inner_text("#paste [role=alert]")
-    picture(page, "faults")
     page.fill("#pasted", page.input_value("#pasted").replace("soon", "1/7/2026"))
     with page.expect_navigation():
         page.click("button:text('Read it')")
-    picture(page, "read")
     with page.expect_navigation():
         page.click("text=Store 2 components")
     assert page.is_visible("text=2 components saved.")
@@ -147,6 +135,5 @@ def test_the_page_fits_its_window(page, plan, width, colours):
     page.emulate_media(color_scheme=colours)
     page.set_viewport_size({"width": width, "height": 844})
     page.reload()
-    picture(page, f"page_{width}_{colours}")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.errors == []
