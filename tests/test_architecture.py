@@ -92,6 +92,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
     "sales": {"pipeline": "sums over opportunities, read only"},
     "engagements": {
         "amounts": "the only statements that add claims to budgets and funding periods",
+        "calendars": "the usual periods of a plan, and how an amount divides evenly; pure",
         "coverage": "which budget covers a service, read only",
         "funding_periods": "what a day can draw on, and how an amount divides by days; pure",
         "spending": "what is spent of a plan, read only",
@@ -120,6 +121,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
 # Entry points that read texts, with what they refuse: a text that has no value.
 READS_TYPED_TEXT = {
     "apps.funding.admin.forms": "a cell of the grid of lines that is no number",
+    "apps.engagements.admin.component_grid": "a cell that names no category and no support",
     "apps.documents.imports": "a path that names no file of a new document",
 }
 

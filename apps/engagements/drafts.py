@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
@@ -100,6 +101,14 @@ class PeriodsDraft(Draft):
     budget: Decimal
     periods: Extra[Sequence[PeriodDraft]]
     plan: Extra[ClientEngagement]
+
+
+@dataclass(frozen=True, slots=True)
+class EnteredComponent:
+    """A component that is entered together with its periods; ``None``: those that it has stay."""
+
+    component: ComponentDraft
+    periods: Sequence[PeriodDraft] | None = None
 
 
 class BookingDraft(BudgetDraft):

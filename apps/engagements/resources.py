@@ -18,7 +18,13 @@ from apps.core.resources import RECORD_DATES, LookupResource
 from apps.engagements.choices import ParticipantType
 from apps.engagements.drafts import EngagementDraft
 from apps.engagements.imports import ClientEngagementImport
-from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.models import (
+    CategoryBudget,
+    ClientEngagement,
+    FundingPeriod,
+    ServiceBooking,
+    SupportCategory,
+)
 from apps.engagements.services import create_engagements, update_engagements
 from apps.people.models import Contact
 from apps.people.resources import AddressType
@@ -93,8 +99,23 @@ class ServiceBookingType(NestedType):
     )
 
 
+class FundingPeriodType(NestedType):
+    """The days from which a component releases a part of its money, with what was claimed of its days."""
+
+    model = FundingPeriod
+    fields = (
+        Key("FundingPeriodGuid"),
+        ReadOnly("FirstDay"),
+        ReadOnly("LastDay"),
+        ReadOnly("Released"),
+        ReadOnly("Claimed", description="Claimed from the agency, and not refused by it."),
+        ReadOnly("Paid", description="The part of Claimed that was paid."),
+        ReadOnly("Waiting", description="Entered and not yet claimed."),
+    )
+
+
 class CategoryBudgetType(NestedType):
-    """A PACE plan's budget for a support category, with what was claimed on it."""
+    """A component of a PACE plan: its budget for a support category, several, or stated supports alone."""
 
     model = CategoryBudget
     fields = (
@@ -105,7 +126,18 @@ class CategoryBudgetType(NestedType):
         ReadOnly("Paid", description="The part of Claimed that was paid."),
         ReadOnly("Waiting", description="Entered and not yet claimed."),
         ReadOnly("ManagementType"),
+        ReadOnly("ComponentName", description="As the plan names it."),
+        ReadOnly("FurtherCategories", description="Numbers of the other categories that it pays for."),
+        ReadOnly("StatedItems", description="Codes of the only supports that it pays for."),
         RefersTo("Category", CategoryType, read_only=True),
+        Contains(
+            "FundingPeriods",
+            FundingPeriodType,
+            source="periods",
+            order=("first_day",),
+            read_only=True,
+            description="Each releases a part of the budget; none releases all of it from the first day.",
+        ),
     )
 
 

@@ -16,12 +16,19 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from apps.base.drafts import Issue, ValidationFailed
+from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
 from apps.core import saving
-from apps.core.services import Checks, create_records, load_references, update_records
+from apps.core.services import Checks, Service, create_records, load_references, update_records
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
-from apps.engagements.drafts import BudgetDraft, Component, ComponentDraft, EngagementDraft, PeriodsDraft
+from apps.engagements.drafts import (
+    BudgetDraft,
+    Component,
+    ComponentDraft,
+    EngagementDraft,
+    EnteredComponent,
+    PeriodsDraft,
+)
 from apps.engagements.models import (
     ZERO,
     Budget,
@@ -37,6 +44,7 @@ from apps.engagements.validation import (
     BOOKING_WARNINGS,
     CATEGORY_BUDGET_RULES,
     CATEGORY_BUDGET_WARNINGS,
+    COMPONENTS_WARNINGS,
     ENGAGEMENT_RULES,
     ENGAGEMENT_WARNINGS,
     PERIODS_RULES,
@@ -100,10 +108,12 @@ def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
     for budget in CategoryBudget.objects.filter(engagement__in=plans).select_related("category"):
         known = Component(str(budget), budget.categories, codes_of(budget.stated_items))
         components[budget.engagement_id][budget.pk] = known
+    for draft in drafts:
+        # Former states no longer count: what one gives up another may have, whatever their order.
+        components[draft.key_of("engagement")].pop(draft.key, None)
     for number, draft in enumerate(drafts):
         of_plan = components[draft.key_of("engagement")]
-        # Its former state no longer counts, and later drafts count it as it becomes.
-        of_plan.pop(draft.key, None)
+        # Later drafts count it as it becomes.
         draft.fill("others", list(of_plan.values()))
         if not draft.invalid and (component := draft.component):
             of_plan[draft.key or number] = component
@@ -180,6 +190,57 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     for restate in RESTATE_PERIODS:
         restate(FundingPeriod.objects.filter(category_budget__in=saved))
     return saved
+
+
+# --- components with their periods ----------------------------------------------------------------------
+
+
+@transaction.atomic
+def save_components(
+    plan: UUID, entered: Sequence[EnteredComponent], ignore_warnings: bool = False
+) -> list[UUID]:
+    """Store components of a plan and their periods, all or none; their keys in the order of the drafts.
+
+    Issues have the numbers of what was entered; that of the plan's total has the first. Existing components
+    change before new ones are created: these may have what those give up.
+    """
+    ClientEngagement.objects.select_for_update(of=("self",), no_key=True).get(pk=plan)
+    warnings: list[tuple[int, Issue]] = []
+
+    def call(service: Service, numbered: Sequence[tuple[int, Draft]]) -> list[UUID]:
+        drafts = [draft for _, draft in numbered]
+        try:
+            return service(drafts, ignore_warnings=ignore_warnings) if drafts else []
+        except WarningsPresent as found:
+            warnings.extend((numbered[at][0], issue) for at, issue in found.issues)
+            return service(drafts, ignore_warnings=True)
+        except ValidationFailed as failed:
+            issues = [(numbered[at][0], issue) for at, issue in failed.issues]
+            raise ValidationFailed(issues) from None
+
+    drafts = list(enumerate(each.component for each in entered))
+    keys = {number: draft.key for number, draft in drafts if draft.key is not None}
+    call(update_category_budgets, [(number, draft) for number, draft in drafts if number in keys])
+    new = [(number, draft) for number, draft in drafts if number not in keys]
+    keys.update(zip([number for number, _ in new], call(create_category_budgets, new), strict=True))
+    periods = [
+        (number, PeriodsDraft({"periods": list(each.periods)}, key=keys[number]))
+        for number, each in enumerate(entered)
+        if each.periods is not None
+    ]
+    call(save_periods, periods)
+    warnings += find_differing_total(plan) if entered and not ignore_warnings else []
+    if warnings:
+        raise WarningsPresent(warnings)
+    return [keys[number] for number in range(len(entered))]
+
+
+def find_differing_total(plan: UUID) -> list[tuple[int, Issue]]:
+    """The warning of a plan whose components do not come to its total."""
+    columns = ("total_budget_amount", "total_allocate_amount")
+    total, allocated = ClientEngagement.objects.values_list(*columns).get(pk=plan)
+    draft = EngagementDraft({"total_budget_amount": total, "allocated_amount": allocated}, key=plan)
+    return apply_rules([draft], COMPONENTS_WARNINGS)
 
 
 # --- support categories ---------------------------------------------------------------------------------

@@ -300,6 +300,22 @@ CATEGORY_BUDGET_WARNINGS: tuple[Rule[ComponentDraft], ...] = (
 )
 
 
+def components_come_to_the_total(draft: EngagementDraft) -> Iterator[Issue]:
+    """Of a plan whose components were entered; a plan without a total is compared with nothing."""
+    difference = draft.allocated_amount - draft.total_budget_amount
+    if difference and draft.total_budget_amount:
+        yield Issue(
+            "TotalDiffers",
+            "total_budget_amount",
+            f"The components come to {draft.allocated_amount:,.2f}, which is {abs(difference):,.2f}"
+            f" {'more' if difference > 0 else 'less'} than the plan's total of"
+            f" {draft.total_budget_amount:,.2f}.",
+        )
+
+
+COMPONENTS_WARNINGS: tuple[Rule[EngagementDraft], ...] = (components_come_to_the_total,)
+
+
 # --- funding periods ------------------------------------------------------------------------------------
 
 

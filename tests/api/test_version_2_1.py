@@ -11,13 +11,13 @@ from apps.base import clock
 from apps.base.declaration.resource import V2_1, BodyKind
 from apps.base.declaration.service import get_service
 from apps.core.models import Change
-from apps.engagements.models import ClientEngagement
+from apps.engagements.models import ClientEngagement, FundingPeriod
 from apps.funding.models import Claim, ClaimLine, PriceBook
 from apps.odata.write.bodies import record_reader
 from apps.payments.models import PaymentRun
 from tests.api.batches import Request, get, send_json
 from tests.api.caller import Caller, an_application, faults, ok, refused
-from tests.engagements.builders import a_category_budget
+from tests.engagements.builders import a_category_budget, with_periods
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_line_body, an_invoice_body
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
 from tests.payments.statement_builders import a_statement
@@ -417,6 +417,36 @@ def test_pace_plans_are_shown_with_their_budgets(api, later):
     contact = f"contact({plan.participant_id})"
     assert len(later.all(f"{contact}/ClientEngagements")) == 1
     assert api.all(f"{contact}/ClientEngagements") == api.all("clientengagement", pace) == []
+
+
+def test_a_component_is_shown_with_its_name_its_supports_and_its_funding_periods(api, later):
+    budget = a_category_budget(
+        category=1, budget="90.00", component_name="Flexible core", further_categories="02 03"
+    )
+    with_periods(budget, ("2027-01-01", "2027-06-30", "40.00"), ("2026-07-01", "2026-12-31", "50.00"))
+    FundingPeriod.objects.filter(released=50).update(claimed="20.00", paid="5.00", waiting="1.00")
+    pace = "ParticipantType eq 'PACE'"
+    expand = {"$filter": pace, "$expand": "CategoryBudgets($expand=FundingPeriods)"}
+    (shown,) = later.all("clientengagement", expand)
+    (component,) = shown["CategoryBudgets"]
+    names = ("ComponentName", "FurtherCategories", "StatedItems")
+    assert [component[name] for name in names] == ["Flexible core", "02 03", None]
+    first, second = component["FundingPeriods"]
+    assert {name: value for name, value in first.items() if name != "FundingPeriodGuid"} == {
+        "FirstDay": "2026-07-01",
+        "LastDay": "2026-12-31",
+        "Released": 50.0,
+        "Claimed": 20.0,
+        "Paid": 5.0,
+        "Waiting": 1.0,
+    }
+    assert second["Released"] == 40.0
+    budgets = later.all(f"clientengagement({shown['ClientEngagementGuid']})/CategoryBudgets")
+    assert budgets[0]["ComponentName"] == "Flexible core"
+    filtered = {"$filter": "CategoryBudgets/any(b: b/FundingPeriods/any(p: p/Released gt 45))"}
+    assert len(later.all("clientengagement", filtered)) == 1
+    plain = api.get("$metadata", {"$format": "json"}).content.decode()
+    assert "FundingPeriod" not in plain
 
 
 # --- descriptions ---------------------------------------------------------------------------------------

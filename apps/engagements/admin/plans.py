@@ -22,6 +22,7 @@ from apps.core.admin_base import (
     Page,
     Panel,
     RecordAdmin,
+    RecordLink,
     fieldset,
     record_panel,
     register_panels,
@@ -38,6 +39,7 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.panels import overview_context
 from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
+from apps.engagements.admin.component_pages import components_page
 from apps.engagements.models import ZERO, Budget, ClientEngagement
 from apps.people.models import Client, Contact
 
@@ -131,7 +133,11 @@ class ClientEngagementAdmin(RecordAdmin):
     )
     search_help_text = "Participant's name, scheme number or code"
     ordering = ("plan_end_date", "guid")
-    record_pages = (Page("plan", "Budgets"), *RecordAdmin.record_pages)
+    record_pages = (
+        Page("plan", "Budgets"),
+        Page("components", "Components and periods"),
+        *RecordAdmin.record_pages,
+    )
     main_page = "plan"
     fieldsets = (
         fieldset(
@@ -165,6 +171,12 @@ class ClientEngagementAdmin(RecordAdmin):
     def response_post_save_add(self, request: HttpRequest, obj: ClientEngagement) -> HttpResponse:
         """The page of the new plan, where its budgets are entered."""
         return redirect(self.record_url(obj))
+
+    def record_links(self, request: HttpRequest, record: ClientEngagement) -> list[RecordLink]:
+        """The page of components is that of PACE plans."""
+        links = super().record_links(request, record)
+        page = self.page_url("components", record.pk)
+        return [each for each in links if record.is_pace or each.link != page]
 
     # --- columns
 
@@ -229,6 +241,7 @@ class ClientEngagementAdmin(RecordAdmin):
                 self.message_user(request, f"{plural(count, 'budget')} saved.", messages.SUCCESS)
                 return redirect(self.record_url(record))
         allocated = sum((budget.budget for budget in budgets), ZERO)
+        has_components = record.is_pace and any(is_component(budget) for budget in budgets)
         return self.render_page(
             request,
             "engagements/plan.html",
@@ -241,9 +254,14 @@ class ClientEngagementAdmin(RecordAdmin):
             allocated=allocated,
             unallocated=record.total_budget_amount - allocated,
             over_allocated=allocated - record.total_budget_amount,
-            grid=grid,
+            grid=None if has_components else grid,
+            components_link=self.page_url("components", record.pk) if record.is_pace else None,
             **overview_context(request, record),
         )
+
+    def components_page(self, request: HttpRequest, record: ClientEngagement) -> HttpResponse:
+        """The components of a PACE plan and their funding periods."""
+        return components_page(self, request, record) if record.is_pace else redirect(self.record_url(record))
 
 
 def load_budgets(plan: ClientEngagement) -> list[Budget]:
@@ -251,6 +269,13 @@ def load_budgets(plan: ClientEngagement) -> list[Budget]:
     return sorted(
         plan.budgets.select_related("category", "engagement"),
         key=lambda budget: (budget.category.number if budget.category else 99, str(budget.pk)),
+    )
+
+
+def is_component(budget: Any) -> bool:
+    """True for a budget that says more than the grid of categories has: a name, supports or periods."""
+    return bool(
+        budget.component_name or budget.further_categories or budget.stated_items or budget.periods.exists()
     )
 
 
