@@ -94,6 +94,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "amounts": "the only statements that add claims to budgets and funding periods",
         "coverage": "which budget covers a service, read only",
         "funding_periods": "what a day can draw on, and how an amount divides by days; pure",
+        "plan_copies": "drafts of a plan that begins as another one, and where its days come to lie; pure",
         "spending": "what is spent of a plan, read only",
     },
     "funding": {
