@@ -265,7 +265,7 @@ def test_lines_from_the_first_day_on_move_and_both_sums_change(entry):
     assert (change.moved_total, change.staying, is_whole()) == (Decimal("63.00"), [], True)
     claim.refresh_from_db()
     assert claim.modify_date > stamp
-    entry = Change.objects.get(record_type="funding.claim", record_key=str(claim.pk))
+    entry = Change.objects.get(record_type="funding.claim", record_key=str(claim.pk), kind="Changed")
     label = "01 Assistance with Daily Life"
     budgets = [f"{label}, plan from 01 Jul 2026", f"{label}, plan from 14 Feb 2027"]
     assert entry.differences == {"Budget of line 2": budgets, "Budget of line 3": budgets}
