@@ -1,4 +1,4 @@
-"""Who replaces a plan while others enter, change and move its claims: nothing is lost, nothing counts twice."""
+"""Who replaces a plan while others enter, change and move its claims: nothing is lost or counts twice."""
 
 import time
 from decimal import Decimal
