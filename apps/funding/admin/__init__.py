@@ -11,6 +11,7 @@ from apps.funding.admin import (
     invoices,
     notices,
     panels,
+    plan_changes,
     price_books,
     price_guide,
     provider_invoices,

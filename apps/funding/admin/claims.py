@@ -23,6 +23,7 @@ from apps.funding.admin.bills import BillAdmin, staff_of
 from apps.funding.admin.documents import ENTRY_PERMISSIONS, entry_place, entry_url
 from apps.funding.admin.forms import INVOICE_FIELDS, ClaimForm, LineForm
 from apps.funding.admin.month_end import month_end_context
+from apps.funding.admin.plan_changes import PLAN_CHANGE, PlanChangeAdmin
 from apps.funding.admin.provider_invoices import (
     document_panel,
     find_provider_invoice,
@@ -53,7 +54,7 @@ MARKED = ("contact", "provider", "start_date", "end_date", "total")
 
 
 @admin.register(Claim)
-class ClaimAdmin(BillAdmin):
+class ClaimAdmin(PlanChangeAdmin, BillAdmin):
     """Claims, most of them entered from a provider's invoice."""
 
     purpose = (
@@ -72,6 +73,7 @@ class ClaimAdmin(BillAdmin):
         Page("documents", permission="add", method="GET"),
         Page("tracker", "Tracker", "monitoring", 191, method="GET"),
         Page("month-end", "Month end", "calendar_month", 230, method="GET"),
+        PLAN_CHANGE,
         *BillAdmin.list_pages,
     )
     list_display = (
