@@ -99,6 +99,8 @@ class Row:
 def money(caller: Caller) -> Iterator[str]:
     """A table of seconds of CPU, a step a line; then pages."""
     with connection.cursor() as cursor:
+        # The CPU of further processes would be left out.
+        cursor.execute("SET max_parallel_workers_per_gather = 0")
         prepare(cursor)
         pool = claimable_claims(cursor)
         browser = signed_in()
