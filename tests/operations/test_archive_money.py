@@ -14,7 +14,7 @@ from apps.core.models import Change
 from apps.funding.models import Claim, ClaimFile, ClaimFileLine, ClaimResult, Remittance, RemittanceLine
 from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.invariants import find_claim_file_faults
-from apps.operations import archived_books
+from apps.operations import archived_books, money_files
 from apps.operations.encryption import FileEncryption
 from apps.operations.services import money_archives, money_plans
 from apps.payments.models import BankFile, PaymentRun, PaymentRunClaim, PaymentRunItem
@@ -281,14 +281,14 @@ def test_killed_before_the_rows_are_deleted_it_goes_on_with_the_same_file(old, t
     "damage", [lambda content: content[:200], lambda content: content.replace(b"20.00", b"20.01")]
 )
 def test_nothing_is_deleted_when_a_file_is_damaged(old, tmp_path, monkeypatch, damage):
-    monkeypatch.setattr(money_archives, "ZIP_DEFLATED", zipfile.ZIP_STORED)
-    rename = money_archives.os.rename
+    monkeypatch.setattr(money_files, "ZIP_DEFLATED", zipfile.ZIP_STORED)
+    rename = money_files.os.rename
 
     def damage_and_rename(source, target):
         source.write_bytes(damage(source.read_bytes()))
         rename(source, target)
 
-    monkeypatch.setattr(money_archives.os, "rename", damage_and_rename)
+    monkeypatch.setattr(money_files.os, "rename", damage_and_rename)
     before = counts()
     with pytest.raises(CommandError, match=r"[Nn]othing was deleted"):
         archive(tmp_path)
