@@ -25,7 +25,7 @@ WANTED = {
     "writes": (2_000, 3_000),
     "overload": (2_000, 3_000),
     "frameworks": (1_000, 100),
-    "money": (1_000, 500_000),
+    "money": (2_000, 500_000),
 }
 #: Measured by name only: its claims would be beside all others, and it changes them.
 ALONE = frozenset({"money"})

@@ -6,6 +6,9 @@ What a step stores is rolled back after each sample. Then it is done once more, 
 from __future__ import annotations
 
 import datetime as dt
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
@@ -49,6 +52,8 @@ REFUSED_OF = 16
 #: Seconds of CPU, of Python and of PostgreSQL together.
 MOST_OF_A_FILE, MOST_OF_A_RUN = 5.0, 3.0
 MOST_OF_THE_TRACKER, MOST_OF_STATEMENTS = 0.15, 120.0
+#: MiB of a process.
+MOST_MEMORY = 300
 HEADER = f"{'':<34}{'rows':>7}{'Python':>9}{'PostgreSQL':>12}{'statements':>12}"
 #: What was paid before counts as paid out, by one payment of an opening run.
 PAID_OUT = """
@@ -99,6 +104,8 @@ class Row:
 def money(caller: Caller) -> Iterator[str]:
     """A table of seconds of CPU, a step a line; then pages."""
     with connection.cursor() as cursor:
+        # The CPU of further processes would be left out.
+        cursor.execute("SET max_parallel_workers_per_gather = 0")
         prepare(cursor)
         pool = claimable_claims(cursor)
         browser = signed_in()
@@ -113,6 +120,8 @@ def money(caller: Caller) -> Iterator[str]:
         give_payees(cursor)
         for row in payment_run(browser):
             yield row.measure()
+        month = last_month()
+        yield memory_of_statements(month, participants_of(month).count())
         yield page(browser, "page: claims, all of it done", "funding/claim/").measure()
 
 
@@ -170,9 +179,26 @@ def payment_run(browser: Browser) -> Iterator[Row]:
     yield page(browser, "page: the run", f"payments/paymentrun/{run.pk}/run/")
     yield page(browser, "page: home", "")
     yield Row("page: the tracker", 1, partial(visit, browser, "funding/claim/tracker/"), MOST_OF_THE_TRACKER)
-    month = (clock.today().replace(day=1) - dt.timedelta(days=1)).replace(day=1)
+    month = last_month()
     people = list(participants_of(month).values_list("pk", flat=True)[:PARTICIPANTS])
     yield Row("statements: made", len(people), partial(make_statements, month, people), MOST_OF_STATEMENTS)
+
+
+def last_month() -> dt.date:
+    return (clock.today().replace(day=1) - dt.timedelta(days=1)).replace(day=1)
+
+
+def memory_of_statements(month: dt.date, people: int) -> str:
+    """The most memory that the statements of all take, by the command in a process of its own."""
+    command = ["make_statements", "--month", f"{month:%Y-%m}", "--dry-run"]
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", "django", *command], stdout=subprocess.DEVNULL
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    assert status == 0
+    peak = used.ru_maxrss / 1024
+    verdict = f"  at most {MOST_MEMORY} MiB: {'kept' if peak <= MOST_MEMORY else 'MISSED'}"
+    return f"{'statements: memory, MiB':<34}{people:>7,}{peak:>9.0f}{verdict}"
 
 
 def page(browser: Browser, title: str, address: str) -> Row:

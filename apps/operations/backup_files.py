@@ -166,7 +166,10 @@ def new_backup(parent: Path, name: str = "") -> Iterator[tuple[BackupWriter, Pat
         with backup_lock(parent):
             # Left by a backup that was killed: no other is at work.
             for abandoned in parent.glob(".*.incomplete"):
-                shutil.rmtree(abandoned)
+                if abandoned.is_dir():
+                    shutil.rmtree(abandoned)
+                else:
+                    abandoned.unlink()
             folder = parent / (name or f"{dt.datetime.now(dt.UTC):%Y%m%dT%H%M%SZ}")
             incomplete = parent / f".{folder.name}.incomplete"
             if folder.exists():

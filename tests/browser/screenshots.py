@@ -1,6 +1,7 @@
 """The pictures of the back office in docs/screenshots, of a running service with demo data.
 
-``./run screenshots http://127.0.0.1:8000`` with the environment of that service (its database).
+``./run screenshots http://127.0.0.1:8000`` with the environment of that service (its database); names of
+pictures behind it take those alone: ``./run screenshots http://127.0.0.1:8000 tracker statement``.
 """
 
 import datetime as dt
@@ -28,7 +29,7 @@ def pages():
     from apps.base import clock
     from apps.engagements.models import ClientEngagement
     from apps.funding.models import Claim, ClaimFile, ProviderInvoice
-    from apps.payments.models import BankAccount, PaymentRun
+    from apps.payments.models import AccountsExport, BankAccount, PaymentRun, Statement
     from apps.people.models import Role
 
     def newest(model, **filters):
@@ -42,6 +43,8 @@ def pages():
     received = newest(ProviderInvoice, is_claimed=False, archive_date=None, **with_document)
     account = newest(BankAccount, confirmed_at=None, archive_date=None)
     run = newest(PaymentRun, status="Released")
+    export = AccountsExport.objects.order_by("-creation_date").first().pk
+    statement = Statement.objects.filter(is_replaced=False).order_by("-month", "-paid").first()
     participant = f"people/contact/{plan.participant_id}/overview/"
     return (
         ("home", "", WIDTH, False),
@@ -60,6 +63,10 @@ def pages():
         ("ready_to_pay", "payments/paymentrun/ready/", WIDTH, False),
         ("account_confirm_telephone", f"payments/bankaccount/{account}/confirm/", TELEPHONE, False),
         ("payment_run_dark", f"payments/paymentrun/{run}/run/", WIDTH, True),
+        ("tracker", "funding/claim/tracker/", WIDTH, False),
+        ("accounts_export", f"payments/accountsexport/{export}/export/", WIDTH, False),
+        ("statements", f"payments/statement/month/{statement.month:%Y-%m}/", WIDTH, False),
+        ("statement_dark", f"payments/statement/{statement.pk}/statement/", WIDTH, True),
         ("pipeline", "sales/opportunity/board/", WIDTH, False),
         ("role", f"people/role/{newest(Role, all_permissions=False)}/change/", WIDTH, False),
     )
@@ -94,7 +101,7 @@ def upload_list(page):
     return page.url.partition("/admin/")[2]
 
 
-def take(url):
+def take(url, names=()):
     cookie, listed = session_cookie(url), pages()
     FOLDER.mkdir(exist_ok=True)
     os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"  # Playwright's event loop runs in this thread
@@ -106,6 +113,8 @@ def take(url):
         imports = (("import", address, WIDTH, False), ("import_values", f"{address}#values", WIDTH, False))
         context.close()
         for name, address, width, is_dark in (*listed, *imports):
+            if names and name not in names:
+                continue
             context = browser.new_context(base_url=url, color_scheme="dark" if is_dark else "light")
             context.add_cookies([cookie])
             page = context.new_page()
@@ -122,4 +131,4 @@ def take(url):
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "records_site.settings")
     django.setup()
-    take(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000")
+    take(sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:8000", sys.argv[2:])

@@ -14,17 +14,18 @@ from apps.core.models import Change
 from apps.funding.models import Claim, ClaimFile, ClaimFileLine, ClaimResult, Remittance, RemittanceLine
 from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.invariants import find_claim_file_faults
-from apps.operations import archived_books
+from apps.operations import archived_books, money_files
 from apps.operations.encryption import FileEncryption
 from apps.operations.services import money_archives, money_plans
 from apps.payments.models import BankFile, PaymentRun, PaymentRunClaim, PaymentRunItem
+from apps.payments.services import archived_runs
 from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.ready import load_ready
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import create_run, release_run, withdraw_run
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
-from tests.people.records import a_client, a_staff_member
+from tests.people.records import a_client, a_contact, a_staff_member
 
 pytestmark = pytest.mark.django_db
 
@@ -281,14 +282,14 @@ def test_killed_before_the_rows_are_deleted_it_goes_on_with_the_same_file(old, t
     "damage", [lambda content: content[:200], lambda content: content.replace(b"20.00", b"20.01")]
 )
 def test_nothing_is_deleted_when_a_file_is_damaged(old, tmp_path, monkeypatch, damage):
-    monkeypatch.setattr(money_archives, "ZIP_DEFLATED", zipfile.ZIP_STORED)
-    rename = money_archives.os.rename
+    monkeypatch.setattr(money_files, "ZIP_DEFLATED", zipfile.ZIP_STORED)
+    rename = money_files.os.rename
 
     def damage_and_rename(source, target):
         source.write_bytes(damage(source.read_bytes()))
         rename(source, target)
 
-    monkeypatch.setattr(money_archives.os, "rename", damage_and_rename)
+    monkeypatch.setattr(money_files.os, "rename", damage_and_rename)
     before = counts()
     with pytest.raises(CommandError, match=r"[Nn]othing was deleted"):
         archive(tmp_path)
@@ -303,3 +304,47 @@ def test_it_is_encrypted_when_backups_are(old, tmp_path, settings):
     content = b"".join(FileEncryption("correct horse").decrypt([path.read_bytes()]))
     assert "SHA256SUMS" in zipfile.ZipFile(io.BytesIO(content)).namelist()
     assert b"SHA256SUMS" not in path.read_bytes()
+
+
+# --- large books ----------------------------------------------------------------------------------------
+
+
+def test_many_rows_are_deleted_few_at_a_time(at, provider, tmp_path, monkeypatch):
+    monkeypatch.setattr(money_archives, "BOOKS_AT_ONCE", 2)
+    monkeypatch.setattr(money_archives, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(archived_runs, "PAYEES_AT_ONCE", 2)
+    at(OLD)
+    payees = [provider, *(a_client() for _ in range(4))]
+    for payee in payees[1:]:
+        an_account(payee)
+    claims = [a_paid_claim(f"{number}.00", provider=payee) for number, payee in enumerate(payees * 2, 1)]
+    files = [a_claim_file(part, status="Sent") for part in (claims[:5], claims[5:], claims[:0])]
+    for file in files:
+        if lines := list(file.lines.all()):
+            a_remittance(*lines)
+    person = a_contact()
+    an_account(person)
+    a_paid_claim("11.00", send_payment_to="Client", contact=person)
+    release_run(create_run(None, clock.today(), a_staff_member()).pk, a_releaser())
+    at(NOW)
+    paid = set(PaymentRunClaim.objects.values_list("claim", "amount"))
+    archive(tmp_path)
+    assert not ClaimFileLine.objects.exists()
+    assert not RemittanceLine.objects.exists()
+    (run,) = PaymentRun.objects.all()
+    assert (run.status, run.total) == ("Opening", 66)
+    assert set(PaymentRunClaim.objects.values_list("claim", "amount")) == paid
+    assert [each.position for each in run.items.all()] == [1, 2, 3, 4, 5, 6]
+    assert {each.payee for each in run.items.all()} == {*payees, person}
+    assert ready() == [] == faults()
+
+
+def test_a_plan_has_each_pair_of_books_once_however_many_rows_they_have(at, provider):
+    at(OLD)
+    file = a_claim_file([a_paid_claim(provider=provider) for _ in range(5)], status="Sent")
+    remittance = a_remittance(*file.lines.all())
+    at(NOW)
+    going = money_plans.Going({book: set() for book in archived_books.BOOKS})
+    (link,) = (each for each in money_plans.links_between_books() if each.model is RemittanceLine)
+    going.keys[link.to] = {file.pk}
+    assert list(going.pairs(link, link.to, "to")) == [(file.pk, remittance.pk)]

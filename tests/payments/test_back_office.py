@@ -1,15 +1,20 @@
 """Bank accounts and payment runs in the back office: what is shown to whom, and who does what."""
 
+import datetime as dt
 from decimal import Decimal
 
 import pytest
+from django.db import connection
 from django.test import Client as Browser
+from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
 from apps.core.models import Change
 from apps.core.read_log import READ_LOG
+from apps.funding.models import Claim
 from apps.payments.choices import RunStatus
 from apps.payments.models import BankAccount, PaymentRun, PaymentSettings
+from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import create_run, release_run, withdraw_run
 from apps.people.merging import merge
 from tests.core.test_file_imports import an_import, page, press, worker_folder
@@ -201,6 +206,124 @@ def test_a_run_is_made_of_the_payees_that_are_ticked(ready, provider):
         left_out,
         unpayable,
     ]
+
+
+@pytest.fixture
+def many_payees(monkeypatch):
+    """Five payees with accounts, two on a page, by name; each is paid as many dollars as its number."""
+    monkeypatch.setattr("apps.payments.admin.runs.LISTED_PAYEES", 2)
+    payment_settings()
+    payees = [a_client(business_name=f"Payee {number}") for number in range(1, 6)]
+    for number, payee in enumerate(payees, 1):
+        an_account(payee)
+        a_paid_claim(f"{number}.00", provider=payee)
+    return payees
+
+
+def names_on(shown):
+    return [str(each["payee"].record) for each in shown.context["rows"]]
+
+
+def ticks(shown, *left_out):
+    """What a browser would send of the form of what is ready, but for the ticks of those names."""
+    found = {"day": [shown.context["day"]], "payee": [" ".join(shown.context["elsewhere"])], "set_off": []}
+    found["set_off"].append(" ".join(shown.context["set_off_elsewhere"]))
+    for row in shown.context["rows"]:
+        if row["is_payable"] and row["is_ticked"] and str(row["payee"].record) not in left_out:
+            found["payee"].append(row["value"])
+        found["set_off"] += [str(key) for key, _, _, is_ticked in row["owed"] if is_ticked]
+    return found
+
+
+def test_what_is_ready_has_pages_that_keep_each_other_s_ticks_and_the_sum_of_all(many_payees):
+    browser, _ = signed_in(*MAKER)
+    first = browser.get(f"{RUNS}ready/")
+    assert (names_on(first), first.context["total"]) == (["Payee 1", "Payee 2"], Decimal("15.00"))
+    later = (clock.today() + dt.timedelta(days=3)).isoformat()
+    last = browser.post(f"{RUNS}ready/", {**ticks(first, "Payee 2"), "page": "3", "day": later})
+    assert (names_on(last), last.context["total"]) == (["Payee 5"], Decimal("15.00"))
+    assert "Payees 5 to 5 of 5" in last.content.decode()
+    assert "3 on the others" in last.content.decode()
+    second = browser.post(f"{RUNS}ready/", {**ticks(last, "Payee 5"), "page": "2"})
+    again = browser.post(f"{RUNS}ready/", {**ticks(second), "page": "1"})
+    assert [each["is_ticked"] for each in again.context["rows"]] == [True, False]
+    browser.post(f"{RUNS}make/", ticks(again))
+    run = PaymentRun.objects.get()
+    assert [str(each.payee) for each in run.items.all()] == ["Payee 1", "Payee 3", "Payee 4"]
+    assert (run.total, run.day.isoformat()) == (Decimal("8.00"), later)
+
+
+def test_what_is_set_off_is_kept_on_other_pages(many_payees):
+    release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    owed = Claim.objects.get(provider=many_payees[0])
+    Claim.objects.filter(pk=owed.pk).update(amount_paid=0)
+    for payee in many_payees:
+        a_paid_claim("40.00", provider=payee)
+    browser, _ = signed_in(*MAKER)
+    first = ticks(browser.get(f"{RUNS}ready/"))
+    second = browser.post(f"{RUNS}ready/", {**first, "set_off": [str(owed.pk)], "page": "2"})
+    again = browser.post(f"{RUNS}ready/", {**ticks(second), "page": "1"})
+    assert again.context["rows"][0]["owed"][0][3] is True
+    browser.post(f"{RUNS}make/", ticks(second))
+    assert PaymentRun.objects.get(status=RunStatus.DRAFT).total == Decimal("199.00")
+
+
+def test_the_page_of_a_run_has_pages_and_a_payment_that_came_back_is_shown_on_its_own(many_payees):
+    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    browser, _ = signed_in("payments.view_paymentrun", "payments.change_paymentrun")
+    address = f"{RUNS}{run.pk}/run/"
+    shown = [browser.get(f"{address}?page={number}").context["items"] for number in (1, 2, 3)]
+    assert [item.position for items in shown for item, _, _ in items] == [1, 2, 3, 4, 5]
+    assert "?page=3" in browser.get(address).content.decode()
+    answer = browser.post(f"{RUNS}{run.pk}/came-back/{shown[2][0][0].pk}/", {"reason": "closed"})
+    assert answer.headers["Location"] == f"{address}?page=3"
+    # Of all payments, not of the page's.
+    assert len(browser.get(address).context["without_email"]) == 4
+
+
+@pytest.mark.parametrize("page", ["ready", "run"])
+def test_the_pages_of_payments_take_the_same_statements_for_any_number_of_payees(ready, page):
+    browser, _ = signed_in(*MAKER, "people.view_contact", "payments.view_bankaccount")
+    payment_to(a_contact(), "Client")
+
+    def statements():
+        address = f"{RUNS}ready/"
+        if page == "run":
+            run = create_run(None, clock.today(), None)
+            address = f"{RUNS}{run.pk}/run/"
+            release_run(run.pk, a_releaser())
+        browser.get(address)
+        with CaptureQueriesContext(connection) as captured:
+            browser.get(address)
+        if page == "run":
+            withdraw_claims(run)
+        # The settings of the organisation are read again when they are old.
+        return sum("core_subscriber" not in query["sql"] for query in captured.captured_queries)
+
+    before = statements()
+    for _ in range(3):
+        payment_to(a_client(), "Provider")
+        payment_to(a_contact(), "Client")
+        payment_to(a_contact(representative=a_contact()), "ClientRepresentative")
+    assert statements() == before
+
+
+def payment_to(payee, send_payment_to):
+    """Something is ready for a payee with an account: a provider, a participant or who represents them."""
+    if send_payment_to == "Provider":
+        an_account(payee)
+        return a_paid_claim("1.00", provider=payee)
+    an_account(payee.representative or payee)
+    return a_paid_claim("1.00", contact=payee, send_payment_to=send_payment_to)
+
+
+def withdraw_claims(run):
+    """What a released run paid came back, so that the next one has it again."""
+    for item in run.items.all():
+        mark_returned(item.pk, "closed", None)
+    confirmed = {"confirmed_at": clock.now(), "confirmed_by": a_staff_member()}
+    for account in BankAccount.objects.all():
+        BankAccount.objects.filter(pk=account.pk).update(confirmed_for=account.owner.pk, **confirmed)
 
 
 def test_more_claims_than_can_be_listed_are_recorded_as_paid_before_first(ready, monkeypatch):

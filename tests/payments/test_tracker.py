@@ -150,3 +150,43 @@ def test_who_may_not_see_the_invoices_gets_no_link_to_them(client, office):
     assert "stage=received" not in client.get(TRACKER).content.decode()
     client.force_login(a_staff_member(role=a_role("funding.view_product")))
     assert client.get(TRACKER).status_code == 403
+
+
+def a_run(claim, at, made, released=None):
+    """A run of a claim, made at a moment, and released at another."""
+    at(made)
+    run = create_run([claim.pk], clock.today() + dt.timedelta(days=30), None)
+    if released:
+        at(released)
+        release_run(run.pk, a_releaser())
+    return run
+
+
+def test_what_was_released_in_the_last_days_counts_whenever_its_run_was_made(client, at):
+    payment_settings()
+    providers = [a_client() for _ in range(3)]
+    claims = [a_paid_claim(provider=provider) for provider in providers]
+    for provider in providers:
+        an_account(provider)
+    draft = a_run(claims[0], at, "2026-08-03 10:00")
+    a_run(claims[1], at, "2026-08-04 10:00", "2026-08-12 10:00")
+    a_run(claims[2], at, "2026-08-19 10:00", "2026-08-20 09:00")
+    at("2026-08-20 09:30")
+    release_run(draft.pk, a_releaser())
+    at("2026-08-20 10:00")
+    row = rows_of(client)["payee-paid"]
+    assert row.queue.count == 2
+    assert listed(client, row.stage.link) == {str(claims[0].pk), str(claims[2].pk)}
+
+
+def test_a_list_asks_for_the_stage_that_is_chosen_alone(client, office):
+    def asks_for_payments(link):
+        with CaptureQueriesContext(connection) as captured:
+            client.get(link)
+        return any("payments_paymentrun" in query["sql"] for query in captured.captured_queries)
+
+    rows = rows_of(client)
+    assert asks_for_payments(rows["payee-paid"].late.link)
+    assert not asks_for_payments(rows["approved"].stage.link)
+    assert not asks_for_payments("/admin/funding/claim/")
+    assert listed(client, "/admin/funding/claim/?stage=sent-late") > listed(client, rows["sent"].stage.link)

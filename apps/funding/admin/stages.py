@@ -3,10 +3,11 @@
 A stage is a condition, which the tracker counts by and the lists filter by. Payments adds the last ones.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.admin import ModelAdmin
 from django.db.models import (
     BooleanField,
     Case,
@@ -44,6 +45,7 @@ class ClaimStage:
     """A row of the tracker: the condition of its records, since when they count, and what they come to.
 
     ``late``: the condition of those of its records that are late; ``late_label`` says it in words.
+    ``late_is_enough``: no other records fulfil it, so that lists need not ask for both.
     """
 
     name: str
@@ -54,6 +56,13 @@ class ClaimStage:
     amount: Combinable
     late: Callable[[], Q] | None = None
     late_label: str = ""
+    late_is_enough: bool = False
+
+    def late_condition(self) -> Q:
+        """The condition of its records that are late."""
+        if self.late is None:
+            return Q(pk__in=())
+        return self.late() if self.late_is_enough else self.condition() & self.late()
 
     @property
     def link(self) -> str:
@@ -163,15 +172,24 @@ class StageFilter(ConditionFilter):
     title = "stage"
     parameter_name = STAGE
 
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin[Any]) -> list[tuple[str, str]]:
+        return [("", "All"), *((value, label) for value, label, _ in stage_choices(model_admin.model))]
+
     def conditions(self, model: type[Model]) -> Conditions:
-        found: dict[str, tuple[str, Q]] = {}
-        for stage in STAGES:
-            if stage.model is model:
-                found[stage.name] = (stage.label, stage.condition())
-                if stage.late:
-                    late = stage.condition() & stage.late()
-                    found[f"{stage.name}{LATE}"] = (f"{stage.label}: {stage.late_label}", late)
-        return found
+        """The chosen condition alone: those of other stages would cost each list their statements."""
+        chosen = self.value()
+        return {
+            value: (label, condition()) for value, label, condition in stage_choices(model) if value == chosen
+        }
+
+
+def stage_choices(model: type[Model]) -> Iterator[tuple[str, str, Callable[[], Q]]]:
+    """The stages of a model's records, and what is late in them: value, label and condition."""
+    for stage in STAGES:
+        if stage.model is model:
+            yield stage.name, stage.label, stage.condition
+            if stage.late:
+                yield f"{stage.name}{LATE}", f"{stage.label}: {stage.late_label}", stage.late_condition
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ from apps.funding.choices import (
 )
 from apps.funding.models.prices import ZERO, CostCentre, PriceBook, Product
 from apps.funding.models.provider_invoices import ProviderInvoice
-from apps.funding.statuses import FINISHED, STATUSES, Status
+from apps.funding.statuses import FINISHED, STATUSES, UNCLAIMED, Status
 from apps.people.models import Client, Contact, Staff
 
 
@@ -202,6 +202,13 @@ class Claim(Bill):
                 include=["total"],
                 condition=Q(archive_date=None),
                 name="funding_claim_by_month",
+            ),
+            # The tracker and the queues of provider invoices look for those on a provider invoice.
+            models.Index(
+                fields=["provider_invoice"],
+                include=["funding_status", "total"],
+                condition=Q(archive_date=None, funding_status__in=sorted(UNCLAIMED)),
+                name="funding_claim_unclaimed",
             ),
             # Of an expression PostgreSQL counts the values: it knows that this is zero of nearly all.
             models.Index(F("send_payment_to"), TO_PAY_OUT, name="funding_claim_to_pay_out"),

@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.db import connection, models, transaction
@@ -21,18 +20,17 @@ from django.db.models import ProtectedError
 from apps.base import clock
 from apps.core import history
 from apps.core.bulk_insert import in_batches
-from apps.core.models import Change, TimestampedModel, normalised
+from apps.core.models import Change, TimestampedModel
 from apps.core.notices import delete_notices
 from apps.documents.storage import delete_files, document_storage
 from apps.funding.models import ProviderInvoice
 from apps.operations.services.erasure_archives import erase_from_archives
-from apps.operations.services.erasure_copies import ERASED
 from apps.operations.services.erasure_plans import (
-    RECORD_COLUMNS,
     RETAINED_COLUMNS,
     ErasurePlan,
     RemovedFile,
     check_erasure,
+    cleared_columns,
     model_label,
     plan_erasure,
 )
@@ -99,7 +97,7 @@ def erase_person(
             remove_records(plan)
             if archives is not None:
                 # Last, as they are not rolled back: what is gone there was to go.
-                certificate = replace(certificate, archives=erase_from_archives(archives, plan.record_keys))
+                certificate = replace(certificate, archives=erase_from_archives(archives, plan))
             text = json.dumps(asdict(certificate), indent=1)
             sha256 = hashlib.sha256(text.encode()).hexdigest()
             record_erasure(plan, sha256)
@@ -178,26 +176,6 @@ def remove_records(plan: ErasurePlan) -> None:
 def update_all(model: type[models.Model], keys: Iterable[object], values: dict[str, object]) -> None:
     for batch in in_batches(keys):
         model._base_manager.filter(pk__in=batch).update(**values)
-
-
-def cleared_columns(model: type[models.Model]) -> dict[str, object]:
-    """The values of the columns that are not kept: null, their default, or ``ERASED``."""
-    retained = RETAINED_COLUMNS[model] | RECORD_COLUMNS
-    cleared = {
-        column.name: cleared_value(column)
-        for column in model._meta.concrete_fields
-        if column.name not in retained
-    }
-    # Whoever copies changed records by their ModifyDate copies the erasure too.
-    return {**cleared, "modify_date": clock.now()} if issubclass(model, TimestampedModel) else cleared
-
-
-def cleared_value(column: Any) -> Any:
-    if hasattr(column, "text_field"):
-        return normalised(cleared_value(column.model._meta.get_field(column.text_field)))
-    if column.null:
-        return None
-    return column.get_default() if column.has_default() else ERASED
 
 
 def record_erasure(plan: ErasurePlan, sha256: str) -> None:

@@ -1,11 +1,11 @@
-"""The erasure of a person's values from archives of the old history (``archive_history``).
+"""The erasure of a person's values from archives, here those of the old history (``archive_history``).
 
 An archive is written anew without them, read again, and put in the place of the one before.
 """
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ from apps.operations.backup_files import (
     new_backup,
     table_file,
 )
+from apps.operations.money_files import money_files
 from apps.operations.personal_records import ownerships
+from apps.operations.services.erasure_money_files import erase_from_money_files
+from apps.operations.services.erasure_plans import ErasurePlan
 from apps.operations.services.verification import verify_backup
 from apps.operations.tables import NULL, ContentSum, OperationError, unescape_text
 
@@ -44,16 +47,22 @@ class OwnChanges:
         )
 
 
-def erase_from_archives(parent: Path, keys: dict[str, set[str]]) -> dict[str, int]:
-    """How many changes lost their values, by the name of each archive in the folder.
-
-    ``keys`` are those of the person's records as texts, by the label of their model.
+def erase_from_archives(parent: Path, plan: ErasurePlan) -> dict[str, int]:
+    """How many changes or rows lost their values, by the name of each archive in the folder.
 
     Raises ``OperationError`` for an archive that is damaged; those before it are done then.
     """
-    folders = sorted(folder for folder in parent.glob("history-before-*") if (folder / CHECKSUMS).exists())
-    if not folders:
-        raise OperationError(f"{parent} has no archive of the history.")
+    histories = sorted(path for path in parent.glob("history-before-*") if (path / CHECKSUMS).exists())
+    books = money_files(parent)
+    if not histories and not books:
+        raise OperationError(f"{parent} has no archive of the history, nor of claim files and payment runs.")
+    # Each kind finds damage before it changes an archive; this one is read faster.
+    erased = erase_from_money_files(books, plan.keys)
+    return {**erase_from_histories(histories, plan.record_keys), **erased}
+
+
+def erase_from_histories(folders: Sequence[Path], keys: Mapping[str, set[str]]) -> dict[str, int]:
+    """How many changes lost their values; ``keys`` are those of the records, by the label of their model."""
     owners = {
         row.model._meta.label_lower: [
             (each.attname, each.related_model._meta.label_lower) for each in row.owners

@@ -159,13 +159,15 @@ def remaining_copies(backups: Path | None, archives: Path | None) -> list[str]:
         made = f"The {len(folders):,} in {backups}, the newest of {folders[-1]},"
     log_end = f"until {in_days(settings.READ_LOG_DAYS)}" if settings.READ_LOG_DAYS else "for ever"
     session_days = settings.SESSION_SECONDS // 86_400 + 1
-    old_history = "Archives of old history: those that --archives does not name, until you delete them."
+    old_archives = (
+        "Archives of old history, claim files and payment runs: those that --archives does not name, until"
+        " you delete them."
+    )
     receivers = Webhook.objects.filter(includes_records=True).select_related("application")
     return [
         f"Backups: {made} hold the records, until {in_days(settings.BACKUP_DAYS)} (BACKUP_DAYS).",
         f"The log of reads: identifiers of records and no value of them, {log_end}.",
-        *([] if archives else [old_history]),
-        "Archives of old claim files and payment runs (archive_money): until you delete them.",
+        *([] if archives else [old_archives]),
         f"Messages that somebody signed in has not seen yet: until {in_days(session_days)}.",
         *(
             f"{each.application} was sent records at {each.address}: it must act on the erasure."

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import models
@@ -13,7 +14,7 @@ from django.utils.text import capfirst
 from apps.base import clock
 from apps.base.errors import plural
 from apps.core.bulk_insert import in_batches
-from apps.core.models import Change
+from apps.core.models import Change, TimestampedModel, normalised
 from apps.documents.models import Document
 from apps.engagements.models import ClientEngagement
 from apps.funding.models import (
@@ -29,6 +30,7 @@ from apps.funding.models import (
 from apps.funding.statuses import ENDED, FINISHED
 from apps.operations.personal_records import RecordKeys, find_history, find_records, load_keys
 from apps.operations.services.erasure_copies import (
+    ERASED,
     Copies,
     find_copies,
     remaining_copies,
@@ -123,6 +125,26 @@ SERVICE_DAYS: Mapping[type[models.Model], str] = {
 }
 #: Statuses of bills that nothing more is expected of.
 CLOSED = FINISHED | ENDED
+
+
+def cleared_columns(model: type[models.Model]) -> dict[str, object]:
+    """The values of the columns that are not kept: null, their default, or ``ERASED``."""
+    retained = RETAINED_COLUMNS[model] | RECORD_COLUMNS
+    cleared = {
+        column.name: cleared_value(column)
+        for column in model._meta.concrete_fields
+        if column.name not in retained
+    }
+    # Whoever copies changed records by their ModifyDate copies the erasure too.
+    return {**cleared, "modify_date": clock.now()} if issubclass(model, TimestampedModel) else cleared
+
+
+def cleared_value(column: Any) -> Any:
+    if hasattr(column, "text_field"):
+        return normalised(cleared_value(column.model._meta.get_field(column.text_field)))
+    if column.null:
+        return None
+    return column.get_default() if column.has_default() else ERASED
 
 
 @dataclass(frozen=True, slots=True)

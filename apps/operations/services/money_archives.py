@@ -1,36 +1,30 @@
 """Old claim files, answers and payment runs, moved from the database into a ZIP file for each year.
 
-A ZIP file has the rows as lines of JSON, the kept files byte for byte, and SHA256SUMS. Its name has a part of
-the SHA-256 of those, so that what was written and not deleted, because the process was killed, has the same
-name when it is written again.
+What was written and not deleted, because the process was killed, has the same name when it is written again.
 """
 
 import datetime as dt
-import hashlib
 import json
-import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
-from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+from typing import Any
 
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import transaction
-from django.db.models import BinaryField, Model, ProtectedError
+from django.db.models import BinaryField, Model, ProtectedError, QuerySet
 
 from apps.core import history
 from apps.core.bulk_insert import in_batches
-from apps.documents.storage import CHUNK_SIZE, sync_to_disk
 from apps.operations.archived_books import BOOKS, Book
-from apps.operations.backup_files import CHECKSUMS, ENCRYPTED, BackupWriter, backup_lock, file_encryption
+from apps.operations.backup_files import backup_lock
+from apps.operations.money_files import write_money_file
 from apps.operations.services.money_plans import MoneyPlan, last_day, plan_archive
 from apps.operations.tables import OperationError
 
-#: The time of all entries, so that the same rows make the same bytes.
-NO_TIME = (1980, 1, 1, 0, 0, 0)
+#: So many records of a book are deleted at a time, and so many of their rows.
+BOOKS_AT_ONCE, ROWS_AT_ONCE = 20, 1000
 
 
 # --- writing --------------------------------------------------------------------------------------------
@@ -58,24 +52,18 @@ def archive_money(parent: Path, until: dt.date | None = None) -> Iterator[str]:
 
 def write_year(parent: Path, year: int, books: dict[Book, list[Any]]) -> tuple[Path, dict[type[Model], int]]:
     """The file of a year, which has reached the disk and was read again, and the rows of each model in it."""
-    sums: dict[str, str] = {}
     counts: dict[type[Model], int] = {}
-    with tempfile.TemporaryFile(dir=parent) as file:
-        with ZipFile(file, "w", ZIP_DEFLATED) as archive:
-            for book, keys in books.items():
-                for model, path in book.tables:
-                    lines = JsonLines(model, path, keys)
-                    entry = f"rows/{model._meta.db_table}.jsonl"
-                    sums[entry] = write_entry(archive, entry, lines)
-                    counts[model] = lines.count
-                    for entry, content in kept_files(model, path, keys):
-                        sums[entry] = write_entry(archive, entry, [content])
-            text = "".join(f"{sha256}  {name}\n" for name, sha256 in sums.items()).encode()
-            write_entry(archive, CHECKSUMS, [text])
-        name = f"money-{year}-{hashlib.sha256(text).hexdigest()[:12]}.zip"
-        stored = store(parent, name, file)
-    check_archive(stored, sums)
-    return stored, counts
+
+    def entries() -> Iterator[tuple[str, Iterable[bytes]]]:
+        for book, keys in books.items():
+            for model, path in book.tables:
+                lines = JsonLines(model, path, keys)
+                yield rows_entry(model), lines
+                counts[model] = lines.count
+                for name, content in kept_files(model, path, keys):
+                    yield name, [content]
+
+    return write_money_file(parent, year, entries()), counts
 
 
 @dataclass(slots=True)
@@ -94,8 +82,11 @@ class JsonLines:
             rows = self.model._base_manager.filter(**{f"{self.path}__in": batch}).order_by("pk")
             for values in rows.values_list(*names).iterator():
                 self.count += 1
-                row = dict(zip(names, values, strict=True))
-                yield json.dumps(row, cls=DjangoJSONEncoder, ensure_ascii=False).encode() + b"\n"
+                yield json_line(dict(zip(names, values, strict=True)))
+
+
+def json_line(row: dict[str, Any]) -> bytes:
+    return json.dumps(row, cls=DjangoJSONEncoder, ensure_ascii=False).encode() + b"\n"
 
 
 def kept_files(model: type[Model], path: str, keys: list[Any]) -> Iterator[tuple[str, bytes]]:
@@ -108,59 +99,17 @@ def kept_files(model: type[Model], path: str, keys: list[Any]) -> Iterator[tuple
             for record in rows.iterator(chunk_size=10):
                 content = getattr(record, column.attname)
                 if content is not None:
-                    yield f"files/{model._meta.db_table}/{record.pk}-{record}", bytes(content)
+                    yield f"{files_folder(model)}{record.pk}-{record}", bytes(content)
 
 
-def write_entry(archive: ZipFile, name: str, chunks: Iterable[bytes]) -> str:
-    """The SHA-256 of an entry of the archive."""
-    checksum = hashlib.sha256()
-    info = ZipInfo(name, NO_TIME)
-    info.compress_type = ZIP_DEFLATED
-    with archive.open(info, "w", force_zip64=True) as entry:
-        for chunk in chunks:
-            checksum.update(chunk)
-            entry.write(chunk)
-    return checksum.hexdigest()
+def rows_entry(model: type[Model]) -> str:
+    """The name of the entry with the rows of a model."""
+    return f"rows/{model._meta.db_table}.jsonl"
 
 
-def store(parent: Path, name: str, file: IO[bytes]) -> Path:
-    """Store the archive under its name, encrypted when backups are; one that is there already stays."""
-    encryption = file_encryption()
-    path = parent / (name + ENCRYPTED if encryption else name)
-    if path.exists():
-        return path
-    incomplete = f".{path.name}.incomplete"
-    (parent / incomplete).unlink(missing_ok=True)  # of a process that was killed: no other is at work
-    file.seek(0)
-    chunks = iter(lambda: file.read(CHUNK_SIZE), b"")
-    BackupWriter(parent).store(incomplete, encryption.encrypt(chunks) if encryption else chunks)
-    os.rename(parent / incomplete, path)
-    sync_to_disk(parent)
-    return path
-
-
-def check_archive(path: Path, sums: dict[str, str]) -> None:
-    """Read the archive again; ``OperationError`` unless it has exactly what was read from the database."""
-    encryption = file_encryption() if path.name.endswith(ENCRYPTED) else None
-    with path.open("rb") as stored, tempfile.TemporaryFile(dir=path.parent) as file:
-        chunks = iter(lambda: stored.read(CHUNK_SIZE), b"")
-        for chunk in encryption.decrypt(chunks) if encryption else chunks:
-            file.write(chunk)
-        try:
-            with ZipFile(file) as archive:
-                found = {name: sha256_of(archive, name) for name in archive.namelist() if name != CHECKSUMS}
-        except Exception as error:  # whatever zipfile and zlib raise for a damaged file
-            raise OperationError(f"{path} cannot be read: {error}. Nothing was deleted.") from error
-    if found != sums:
-        raise OperationError(f"{path} does not hold the rows: nothing was deleted.")
-
-
-def sha256_of(archive: ZipFile, name: str) -> str:
-    checksum = hashlib.sha256()
-    with archive.open(name) as entry:
-        while chunk := entry.read(CHUNK_SIZE):
-            checksum.update(chunk)
-    return checksum.hexdigest()
+def files_folder(model: type[Model]) -> str:
+    """The beginning of the names of entries with the kept files of a model; the key of the row follows."""
+    return f"files/{model._meta.db_table}/"
 
 
 # --- deleting -------------------------------------------------------------------------------------------
@@ -175,8 +124,7 @@ def delete_books(plan: MoneyPlan, written: dict[type[Model], int]) -> None:
             if book.before is not None and keys:
                 book.before(keys)
             for model, path in book.tables:
-                for batch in in_batches(keys):
-                    rows = model._base_manager.filter(**{f"{path}__in": batch})
+                for rows in rows_in_batches(model, path, keys):
                     if model is book.model:
                         history.write_deletions(model, rows)
                     for label, count in rows.delete()[1].items():
@@ -186,3 +134,11 @@ def delete_books(plan: MoneyPlan, written: dict[type[Model], int]) -> None:
     expected = {model._meta.label: count for model, count in written.items() if count}
     if {label: count for label, count in deleted.items() if count} != expected:
         raise OperationError("Other rows than those that were written refer to them: nothing was deleted.")
+
+
+def rows_in_batches(model: type[Model], path: str, keys: Iterable[Any]) -> Iterator[QuerySet[Model]]:
+    """The rows of records: as many as are deleted at a time, since each is loaded for it."""
+    for records in in_batches(keys, BOOKS_AT_ONCE):
+        rows = model._base_manager.filter(**{f"{path}__in": records}).order_by("pk")
+        for batch in in_batches(list(rows.values_list("pk", flat=True)), ROWS_AT_ONCE):
+            yield model._base_manager.filter(pk__in=batch)

@@ -145,7 +145,8 @@ class Going:
         path = link.to_path if side == "to" else link.of_path
         for batch in in_batches(sorted(self.keys[book])):
             rows = link.model._base_manager.filter(**{f"{path}__in": batch, f"{link.to_path}__isnull": False})
-            yield from rows.values_list(link.to_path, link.of_path).distinct()
+            # Without the order of the model, whose columns would be distinct as well: of each row.
+            yield from rows.order_by().values_list(link.to_path, link.of_path).distinct()
 
     def sentences(self) -> Iterator[str]:
         """The books that stay, by reason."""

@@ -1,12 +1,13 @@
 """Payment runs in the back office: what is ready, a run of it, its release and its files."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
+from django.core.paginator import Paginator
 from django.db.models import Count, Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -30,13 +31,14 @@ from apps.payments.downloads import bank_file_response
 from apps.payments.models import ZERO, BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import ReadyPayee, load_ready, sum_ready
-from apps.payments.services.remittance import payee_email, send_advice
+from apps.payments.services.remittance import items_without_advice, payee_email, send_advice
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
 from apps.payments.validation import release_problem
 from apps.people.models import Client, Contact
 
-#: As many claims of a payee are listed one by one.
+#: As many payees, or payments of a run, are on a page; and claims of a payee one by one.
+LISTED_PAYEES = 100
 LISTED_CLAIMS = 50
 #: More claims than these are not listed before there is a run.
 MOST_BEFORE_OPENING = 5_000
@@ -116,21 +118,32 @@ class PaymentRunAdmin(RecordAdmin):
     # --- what is ready
 
     def ready_page(self, request: HttpRequest) -> HttpResponse:
+        """A page of what is ready. Another page is asked for by the form, which takes its ticks along."""
         count, _ = (0, ZERO) if PaymentRun.objects.exists() else sum_ready()
         # More than a first run is made of: they are what was paid out before.
         payees = [] if count > MOST_BEFORE_OPENING else load_ready()
         payable = [each for each in payees if each.problem is None and each.claims]
-        records = [each.record for each in payees if each.record is not None]
-        claims = [each.claim.pk for payee in payees for each in (*payee.claims[:LISTED_CLAIMS], *payee.owed)]
+        page = Paginator(payees, LISTED_PAYEES).get_page(request.POST.get("page"))
+        shown = list(page)
+        ticked = posted_values(request, "payee") if request.method == "POST" else set(map(value_of, payable))
+        set_off = posted_values(request, "set_off")
+        on_page = {value_of(each) for each in shown}
+        owed_on_page = {str(owed.claim.pk) for each in shown for owed in each.owed}
+        elsewhere = [value for each in payable if (value := value_of(each)) in ticked - on_page]
+        records = [each.record for each in shown if each.record is not None]
+        claims = [each.claim.pk for payee in shown for each in (*payee.claims[:LISTED_CLAIMS], *payee.owed)]
         return self.render_page(
             request,
             "payments/ready.html",
             "Ready to pay",
-            rows=[self.ready_row(request, each) for each in payees],
+            rows=[self.ready_row(request, each, ticked, set_off) for each in shown],
+            page=page,
+            elsewhere=elsewhere,
+            set_off_elsewhere=sorted(set_off - owed_on_page),
             payable_count=len(payable),
             payable=sum((each.amount for each in payable), ZERO),
             total=sum((each.amount for each in payees), ZERO),
-            today=clock.today().isoformat(),
+            day=request.POST.get("day") or clock.today().isoformat(),
             may_make=self.has_make_permission(request),
             lacking=lacking_rows(PAYMENT_RUN_REQUIREMENTS, request),
             unlisted=count if count > MOST_BEFORE_OPENING else 0,
@@ -138,7 +151,9 @@ class PaymentRunAdmin(RecordAdmin):
             shown_records={**by_model(records), Claim: claims},
         )
 
-    def ready_row(self, request: HttpRequest, payee: ReadyPayee) -> dict[str, object]:
+    def ready_row(
+        self, request: HttpRequest, payee: ReadyPayee, ticked: Collection[str], set_off: Collection[str]
+    ) -> dict[str, object]:
         """A payee as the page lists it, with a link to what is missing for those who may see it."""
         account_link = ""
         if request.user.has_perm("payments.view_bankaccount") and payee.record is not None:
@@ -148,13 +163,17 @@ class PaymentRunAdmin(RecordAdmin):
                 account_link = admin_url(BankAccount, "add", **{payee.payee.kind: payee.payee.key})
         return {
             "payee": payee,
-            "value": f"{payee.payee.kind}:{payee.payee.key}",
+            "value": value_of(payee),
             "name": record_link(payee.record) if payee.record is not None else "Nobody is named",
             "account_link": account_link,
             "is_payable": payee.problem is None and bool(payee.claims),
+            "is_ticked": value_of(payee) in ticked,
             "claims": [(record_link(each.claim), each.amount) for each in payee.claims[:LISTED_CLAIMS]],
             "further": max(len(payee.claims) - LISTED_CLAIMS, 0),
-            "owed": [(each.claim.pk, record_link(each.claim), -each.amount) for each in payee.owed],
+            "owed": [
+                (each.claim.pk, record_link(each.claim), -each.amount, str(each.claim.pk) in set_off)
+                for each in payee.owed
+            ],
         }
 
     def offers_opening(self, request: HttpRequest) -> bool:
@@ -162,9 +181,9 @@ class PaymentRunAdmin(RecordAdmin):
 
     def make_page(self, request: HttpRequest) -> HttpResponse:
         """A run of the claims of the payees that are ticked."""
-        chosen = set(request.POST.getlist("payee"))
-        payees = [each for each in load_ready() if f"{each.payee.kind}:{each.payee.key}" in chosen]
-        set_off = [key for text in request.POST.getlist("set_off") if (key := guid_of(text))]
+        chosen = posted_values(request, "payee")
+        payees = [each for each in load_ready() if value_of(each) in chosen]
+        set_off = [key for text in posted_values(request, "set_off") if (key := guid_of(text))]
         with refusals_shown(request):
             if not payees:
                 raise RunRefused("Choose at least one payee.")
@@ -204,18 +223,20 @@ class PaymentRunAdmin(RecordAdmin):
 
     def run_page(self, request: HttpRequest, record: PaymentRun) -> HttpResponse:
         claims = Prefetch("claims", PaymentRunClaim.objects.select_related("claim"))
-        related = ("client__key_contact", "contact")
-        items = list(record.items.select_related(*related).prefetch_related(claims))
+        items = record.items.select_related("client", "contact").prefetch_related(claims)
+        page = Paginator(items.order_by("position"), LISTED_PAYEES).get_page(request.GET.get("page"))
+        shown = list(page)
         is_draft, is_released = record.status == RunStatus.DRAFT, record.status == RunStatus.RELEASED
         may_change = self.has_change_run_permission(request)
-        unsent = [each for each in items if each.advice_sent_at is None and each.returned_at is None]
+        unsent = [each.payee for each in items_without_advice(record.pk)] if is_released else []
         return self.render_page(
             request,
             "payments/run.html",
             str(record),
             record,
             run=record,
-            items=[(each, record_link(each.payee), claim_rows(each)) for each in items],
+            items=[(each, record_link(each.payee), claim_rows(each)) for each in shown],
+            page=page,
             release_problem=release_problem(record, staff_of(request)) if is_draft else None,
             is_draft=is_draft,
             is_released=is_released,
@@ -223,10 +244,10 @@ class PaymentRunAdmin(RecordAdmin):
             may_change=is_released and may_change,
             files=record.bank_files.defer("content"),
             may_download=self.has_download_permission(request),
-            unsent=[each for each in unsent if payee_email(each.payee)],
-            without_email=[str(each.payee) for each in unsent if not payee_email(each.payee)],
+            unsent=[each for each in unsent if payee_email(each)],
+            without_email=[str(each) for each in unsent if not payee_email(each)],
             history_url=self.page_url("history", record.pk),
-            shown_records=shown_items(items),
+            shown_records=shown_items(shown),
         )
 
     def release_page(self, request: HttpRequest, record: PaymentRun) -> HttpResponse:
@@ -249,7 +270,8 @@ class PaymentRunAdmin(RecordAdmin):
                 raise RunRefused("Say why the payment came back.")
             mark_returned(found.pk, reason, staff_of(request))
             messages.success(request, f"The payment to {found.payee} came back: its claims are ready again.")
-        return redirect(self.record_url(record))
+        page = (found.position - 1) // LISTED_PAYEES + 1
+        return redirect(f"{self.record_url(record)}?page={page}" if page > 1 else self.record_url(record))
 
     def send_advice_page(self, request: HttpRequest, record: PaymentRun) -> HttpResponse:
         with refusals_shown(request):
@@ -295,6 +317,16 @@ def guid_of(text: str) -> UUID | None:
         return UUID(text)
     except ValueError:
         return None
+
+
+def value_of(payee: ReadyPayee) -> str:
+    """The value of a payee's tick in the form."""
+    return f"{payee.payee.kind}:{payee.payee.key}"
+
+
+def posted_values(request: HttpRequest, name: str) -> set[str]:
+    """The ticks of a form; those of its other pages are in one hidden field."""
+    return {value for text in request.POST.getlist(name) for value in text.split()}
 
 
 def claim_rows(item: PaymentRunItem) -> list[tuple[str, Decimal]]:

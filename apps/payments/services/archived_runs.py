@@ -5,7 +5,7 @@ from collections.abc import Collection
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Max
+from django.db.models import Max, QuerySet
 
 from apps.base.batched_queries import AnyOf
 from apps.core.bulk_insert import in_batches
@@ -16,20 +16,37 @@ from apps.payments.models import ZERO, PaymentRun, PaymentRunClaim, PaymentRunIt
 from apps.payments.services.opening import store_paid_before
 from apps.payments.services.runs import next_number
 
+PAYEES_AT_ONCE = 100
 
-def paid_out_by_payee(runs: Collection[UUID]) -> dict[tuple[str, UUID], dict[UUID, Decimal]]:
-    """The amounts paid out of each claim, by the column and key of the payee; without what came back."""
-    parts: dict[tuple[str, UUID], dict[UUID, Decimal]] = defaultdict(lambda: defaultdict(lambda: ZERO))
-    for batch in in_batches(sorted(runs)):
-        rows = PaymentRunClaim.objects.filter(item__run__in=batch, returned=False).order_by()
-        sums = rows.values_list("item__client", "item__contact", "claim").annotate(sum=MoneySum("amount"))
-        for client, contact, claim, amount in sums:
-            parts["client_id" if client else "contact_id", client or contact][claim] += to_cents(amount)
-    nonzero = {
-        payee: {claim: amount for claim, amount in claims.items() if amount}
-        for payee, claims in parts.items()
-    }
-    return {payee: claims for payee, claims in nonzero.items() if claims}
+
+def parts_of(runs: Collection[UUID]) -> QuerySet[PaymentRunClaim]:
+    """What runs paid out, without what came back."""
+    return PaymentRunClaim.objects.filter(AnyOf("item__run", runs), returned=False).order_by()
+
+
+def sums_by_payee(runs: Collection[UUID]) -> dict[tuple[str, UUID], Decimal]:
+    """The amounts paid out, by the column and key of the payee."""
+    rows = parts_of(runs).values_list("item__client", "item__contact").annotate(sum=MoneySum("amount"))
+    return {payee_column(client, contact): to_cents(amount) for client, contact, amount in rows}
+
+
+def payee_column(client: UUID | None, contact: UUID | None) -> tuple[str, UUID]:
+    key = client or contact
+    assert key is not None
+    return "client_id" if client else "contact_id", key
+
+
+def claims_by_payee(
+    runs: Collection[UUID], column: str, payees: Collection[UUID]
+) -> dict[tuple[str, UUID], list[tuple[UUID, Decimal]]]:
+    """The amounts paid out of each claim to some payees, but for those that come to nothing."""
+    rows = parts_of(runs).filter(AnyOf(f"item__{column}", payees))
+    sums = rows.values_list(f"item__{column}", "claim").annotate(sum=MoneySum("amount"))
+    found: dict[tuple[str, UUID], list[tuple[UUID, Decimal]]] = defaultdict(list)
+    for key, claim, amount in sums.order_by(f"item__{column}", "claim"):
+        if amount:
+            found[column, key].append((claim, to_cents(amount)))
+    return found
 
 
 def runs_without_totals(runs: Collection[UUID]) -> tuple[str, set[UUID]]:
@@ -39,8 +56,8 @@ def runs_without_totals(runs: Collection[UUID]) -> tuple[str, set[UUID]]:
     off: a payment of nothing, or of less, cannot be kept.
     """
     found: set[UUID] = set()
-    for (column, key), claims in paid_out_by_payee(runs).items():
-        if sum(claims.values(), ZERO) <= 0:
+    for (column, key), amount in sums_by_payee(runs).items():
+        if amount <= 0 and claims_by_payee(runs, column, [key]):
             items = PaymentRunItem.objects.filter(**{column: key})
             found |= set(items.values_list("run", flat=True)) & set(runs)
     return "what is owed of it was set off, and the rest came back", found
@@ -53,9 +70,15 @@ def keep_totals(runs: Collection[UUID]) -> None:
     same amounts take the place of those that go, so nothing is ready again, and nothing that is kept of them
     (what was paid out of a claim) changes: it must not fall when this runs.
     """
-    parts = paid_out_by_payee(runs)
-    if not parts:
+    sums = {payee: amount for payee, amount in sums_by_payee(runs).items() if amount}
+    if not sums:
         return
     last = PaymentRun.objects.filter(AnyOf("guid", runs)).aggregate(day=Max("day"))["day"]
     run = PaymentRun(number=next_number(), day=last, status=RunStatus.OPENING)
-    store_paid_before(run, {payee: list(claims.items()) for payee, claims in parts.items()})
+    run.total = sum(sums.values(), ZERO)
+    run.save()
+    stored = 0
+    for column in ("client_id", "contact_id"):
+        # Some payees at a time: one may have thousands of claims.
+        for payees in in_batches(sorted(key for each, key in sums if each == column), PAYEES_AT_ONCE):
+            stored += store_paid_before(run, claims_by_payee(runs, column, payees), stored + 1)

@@ -4,7 +4,6 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
-from itertools import count
 from uuid import UUID
 
 from django.db import transaction
@@ -34,28 +33,38 @@ def record_paid_before(staff: Staff | None, paid_until: dt.datetime | None = Non
     run = PaymentRun(number=next_number(), day=clock.today(), made_by=staff, status=RunStatus.OPENING)
     if not parts:
         raise RunRefused("Nothing was paid so far: the first payment run begins with nothing.")
+    run.total = sum((amount for claims in parts.values() for _, amount in claims), ZERO)
+    run.save()
     store_paid_before(run, parts)
     update_paid_out(keys)
     return run
 
 
 def store_paid_before(
-    run: PaymentRun, parts: Mapping[tuple[str, UUID], Sequence[tuple[UUID, Decimal]]]
-) -> None:
-    """Store a run of amounts of claims by payee, without accounts and files."""
-    run.total = sum((amount for claims in parts.values() for _, amount in claims), ZERO)
-    run.save()
-    numbers = count(1)
-    items, rows = [], []
-    for (column, key), claims in parts.items():
-        amount = sum((each for _, each in claims), ZERO)
-        item = PaymentRunItem(
-            run=run, position=next(numbers), amount=amount, reference="PAID BEFORE", **{column: key}
+    run: PaymentRun,
+    parts: Mapping[tuple[str, UUID], Sequence[tuple[UUID, Decimal]]],
+    first_position: int = 1,
+) -> int:
+    """Store payments of a run by payee, without accounts; how many, from this position on."""
+    items = [
+        PaymentRunItem(
+            run=run,
+            position=position,
+            amount=sum((each for _, each in claims), ZERO),
+            reference="PAID BEFORE",
+            **{column: key},
         )
-        items.append(item)
-        rows += [PaymentRunClaim(item=item, claim_id=claim, amount=each) for claim, each in claims]
+        for position, ((column, key), claims) in enumerate(parts.items(), first_position)
+    ]
     PaymentRunItem.objects.bulk_create(items, batch_size=1000)
-    PaymentRunClaim.objects.bulk_create(rows, batch_size=1000)
+    rows = (
+        PaymentRunClaim(item=item, claim_id=claim, amount=amount)
+        for item, claims in zip(items, parts.values(), strict=True)
+        for claim, amount in claims
+    )
+    for batch in in_batches(rows):
+        PaymentRunClaim.objects.bulk_create(batch)
+    return len(items)
 
 
 def paid_parts(keys: list[UUID]) -> dict[tuple[str, UUID], list[tuple[UUID, Decimal]]]:

@@ -26,6 +26,12 @@ from apps.people.models import Client, Contact
 
 #: The name under which queries of claims have what is to be paid out for them.
 READY = "ready"
+#: What is read of thousands of claims, and of whom they are paid to.
+CLAIM_COLUMNS = (
+    *("claim_number", "provider_invoice_reference", "send_payment_to", "creation_date", "start_date"),
+    *("provider__business_name", "contact__first_name", "contact__last_name", "contact__representative"),
+    *("contact__representative__first_name", "contact__representative__last_name"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +117,8 @@ def sum_ready() -> tuple[int, Decimal]:
 
 def load_ready(keys: Iterable[UUID] | None = None) -> list[ReadyPayee]:
     """The payees with what is ready for them, by name; the statements are constant."""
-    related = ("contact", "contact__representative", "provider", "provider_invoice")
-    claims = list(open_claims(keys).select_related(*related).order_by("creation_date", "pk"))
+    related = open_claims(keys).select_related("contact__representative", "provider")
+    claims = list(related.only(*CLAIM_COLUMNS).order_by("creation_date", "pk"))
     coordinators = load_coordinators(
         [c for c in claims if c.send_payment_to == SendPaymentTo.SUPPORT_COORDINATOR]
     )
@@ -166,9 +172,10 @@ def attach_accounts(payees: Sequence[ReadyPayee]) -> None:
     """Give payees their current accounts, and say which of those are others than those last paid to."""
     for kind in ("client", "contact"):
         by_key = {each.payee.key: each for each in payees if each.payee.kind == kind and each.payee.key}
-        accounts = BankAccount.objects.filter(AnyOf(kind, by_key), archive_date=None)
-        for account in accounts.select_related(kind):
-            by_key[getattr(account, f"{kind}_id")].account = account
+        for account in BankAccount.objects.filter(AnyOf(kind, by_key), archive_date=None):
+            payee = by_key[getattr(account, f"{kind}_id")]
+            setattr(account, kind, payee.record)
+            payee.account = account
         # An older account of theirs that something was paid to: its successor is another.
         was_paid = Exists(
             PaymentRunItem.objects.filter(account=OuterRef("pk"), run__status=RunStatus.RELEASED)

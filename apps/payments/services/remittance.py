@@ -26,15 +26,24 @@ def payee_email(payee: Client | Contact) -> str | None:
     return contact.email_address if contact is not None else None
 
 
+def items_without_advice(run: UUID) -> list[PaymentRunItem]:
+    """The payments of a released run whose advice was not sent, with the names and addresses of payees."""
+    items = PaymentRunItem.objects.filter(run=run, run__status=RunStatus.RELEASED, advice_sent_at=None)
+    items = items.filter(returned_at=None).select_related("client__key_contact", "contact")
+    of_contacts = ("first_name", "last_name", "primary_email", "secondary_email")
+    return list(
+        items.only(
+            "client__business_name",
+            *(f"client__key_contact__{column}" for column in of_contacts),
+            *(f"contact__{column}" for column in of_contacts),
+        )
+    )
+
+
 @transaction.atomic
 def send_advice(run: UUID) -> int:
     """Let a worker mail what was not sent yet, to payees with an email address; how many that are."""
-    items = PaymentRunItem.objects.filter(run=run, run__status=RunStatus.RELEASED, advice_sent_at=None)
-    waiting = [
-        each
-        for each in items.filter(returned_at=None).select_related("client__key_contact", "contact")
-        if payee_email(each.payee)
-    ]
+    waiting = [each for each in items_without_advice(run) if payee_email(each.payee)]
     if not waiting:
         raise RunRefused("No remittance advice of this run is to be sent.")
     staff = history.author().staff_id

@@ -29,7 +29,10 @@ class Command(OperatorCommand):
             help="the folder of backups, which the report names",
         )
         parser.add_argument(
-            "--archives", metavar="DIR", type=Path, help="the folder of archive_history, for the same erasure"
+            "--archives",
+            metavar="DIR",
+            type=Path,
+            help="the folder of archive_history and archive_money, for the same erasure",
         )
         parser.add_argument("--dry-run", action="store_true", help="say what would be erased, and stop")
         parser.add_argument("--yes", action="store_true", help="erase without asking")
@@ -59,7 +62,8 @@ class Command(OperatorCommand):
         with as_author(Author(staff_id=staff.pk)):
             erasure = erase_person(contact, client, staff, certificate, backups, archives)
         for name, count in erasure.certificate.archives.items():
-            self.stdout.write(f"{name}: {plural(count, 'change')} without values")
+            noun = "row" if name.startswith("money-") else "change"
+            self.stdout.write(f"{name}: {plural(count, noun)} without values")
         self.stdout.write(f"Erased. {certificate}: SHA-256 {erasure.sha256}")
         if erasure.remaining_files:
             raise CommandError(

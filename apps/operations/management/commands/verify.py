@@ -7,6 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from apps.base.errors import plural
 from apps.core import read_log_chain
 from apps.operations.management.base import OperatorCommand
+from apps.operations.money_files import find_faults
 from apps.operations.services.verification import (
     count_files_without_document,
     verify_backup,
@@ -16,16 +17,18 @@ from apps.operations.services.verification import (
 
 class Command(OperatorCommand):
     help = (
-        "Reads every byte of a backup, or without DIR every row and document of this installation, and names"
-        " what is damaged or missing. Exits with 1 when anything is."
+        "Reads every byte of a backup or an archive, or without PATH every row and document of this"
+        " installation, and names what is damaged or missing. Exits with 1 when anything is."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("folder", metavar="DIR", nargs="?", type=Path)
+        parser.add_argument("path", metavar="PATH", nargs="?", type=Path)
 
-    def handle(self, *args: object, folder: Path | None, **options: object) -> None:
-        if folder:
-            backup, faults = verify_backup(folder)
+    def handle(self, *args: object, path: Path | None, **options: object) -> None:
+        if path and path.is_file():
+            name, faults = str(path), find_faults(path)
+        elif path:
+            backup, faults = verify_backup(path)
             name = str(backup)
         else:
             name, faults = "The database and its documents", verify_installation()
