@@ -5,17 +5,27 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import islice
 from random import Random
 
 from apps.core.demo import Context, DemoSet, draft_of, existing, read_data
+from apps.engagements.calendars import calendar_of, divide_evenly
 from apps.engagements.choices import ManagementType, ParticipantType
-from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft, EngagementDraft
+from apps.engagements.drafts import (
+    BookingDraft,
+    BudgetDraft,
+    ComponentDraft,
+    EngagementDraft,
+    PeriodDraft,
+    PeriodsDraft,
+)
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
     create_bookings,
     create_category_budgets,
     create_engagements,
     create_support_categories,
+    save_periods,
 )
 from apps.people.models import Client, Contact, Staff
 
@@ -24,6 +34,8 @@ YEAR = 365
 AGENCY, PLAN, SELF = ManagementType.AGENCY, ManagementType.PLAN, ManagementType.SELF
 #: The share of what is gone of a budget that others spent; the demo's claims are about the rest.
 SPENT_ELSEWHERE = 0.85
+#: Of plans with funding periods it is so much of that.
+SPENT_OF_PERIODS = 0.2
 #: The usual budgets are enough for so many claims a contact.
 CLAIMS_OF_A_CONTACT = 10
 
@@ -38,6 +50,10 @@ class Stage:
     management: str = PLAN.value
     is_pace: bool = False
     length: int = YEAR
+    #: The months of its funding periods; 0: it has none.
+    periods: int = 0
+    #: So many days after its start the participant endorsed the plan manager.
+    endorsed: int = 0
 
 
 STAGES = tuple(Stage(**row) for row in DATA["stages"])
@@ -51,6 +67,8 @@ class Plan:
     plan: EngagementDraft
     bookings: Sequence[BudgetDraft]
     budgets: Sequence[BudgetDraft]
+    #: The months of the funding periods of its components; 0: they have none.
+    months: int
 
 
 def load(context: Context) -> None:
@@ -77,7 +95,19 @@ def load(context: Context) -> None:
             bookings = [draft for plan in plans for draft in plan.bookings]
             context.create(ServiceBooking, create_bookings, bookings, ignore_warnings=True)
             budgets = [draft for plan in plans for draft in plan.budgets]
-            context.create(CategoryBudget, create_category_budgets, budgets, ignore_warnings=True)
+            budgets_made = context.create(
+                CategoryBudget, create_category_budgets, budgets, ignore_warnings=True
+            )
+            components = iter(budgets_made)
+            save_periods(
+                [
+                    periods_draft(component, plan)
+                    for plan in plans
+                    for component in islice(components, len(plan.budgets))
+                    if plan.months
+                ],
+                ignore_warnings=True,
+            )
 
 
 def plan_of(
@@ -115,11 +145,21 @@ def plan_of(
         plan_manager=context.records[Client][0] if stage.management == PLAN else None,
         support_coordinator=coordinators[number % len(coordinators)] if number % 2 and coordinators else None,
         person_responsible_for_direct_fees=participant.representative,
-        endorsement_date=start if stage.is_pace else None,
+        endorsement_date=start + dt.timedelta(days=stage.endorsed) if stage.is_pace else None,
         total_budget_amount=cents(allocated * stage.total),
     )
     entered = min(known, context.day(1))
-    return Plan(entered, plan, [] if stage.is_pace else parts, parts if stage.is_pace else [])
+    return Plan(entered, plan, [] if stage.is_pace else parts, parts if stage.is_pace else [], stage.periods)
+
+
+def periods_draft(component: CategoryBudget, plan: Plan) -> PeriodsDraft:
+    """The funding periods of a component, of the usual length and with the same money each."""
+    days = calendar_of(plan.plan.plan_start_date, plan.plan.plan_end_date, plan.months)
+    periods = [
+        PeriodDraft({"first_day": first, "last_day": last, "released": released})
+        for (first, last), released in zip(days, divide_evenly(component.budget, len(days)), strict=True)
+    ]
+    return PeriodsDraft({"periods": periods}, key=component.pk)
 
 
 def budget_draft(
@@ -137,6 +177,9 @@ def budget_draft(
     enough = max(1, claims / max(contacts, 1) / CLAIMS_OF_A_CONTACT)
     budget = cents(usual * enough * stage.length / YEAR * chance.uniform(0.6, 1.6))
     share = min(float(stage.spent) * chance.uniform(0.85, 1.15), 1.0) * SPENT_ELSEWHERE
+    if stage.periods:
+        # It counts on the earliest periods, of which the demo's claims shall have some.
+        share *= SPENT_OF_PERIODS
     values: dict[str, object] = {
         "category": category,
         "management_type": stage.management,
@@ -144,7 +187,8 @@ def budget_draft(
         "used_elsewhere": cents(float(budget) * share),
     }
     if stage.is_pace:
-        return draft_of(ComponentDraft, CategoryBudget, **values)
+        component = DATA["components"].get(str(category.number), {}) if stage.periods else {}
+        return draft_of(ComponentDraft, CategoryBudget, **values, **component)
     managers = [each for each in existing(context.records[Staff]) if each.role.name == "Plan manager"]
     return draft_of(
         BookingDraft,

@@ -10,7 +10,20 @@ from random import Random
 from apps.core.demo import Context, draft_of, existing, sometimes
 from apps.documents.demo import INVOICE_TOTAL
 from apps.documents.models import Document
-from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.funding_periods import (
+    PeriodAmounts,
+    find_period,
+    left_for,
+    use_days,
+    with_used_elsewhere,
+)
+from apps.engagements.models import (
+    CategoryBudget,
+    ClientEngagement,
+    FundingPeriod,
+    ServiceBooking,
+    SupportCategory,
+)
 from apps.funding.choices import (
     CancellationReason,
     ClaimType,
@@ -55,6 +68,19 @@ class DemoBudget:
     category: int
     item: str | None
     left: Decimal
+    #: The funding periods of a component, with what the demo has claimed on them.
+    periods: Sequence[PeriodAmounts] = ()
+
+    def left_on(self, day: dt.date) -> Decimal:
+        """What is left for a support of a day."""
+        if not self.periods:
+            return self.left
+        position = find_period(self.periods, day)
+        return ZERO if position is None else min(self.left, left_for(self.periods, position))
+
+    def claim(self, day: dt.date, total: Decimal) -> None:
+        self.left -= total
+        self.periods = use_days(self.periods, day, day, total)
 
 
 @dataclass(slots=True)
@@ -80,10 +106,14 @@ def load_plans(context: Context) -> list[DemoPlan]:
     """The demo's plans with their budgets, in the order of their creation."""
     budgets: dict[object, list[DemoBudget]] = defaultdict(list)
     numbers = dict(SupportCategory.objects.values_list("pk", "number"))
+    periods: dict[object, list[PeriodAmounts]] = defaultdict(list)
+    for period in FundingPeriod.objects.order_by("first_day"):
+        periods[period.category_budget_id].append(PeriodAmounts(*period.amounts[:3]))
     for budget in (*context.records[ServiceBooking], *context.records[CategoryBudget]):
         left = (budget.budget - budget.used_elsewhere) * Decimal("0.98")
-        item = getattr(budget, "support_item", None)
-        budgets[budget.engagement_id].append(DemoBudget(numbers[budget.category_id], item, left))
+        item = getattr(budget, "support_item", None) or getattr(budget, "stated_items", None)
+        own_periods = with_used_elsewhere(periods[budget.pk], budget.used_elsewhere)
+        budgets[budget.engagement_id].append(DemoBudget(numbers[budget.category_id], item, left, own_periods))
     contacts = {contact.pk: contact for contact in context.records[Contact]}
     plans = []
     for number, engagement in enumerate(context.records[ClientEngagement]):
@@ -92,7 +122,7 @@ def load_plans(context: Context) -> list[DemoPlan]:
         plans.append(
             DemoPlan(
                 engagement,
-                engagement.plan_start_date,
+                engagement.endorsement_date or engagement.plan_start_date,
                 engagement.plan_end_date,
                 participant,
                 participant.scheme_price_guide_region,
@@ -185,15 +215,19 @@ class BillFactory:
             if not priced:
                 continue
             product, price = chance.choice(priced)
-            quantity = self.choose_quantity(product, price, budget.left)
+            left = budget.left_on(day)
+            if left <= LEAST:
+                continue
+            quantity = self.choose_quantity(product, price, left)
             while (product, day, quantity) in plan.claimed:
                 quantity += Decimal("0.25")
             total = to_cents(quantity * price)
-            if total > budget.left:
-                budget.left = ZERO  # it has no room for another line; who claims would look elsewhere
+            if total > left:
+                if left == budget.left:
+                    budget.left = ZERO  # it has no room for another line; who claims would look elsewhere
                 continue
             plan.claimed.add((product, day, quantity))
-            budget.left -= total
+            budget.claim(day, total)
             claim_type, cancellation_reason = self.choose_claim_type(product)
             yield draft_of(
                 LineDraft,

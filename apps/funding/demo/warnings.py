@@ -26,7 +26,7 @@ from apps.people.models import Client, Contact, Staff
 #: The support of most of them, a weekday's, and the category that it is of.
 USUAL, CATEGORY = "01_011_0107_1_1", 1
 NIGHT, WHEELCHAIR, BEHAVIOUR = "01_010_0107_1_1", "05_122100101_0105_1_2", "11_022_0110_7_3"
-DISCONTINUED = "13_030_0102_4_3"
+DISCONTINUED, NOT_STATED = "13_030_0102_4_3", "15_054_0128_1_3"
 #: The numbers of clients that people's demo.toml describes.
 HARBOUR_LIGHTS, WITHOUT_ABN, WRONG_ABN = 1, 3, 4
 
@@ -170,6 +170,18 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
         examples.append(
             Example(WarningCode.OVER_BUDGET, each.participant, day(10), quantity=to_cents(left / 20))
         )
+    in_periods = [each for each in current if each.budgets[0].periods and each.first_day < day(10)]
+    for each in [each for each in in_periods if each.budgets[0].left_on(day(10)) > 0][:1]:
+        # More than the period and the earlier ones have, and not more than the year.
+        hours = each.budgets[0].left_on(day(10)) / cap + 3
+        examples.append(Example(WarningCode.OVER_PERIOD, each.participant, day(10), quantity=to_cents(hours)))
+    for each in [
+        each for each in current if any(part.category == 15 and part.periods for part in each.budgets)
+    ][:1]:
+        examples.append(Example(WarningCode.NOT_STATED, each.participant, day(10), NOT_STATED, one))
+    for each in [each for each in current if each.first_day > each.engagement.plan_start_date][:1]:
+        before = weekday_before(each.first_day, each)
+        examples.append(Example(WarningCode.NOT_ENDORSED, each.participant, before, quantity=one))
     self_managed = [each for each in usual if each.engagement.is_self_managed]
     for each in [each for each in self_managed if each.first_day < day(10) < each.last_day][:1]:
         examples.append(Example(WarningCode.WRONG_MANAGEMENT, each.participant, day(10)))
