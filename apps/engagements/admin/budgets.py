@@ -25,6 +25,7 @@ from apps.core.admin_base import (
     fieldset,
 )
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, link
+from apps.engagements.admin.bars import segments_of
 from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
@@ -228,11 +229,7 @@ def spending_bar(spending: Spending, is_small: bool = False) -> str:
     is_over = spending.remaining < 0
     context = {
         "spending": spending,
-        "segments": [
-            {"name": name, "width": f"{100 * amount / width:.2f}"}
-            for name, _, amount in amounts
-            if amount > 0
-        ],
+        "segments": segments_of(amounts, width),
         "description": ", ".join(labels) or "nothing spent",
         "is_over": is_over,
         "is_small": is_small,

@@ -38,7 +38,8 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.panels import overview_context
 from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
-from apps.engagements.models import ZERO, Budget, ClientEngagement
+from apps.engagements.admin.period_bars import period_bars
+from apps.engagements.models import ZERO, Budget, CategoryBudget, ClientEngagement
 from apps.people.models import Client, Contact
 
 
@@ -248,17 +249,24 @@ class ClientEngagementAdmin(RecordAdmin):
 
 def load_budgets(plan: ClientEngagement) -> list[Budget]:
     """The budgets of a plan by their categories."""
+    budgets = plan.budgets.select_related("category", "engagement")
+    if plan.is_pace:
+        budgets = budgets.prefetch_related("periods")
     return sorted(
-        plan.budgets.select_related("category", "engagement"),
+        budgets,
         key=lambda budget: (budget.category.number if budget.category else 99, str(budget.pk)),
     )
 
 
 def budget_section(budget: Budget) -> dict[str, object]:
     """A budget on the page of its plan."""
-    spending = budget.spending(clock.today())
+    today = clock.today()
+    spending = budget.spending(today)
+    periods = list(budget.periods.all()) if isinstance(budget, CategoryBudget) else []
     return {
         "record": budget,
+        "periods": period_bars(periods, budget.used_elsewhere, today),
+        "forecast": budget.forecast(today),
         "spending": spending,
         "bar": spending_bar(spending),
         "link": admin_url(budget, "change", budget.pk),
