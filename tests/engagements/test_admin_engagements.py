@@ -85,6 +85,20 @@ def test_the_page_of_a_participant_shows_funding_periods(client):
     assert "with about 58.56 left" in page_text(response)
 
 
+def test_home_and_the_list_name_periods_that_run_out_early(client):
+    _, budget = a_component_in_periods()
+    assert "Funding period runs out early" not in page_text(client.get("/admin/"))
+    second = budget.periods.all()[1]
+    # 230.00 are used of the 130.00 there are: 100.00 over, and at 70.00 in 90 days 61.44 more until the end
+    budget.periods.filter(pk=second.pk).update(waiting=Decimal("230.00"))
+    text = page_text(client.get("/admin/"))
+    assert re.search(r"Funding period runs out early.{0,40}161", text)
+    listed = "/admin/engagements/categorybudget/?period=short"
+    assert client.get(listed).context["cl"].result_count == 1
+    budget.periods.filter(pk=second.pk).update(waiting=Decimal("10.00"))
+    assert client.get(listed).context["cl"].result_count == 0
+
+
 def test_a_component_without_periods_has_no_row_of_bars(client):
     plan = a_pace_plan()
     a_category_budget(plan)
