@@ -343,6 +343,7 @@
             const copy = this.addRow(row, row);
             if (!copy) return;
             this.showCap(copy);
+            this.showLeft(copy, row.querySelector("[data-left]").textContent);
             this.showTotals();
             this.cell(copy, "from_date").focus();
             this.cell(copy, "from_date").select();
@@ -524,6 +525,7 @@
             row.querySelector("[data-name]").textContent = [product.name, product.unit].filter(Boolean).join(" · ");
             row.dataset.cap = product.price || "";
             row.dataset.current = product.current ? "yes" : "";
+            this.showLeft(row, product.left || "");
             const price = this.cell(row, "price");
             const same = (one, other) => parseUnits(one) !== null && parseUnits(one) === parseUnits(other);
             if (product.price && (!price.value.trim() || same(price.value, row.dataset.auto || "") || same(price.value, product.price))) {
@@ -531,6 +533,13 @@
                 row.dataset.auto = product.price;
             }
             this.showCap(row);
+        }
+
+        /** What the funding period of the line's day has left. */
+        showLeft(row, words) {
+            const output = row.querySelector("[data-left]");
+            output.textContent = words;
+            output.classList.toggle("fu-over-cap", / 0\.00 of |: -|has no funding period/.test(words));
         }
 
         showCap(row) {

@@ -25,6 +25,7 @@ from apps.core.models import (
 )
 from apps.engagements.choices import LAST_CATEGORY, ManagementType, ParticipantType, SupportPurpose
 from apps.engagements.funding_periods import PeriodAmounts
+from apps.engagements.period_forecast import PeriodForecast, forecast_period
 from apps.engagements.spending import Spending
 from apps.people.models import Client, Contact, Staff
 
@@ -249,6 +250,15 @@ class Budget(Record):
     def last_day(self) -> dt.date:
         return self.engagement.last_day
 
+    def forecast(self, today: dt.date) -> PeriodForecast | None:
+        """How long the money of today's funding period lasts; ``None`` for budgets without one."""
+        return None
+
+    @property
+    def has_periods(self) -> bool:
+        """True when its money is released in funding periods."""
+        return False
+
     def spending(self, today: dt.date) -> Spending:
         """How the budget is spent by a day."""
         return Spending(
@@ -359,6 +369,14 @@ class CategoryBudget(Budget):
     def categories(self) -> tuple[int, ...]:
         """The numbers of the categories that it pays for."""
         return (self.category.number, *numbers_of(self.further_categories))
+
+    @property
+    def has_periods(self) -> bool:
+        return bool(self.periods.all())
+
+    def forecast(self, today: dt.date) -> PeriodForecast | None:
+        amounts = [each.amounts for each in self.periods.all()]
+        return forecast_period(amounts, self.used_elsewhere, today)
 
 
 def numbers_of(further_categories: str | None) -> tuple[int, ...]:

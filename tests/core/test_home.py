@@ -146,7 +146,7 @@ def test_the_figures_of_a_day(client, records):
 
 def test_the_home_page_takes_a_statement_for_each_list(client, records, django_assert_max_num_queries):
     get_unrendered(client, "/admin/")
-    with django_assert_max_num_queries(30):
+    with django_assert_max_num_queries(31):
         get_unrendered(client, "/admin/")
 
 

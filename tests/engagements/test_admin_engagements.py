@@ -19,6 +19,7 @@ from tests.engagements.builders import (
     a_category_budget,
     a_pace_plan,
     a_plan,
+    with_periods,
 )
 from tests.people.records import (
     a_contact,
@@ -51,6 +52,57 @@ def plan_page(client, plan):
 
 
 # --- the plan's page
+
+
+def a_component_in_periods():
+    """100.00 until ten days ago, of which 70.00 are used; then twice 100.00."""
+    plan = a_pace_plan(plan_start_date=from_today(-100), plan_end_date=from_today(264))
+    budget = a_category_budget(plan, budget=Decimal("300.00"), component_name="Flexible core")
+    days = ((-100, -11), (-10, 79), (80, 264))
+    with_periods(budget, *((str(from_today(a)), str(from_today(b)), "100.00") for a, b in days))
+    first, second, _ = budget.periods.all()
+    budget.periods.filter(pk=first.pk).update(claimed=Decimal("70.00"), paid=Decimal("50.00"))
+    budget.periods.filter(pk=second.pk).update(waiting=Decimal("10.00"))
+    return plan, budget
+
+
+def test_the_page_of_a_plan_shows_a_bar_for_each_funding_period(client):
+    plan, _ = a_component_in_periods()
+    response = plan_page(client, plan)
+    page = html.unescape(response.content.decode())
+    assert page.count('aria-current="date"') == 1
+    assert "100.00 released, 50.00 paid, 20.00 claimed, not yet paid, 30.00 left" in page
+    assert "100.00 released, 30.00 carried in, 10.00 waiting, 120.00 left" in page
+    # 70.00 in 90 days; 120.00 for 79 days
+    assert "Lasts to the end of the period" in page_text(response)
+    assert "with about 58.56 left" in page_text(response)
+
+
+def test_the_page_of_a_participant_shows_funding_periods(client):
+    plan, _ = a_component_in_periods()
+    response = client.get(f"/admin/people/contact/{plan.participant_id}/overview/", follow=True)
+    assert 'aria-label="Funding periods of Flexible core"' in response.content.decode()
+    assert "with about 58.56 left" in page_text(response)
+
+
+def test_home_and_the_list_name_periods_that_run_out_early(client):
+    _, budget = a_component_in_periods()
+    assert "Funding period runs out early" not in page_text(client.get("/admin/"))
+    second = budget.periods.all()[1]
+    # 230.00 are used of the 130.00 there are: 100.00 over, and at 70.00 in 90 days 61.44 more until the end
+    budget.periods.filter(pk=second.pk).update(waiting=Decimal("230.00"))
+    text = page_text(client.get("/admin/"))
+    assert re.search(r"Funding period runs out early.{0,40}161", text)
+    listed = "/admin/engagements/categorybudget/?period=short"
+    assert client.get(listed).context["cl"].result_count == 1
+    budget.periods.filter(pk=second.pk).update(waiting=Decimal("10.00"))
+    assert client.get(listed).context["cl"].result_count == 0
+
+
+def test_a_component_without_periods_has_no_row_of_bars(client):
+    plan = a_pace_plan()
+    a_category_budget(plan)
+    assert "en-periods" not in plan_page(client, plan).content.decode()
 
 
 def test_the_page_of_a_plan_shows_the_spending_of_each_booking(client):

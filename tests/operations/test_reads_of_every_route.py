@@ -77,7 +77,7 @@ WITHOUT_PERSONAL_DATA = {
     "/admin/funding/claim/month-end/": "numbers and sums by month",
     "/admin/funding/claim/tracker/": "numbers and sums by stage",
     "/admin/funding/*/products/": "products and prices; the price zone of a participant named by guid shows",
-    "/admin/funding/*/prices/": "prices; the price zone of a participant named by guid shows",
+    "/admin/funding/*/prices/": "prices; of a participant named by guid, the price zone and what is left",
     "/admin/documents/document/file/": "takes a file",
 }
 #: Models of copies of personal values, beside those whose records are logged.

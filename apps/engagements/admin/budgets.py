@@ -1,8 +1,12 @@
 """The back office of service bookings, category budgets and support categories."""
 
+import datetime as dt
 from collections.abc import Sequence
 from decimal import Decimal
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib import admin
 from django.db.models import F, Model, Q
@@ -25,8 +29,18 @@ from apps.core.admin_base import (
     fieldset,
 )
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, link
+from apps.engagements.admin.bars import segments_of
 from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft
-from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.funding_periods import PeriodAmounts
+from apps.engagements.models import (
+    Budget,
+    CategoryBudget,
+    ClientEngagement,
+    FundingPeriod,
+    ServiceBooking,
+    SupportCategory,
+)
+from apps.engagements.period_forecast import forecast_period
 from apps.engagements.services import (
     create_bookings,
     create_category_budgets,
@@ -52,9 +66,7 @@ class SpentFilter(ConditionFilter):
 
 def spent_conditions() -> Conditions:
     """The conditions that little or nothing is left of the budgets of plans that cover today."""
-    today = clock.today()
-    ended = Q(engagement__plan_end_date__lt=today) | Q(engagement__no_active_plan_from_date__lte=today)
-    current = Q(engagement__plan_start_date__lte=today, engagement__archive_date=None) & ~ended
+    current = current_plans(clock.today())
     spent = F("used_elsewhere") + F("claimed") + F("waiting")
     nearly = Q(budget__gt=0) & Q(LessThanOrEqual(F("budget") * NEARLY_SPENT, spent))
     over = Q(LessThan(F("budget"), spent))
@@ -62,6 +74,48 @@ def spent_conditions() -> Conditions:
         "nearly": (f"Nearly spent ({NEARLY_SPENT:.0%} or more)", current & nearly & ~over),
         "over": ("Overspent", current & over),
     }
+
+
+def current_plans(today: dt.date, path: str = "") -> Q:
+    """Budgets of plans that cover today; ``path`` leads to them from other records."""
+    plan = f"{path}engagement"
+    ended = Q((f"{plan}__plan_end_date__lt", today)) | Q((f"{plan}__no_active_plan_from_date__lte", today))
+    return Q((f"{plan}__plan_start_date__lte", today), (f"{plan}__archive_date", None)) & ~ended
+
+
+class PeriodFilter(ConditionFilter):
+    """Components by how long the money of today's funding period lasts."""
+
+    title = "funding period"
+    parameter_name = "period"
+
+    def conditions(self, model: type[Model]) -> Conditions:
+        is_chosen = self.value() == RUNS_OUT
+        short = load_short_components(clock.today()) if is_chosen else {}
+        return {RUNS_OUT: (RUNS_OUT_LABEL, Q(pk__in=short))}
+
+
+#: The choice of components whose funding period runs out before its end.
+RUNS_OUT, RUNS_OUT_LABEL = "short", "Funding period runs out early"
+
+
+def load_short_components(today: dt.date) -> dict[UUID, Decimal]:
+    """What is missing by the end of today's period, by component. One query, a row for each period."""
+    rows = FundingPeriod.objects.filter(current_plans(today, "category_budget__"))
+    columns = ("first_day", "last_day", "released", "claimed", "waiting")
+    found = rows.order_by("category_budget", "first_day").values_list(
+        "category_budget", "category_budget__used_elsewhere", *columns
+    )
+    short = {}
+    for (key, elsewhere), periods in groupby(found, itemgetter(0, 1)):
+        amounts = [
+            PeriodAmounts(first, last, released, claimed + waiting)
+            for _, _, first, last, released, claimed, waiting in periods
+        ]
+        forecast = forecast_period(amounts, elsewhere, today)
+        if forecast is not None and forecast.run_out_date is not None:
+            short[key] = forecast.short
+    return short
 
 
 class BudgetAdmin(RecordAdmin):
@@ -181,6 +235,7 @@ class CategoryBudgetAdmin(BudgetAdmin):
     menu_order = 60
     icon = "donut_small"
     list_display = ("category", "plan", "management_type", "amount", "remaining", "spending")
+    list_filter = (*BudgetAdmin.list_filter, PeriodFilter)
     search_help_text = "Participant or scheme number"
     ordering = ("engagement__plan_end_date", "guid")
     fieldsets = (
@@ -228,11 +283,7 @@ def spending_bar(spending: Spending, is_small: bool = False) -> str:
     is_over = spending.remaining < 0
     context = {
         "spending": spending,
-        "segments": [
-            {"name": name, "width": f"{100 * amount / width:.2f}"}
-            for name, _, amount in amounts
-            if amount > 0
-        ],
+        "segments": segments_of(amounts, width),
         "description": ", ".join(labels) or "nothing spent",
         "is_over": is_over,
         "is_small": is_small,

@@ -8,12 +8,19 @@ from django.contrib import admin
 from django.db.models import Count, F, Model, QuerySet
 from django.http import HttpRequest
 
+from apps.base import clock
 from apps.core.admin_base import HOME_PANELS, Conditions, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import list_url
 from apps.core.computed import MoneySum
-from apps.engagements.admin.budgets import spent_conditions
+from apps.engagements.admin.budgets import (
+    RUNS_OUT,
+    RUNS_OUT_LABEL,
+    PeriodFilter,
+    load_short_components,
+    spent_conditions,
+)
 from apps.engagements.admin.plans import period_conditions
-from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
+from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking
 
 ENDS_WITHIN = ("30", "90")
 REMAINING = F("budget") - F("used_elsewhere") - F("claimed") - F("waiting")
@@ -27,7 +34,18 @@ def plan_work(request: HttpRequest) -> HomeContent:
     for model in (ServiceBooking, CategoryBudget):
         if admin.site.get_model_admin(model).has_view_permission(request):
             rows += condition_rows(model._default_manager.all(), spent_conditions(), "spent", REMAINING)
+    if admin.site.get_model_admin(CategoryBudget).has_view_permission(request):
+        rows += short_period_rows()
     return HomeContent(rows)
+
+
+def short_period_rows() -> list[Work]:
+    """The components whose funding period runs out before its end, and what is missing by then."""
+    short = load_short_components(clock.today())
+    if not short:
+        return []
+    link = list_url(CategoryBudget, **{PeriodFilter.parameter_name: RUNS_OUT})
+    return [Work(RUNS_OUT_LABEL, len(short), link, sum(short.values(), ZERO))]
 
 
 def condition_rows(

@@ -39,8 +39,13 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.panels import overview_context
 from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
+<<<<<<< HEAD
 from apps.engagements.admin.component_pages import components_page
 from apps.engagements.models import ZERO, Budget, ClientEngagement
+=======
+from apps.engagements.admin.period_bars import period_bars
+from apps.engagements.models import ZERO, Budget, CategoryBudget, ClientEngagement
+>>>>>>> plans-pages
 from apps.people.models import Client, Contact
 
 
@@ -266,8 +271,11 @@ class ClientEngagementAdmin(RecordAdmin):
 
 def load_budgets(plan: ClientEngagement) -> list[Budget]:
     """The budgets of a plan by their categories."""
+    budgets = plan.budgets.select_related("category", "engagement")
+    if plan.is_pace:
+        budgets = budgets.prefetch_related("periods")
     return sorted(
-        plan.budgets.select_related("category", "engagement"),
+        budgets,
         key=lambda budget: (budget.category.number if budget.category else 99, str(budget.pk)),
     )
 
@@ -281,9 +289,13 @@ def is_component(budget: Any) -> bool:
 
 def budget_section(budget: Budget) -> dict[str, object]:
     """A budget on the page of its plan."""
-    spending = budget.spending(clock.today())
+    today = clock.today()
+    spending = budget.spending(today)
+    periods = list(budget.periods.all()) if isinstance(budget, CategoryBudget) else []
     return {
         "record": budget,
+        "periods": period_bars(periods, budget.used_elsewhere, today),
+        "forecast": budget.forecast(today),
         "spending": spending,
         "bar": spending_bar(spending),
         "link": admin_url(budget, "change", budget.pk),

@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -13,8 +13,12 @@ from django.db.models.functions import Replace
 from django.http import HttpRequest, JsonResponse
 
 from apps.base import clock
-from apps.core.admin_base.display import plain_amount
+from apps.base.batched_queries import fetch_all
+from apps.core.admin_base.display import plain_amount, short_day
 from apps.core.models import normalised
+from apps.engagements.choices import ManagementType
+from apps.engagements.coverage import CoveringBudget, Support, load_coverages, plan_query
+from apps.engagements.funding_periods import find_period, left_for
 from apps.funding.models import PriceBookEntry, Product
 from apps.funding.models.prices import EffectivePrice, load_price_table
 from apps.people.models import Contact
@@ -105,16 +109,63 @@ def prices_page(request: HttpRequest) -> JsonResponse:
     ``null`` for a line without a known product.
     """
     lines = [(*line.split("|"), "", "")[:3] for line in request.GET.getlist("line")[:LINE_LIMIT]]
-    region = region_of(read_key(request.GET.get("contact")))
+    contact = read_key(request.GET.get("contact"))
+    region = region_of(contact)
     products = records_by_text(Product.objects, "code_key", (code for _, code, _ in lines))
     prices = load_price_table(product.pk for product in products.values())
-    found = []
+    found: list[dict[str, object] | None] = []
+    priced: list[tuple[dict[str, object], Product, dt.date]] = []
     for book, code, day in lines:
         product = products.get(normalised(code) or "")
         key, on = read_key(book), read_day(day) or clock.today()
-        price = prices.find(key, product.pk, region, on) if product and key else None
-        found.append(product and product_data(product, price))
+        if product is None:
+            found.append(None)
+            continue
+        price = prices.find(key, product.pk, region, on) if key else None
+        found.append(data := product_data(product, price))
+        priced.append((data, product, on))
+    if contact is not None:
+        lefts = left_on_days(contact, [(product, on) for _, product, on in priced])
+        for (data, _, _), left in zip(priced, lefts, strict=True):
+            data["left"] = left
     return JsonResponse({"lines": found})
+
+
+def left_on_days(contact: UUID, supports: Sequence[tuple[Product, dt.date]]) -> list[str]:
+    """What is left for each support on its day, in words; without a funding period nothing is said.
+
+    Two trips to the database, whatever the number of supports. What is saved counts, not what is being typed.
+    """
+    if not supports:
+        return []
+    rows = [
+        Support(
+            contact,
+            day,
+            product.code,
+            product.category,
+            ManagementType.PLAN,
+            product.category_number_pace,
+        )
+        for product, day in supports
+    ]
+    [plans] = fetch_all([plan_query({contact})])
+    return [
+        left_in_words(coverage.budget, support.day)
+        for coverage, support in zip(load_coverages(rows, plans), rows, strict=True)
+    ]
+
+
+def left_in_words(budget: CoveringBudget | None, day: dt.date) -> str:
+    if budget is None or not budget.periods:
+        return ""
+    position = find_period(budget.periods, day)
+    if position is None:
+        return f"{budget} has no funding period on {short_day(day)}"
+    # Of the whole component no more can be left than its budget has.
+    left = min(left_for(budget.periods, position), budget.remaining)
+    until = short_day(budget.periods[position].last_day)
+    return f"Left for {short_day(day)}: {left:,.2f} of {budget} (period to {until})"
 
 
 def records_by_text(records: Any, column: str, texts: Iterable[str | None]) -> dict[str, Any]:

@@ -153,18 +153,20 @@ def plans_in(month: dt.date) -> Q:
 def load_budgets(plans: Mapping[UUID, ClientEngagement], today: dt.date) -> dict[UUID, list[StatementBudget]]:
     """The budgets of plans by participant, one for each name, and when they run out at the present pace."""
     by_key = {plan.pk: plan for plan in plans.values()}
-    spendings: dict[UUID, dict[str, list[Spending]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[UUID, dict[str, list[Budget]]] = defaultdict(lambda: defaultdict(list))
     models: Iterable[Any] = (ServiceBooking, CategoryBudget)
     for model in models:
         rows = model.objects.filter(AnyOf("engagement", by_key)).select_related("category")
+        if model is CategoryBudget:
+            rows = rows.prefetch_related("periods")
         for budget in rows.order_by(F("category__number").asc(nulls_last=True), "pk"):
             plan = budget.engagement = by_key[budget.engagement_id]
             name = budget_name(budget)
             if budget.management_type != ManagementType.PLAN:
                 name = f"{name} (managed by others: {budget.get_management_type_display().lower()})"
-            spendings[plan.participant_id][name].append(budget.spending(today))
+            found[plan.participant_id][name].append(budget)
     return {
-        key: [statement_budget(name, add_spendings(parts)) for name, parts in spendings.get(key, {}).items()]
+        key: [statement_budget(name, parts, today) for name, parts in found.get(key, {}).items()]
         for key in plans
     }
 
@@ -176,7 +178,23 @@ def add_spendings(parts: Sequence[Spending]) -> Spending:
     return Spending(first, last, parts[0].today, *sums)
 
 
-def statement_budget(name: str, spending: Spending) -> StatementBudget:
+def statement_budget(name: str, budgets: Sequence[Budget], today: dt.date) -> StatementBudget:
+    spending = add_spendings([budget.spending(today) for budget in budgets])
     return StatementBudget(
-        name=name[:200], budget=spending.budget, used=spending.spent, runs_out=spending.run_out_date
+        name=name[:200],
+        budget=spending.budget,
+        used=spending.spent,
+        runs_out=first_run_out(budgets, today) if any_periods(budgets) else spending.run_out_date,
     )
+
+
+def any_periods(budgets: Sequence[Budget]) -> bool:
+    return any(budget.has_periods for budget in budgets)
+
+
+def first_run_out(budgets: Sequence[Budget], today: dt.date) -> dt.date | None:
+    """The day on which the first of them runs out: periods release no money before their days."""
+    forecasts = [
+        budget.forecast(today) if budget.has_periods else budget.spending(today) for budget in budgets
+    ]
+    return min((day for each in forecasts if each and (day := each.run_out_date)), default=None)

@@ -1,0 +1,81 @@
+"""The funding periods of a component as a row of bars."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+from apps.engagements.admin.bars import Segment, segments_of
+from apps.engagements.funding_periods import draw, left_for, with_used_elsewhere
+from apps.engagements.models import ZERO, FundingPeriod
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodBar:
+    """A funding period: what it releases, what earlier ones left for it, and how that is spent.
+
+    ``left`` is what another support of its days can draw, negative when they came to more than there was.
+    """
+
+    period: FundingPeriod
+    carried_in: Decimal
+    elsewhere: Decimal
+    left: Decimal
+    is_current: bool
+    is_coming: bool
+
+    @property
+    def amounts(self) -> list[tuple[str, str, Decimal]]:
+        """CSS class, label and amount of each segment."""
+        return [
+            ("elsewhere", "spent elsewhere", self.elsewhere),
+            ("paid", "paid", self.period.paid),
+            ("claimed", "claimed, not yet paid", self.period.claimed - self.period.paid),
+            ("waiting", "waiting", self.period.waiting),
+        ]
+
+    @property
+    def segments(self) -> list[Segment]:
+        return segments_of(self.amounts, self.width)
+
+    @property
+    def width(self) -> Decimal:
+        """The amount that the whole bar stands for."""
+        spent = sum((amount for _, _, amount in self.amounts), ZERO)
+        return max(self.period.released + self.carried_in, spent)
+
+    @property
+    def own_share(self) -> str | None:
+        """Where the period's own money ends and what was carried in begins, in per cent."""
+        if not self.carried_in or not self.width:
+            return None
+        return f"{100 * self.period.released / self.width:.2f}"
+
+    @property
+    def words(self) -> str:
+        """The bar for screen readers and as its title."""
+        parts = [f"{self.period}: {self.period.released:,.2f} released"]
+        if self.carried_in:
+            parts.append(f"{self.carried_in:,.2f} carried in")
+        parts += [f"{amount:,.2f} {label}" for _, label, amount in self.amounts if amount]
+        parts.append(f"{-self.left:,.2f} over" if self.left < 0 else f"{self.left:,.2f} left")
+        return ", ".join(parts)
+
+
+def period_bars(periods: Sequence[FundingPeriod], used_elsewhere: Decimal, today: dt.date) -> list[PeriodBar]:
+    """A bar for each period, in their order."""
+    own = [each.amounts for each in periods]
+    amounts = with_used_elsewhere(own, used_elsewhere)
+    return [
+        PeriodBar(
+            period,
+            drawing.carried_in,
+            all_used.used - used.used,
+            left_for(amounts, position),
+            period.first_day <= today <= period.last_day,
+            period.first_day > today,
+        )
+        for position, (period, drawing, used, all_used) in enumerate(
+            zip(periods, draw(amounts), own, amounts, strict=True)
+        )
+    ]
