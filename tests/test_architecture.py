@@ -94,6 +94,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "amounts": "the only statements that add claims to budgets and funding periods",
         "calendars": "the usual periods of a plan, and how an amount divides evenly; pure",
         "coverage": "which budget covers a service, read only",
+        "period_forecast": "whether the money of a funding period lasts; pure",
         "funding_periods": "what a day can draw on, and how an amount divides by days; pure",
         "plan_copies": "drafts of a plan that begins as another one, and where its days come to lie; pure",
         "spending": "what is spent of a plan, read only",

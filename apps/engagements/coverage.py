@@ -118,14 +118,16 @@ class Coverage(NamedTuple):
 
 @prepared_query
 def plan_query(contacts: Iterable[object]) -> QuerySet[Model, tuple[object, ...]]:
-    """The unarchived plans of participants, in the order of their keys; rows for ``load_coverages``.
-
-    Locked: of two transactions that count on one budget, the second finds what the first has used of it.
-    """
+    """The unarchived plans of participants, in the order of their keys; rows for ``load_coverages``."""
     rows = ClientEngagement.objects.filter(AnyOf("participant", contacts), archive_date=None)
     days = ("plan_start_date", "plan_end_date", "no_active_plan_from_date", "endorsement_date")
-    locked = rows.order_by("pk").select_for_update(of=("self",), no_key=True)
-    return locked.values_list("participant", "pk", "participant_type", *days)
+    return rows.order_by("pk").values_list("participant", "pk", "participant_type", *days)
+
+
+@prepared_query
+def locked_plan_query(contacts: Iterable[object]) -> QuerySet[Model, tuple[object, ...]]:
+    """As ``plan_query``, for those who count on budgets: the second of two finds what the first has used."""
+    return plan_query.make(contacts).select_for_update(of=("self",), no_key=True)
 
 
 def match_plans(supports: Iterable[Support], rows: Rows) -> list[Sequence[CoveringPlan]]:

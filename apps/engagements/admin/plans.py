@@ -39,13 +39,9 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.panels import overview_context
 from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
-<<<<<<< HEAD
 from apps.engagements.admin.component_pages import components_page
-from apps.engagements.models import ZERO, Budget, ClientEngagement
-=======
 from apps.engagements.admin.period_bars import period_bars
 from apps.engagements.models import ZERO, Budget, CategoryBudget, ClientEngagement
->>>>>>> plans-pages
 from apps.people.models import Client, Contact
 
 

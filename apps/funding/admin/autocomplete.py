@@ -124,7 +124,7 @@ def prices_page(request: HttpRequest) -> JsonResponse:
         price = prices.find(key, product.pk, region, on) if key else None
         found.append(data := product_data(product, price))
         priced.append((data, product, on))
-    if contact is not None:
+    if contact is not None and request.user.has_perm("engagements.view_categorybudget"):
         lefts = left_on_days(contact, [(product, on) for _, product, on in priced])
         for (data, _, _), left in zip(priced, lefts, strict=True):
             data["left"] = left

@@ -32,7 +32,7 @@ from apps.base.drafts import Issue, References, keys_of, label_of
 from apps.core.models import normalised
 from apps.core.saving import Conflicts
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import Coverage, Support, load_coverages, plan_query
+from apps.engagements.coverage import Coverage, Support, load_coverages, locked_plan_query
 from apps.engagements.funding_periods import PeriodAmounts, use_days
 from apps.engagements.models import ServiceBooking
 from apps.funding.choices import ADMINISTER_PERMISSION, InvoiceClaimType
@@ -233,7 +233,7 @@ def load_bill_contexts(
     windows, plans, same_day_lines, invoices, claims, released = fetch_all(
         [
             current_windows() if lines else None,
-            plan_query(contacts) if lines else None,
+            locked_plan_query(contacts) if lines else None,
             lines_of_day(contacts, products, days, records.own_bills) if lines else None,
             provider_invoices_with(new_references) if new_references else None,
             claims_with(references, periods) if references else None,
