@@ -4,6 +4,7 @@ Requests, forms and commands call the services that are called here. ``MONEY_WAL
 time elsewhere.
 """
 
+import datetime as dt
 import json
 import os
 from collections import defaultdict
@@ -28,7 +29,9 @@ from apps.base.drafts import ValidationFailed
 from apps.base.errors import Conflict, InvalidRecords
 from apps.core import archive
 from apps.core.models import Subscriber
+from apps.engagements.drafts import PeriodDraft, PeriodsDraft
 from apps.engagements.models import ClientEngagement, ServiceBooking
+from apps.engagements.services import save_periods
 from apps.funding.choices import ApprovalAction
 from apps.funding.drafts import ProviderInvoiceDraft
 from apps.funding.models import (
@@ -49,7 +52,8 @@ from apps.funding.validation.transitions import TransitionName, transition_named
 from apps.odata.write.dispatch import Target, update
 from apps.people.merging import merge, undo_merge
 from apps.people.models import Contact
-from tests.engagements.builders import a_booking, a_plan
+from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
+from tests.engagements.builders import day as day_of
 from tests.funding.bodies import (
     a_claim_body,
     a_full_provider_invoice,
@@ -78,7 +82,9 @@ RESUBMISSIONS = [TransitionName.RESUBMIT, TransitionName.RESUBMIT_GAP]
 
 
 class Money(RuleBasedStateMachine):
-    """An office with two participants, three products, two bookings and a claim; what is done there.
+    """An office with two participants, three products, two budgets and a claim; what is done there.
+
+    One plan has a booking, the other is a PACE plan with a component whose funding periods are cut anew.
 
     ``given`` is what the payments of the walk came to, without what was taken back. ``paid`` is what was paid
     of each line before a step, ``counted`` what of it counts on each booking; ``lost`` are the lines of which
@@ -94,8 +100,12 @@ class Money(RuleBasedStateMachine):
         self.staff, self.provider = a_funder(), a_client(BusinessNumber="51 824 753 556")
         self.participants = [a_contact(), a_contact()]
         for number, participant in enumerate(self.participants):
-            plan = a_plan(participant=participant, plan_start_date=f"2025-07-0{number + 1}")
-            a_booking(plan, category=9, budget=Decimal(5000))
+            plan = {"participant": participant, "plan_start_date": day_of(f"2025-07-0{number + 1}")}
+            if number == 0:
+                a_booking(a_plan(**plan), category=9, budget=Decimal(5000))
+            else:
+                self.component = a_category_budget(a_pace_plan(**plan), 9, budget=Decimal(5000))
+                self.cut_periods([7])
         self.entries = [a_priced_entry(amount) for amount in ("10.00", "33.3333", "70.00")]
         self.keys, self.given, self.paid, self.counted = [], ZERO, {}, {}
         self.merged, self.may_count_less, self.lost = False, False, set()
@@ -381,7 +391,7 @@ class Money(RuleBasedStateMachine):
         bill = self.bill(number)
         if what == "booking":
             plan = ClientEngagement.objects.filter(participant=self.participants[number % 2]).first()
-            if plan is not None:
+            if plan is not None and not plan.is_pace:
                 code = self.entries[number % len(self.entries)].product.code
                 a_booking(plan, category=9, support_item=code, budget=Decimal(50))
         elif what == "merge":
@@ -390,6 +400,17 @@ class Money(RuleBasedStateMachine):
             self.merged = not self.merged
         elif isinstance(bill, Claim):
             self.change_provider_invoice(bill.provider_invoice, what, action, number)
+
+    @rule(cuts=st.lists(st.integers(1, 40), max_size=3, unique=True))
+    def cut_periods(self, cuts):
+        """The component has periods that begin on these days of its plan as well, or none at all."""
+        plan = self.component.engagement
+        starts = [plan.plan_start_date + dt.timedelta(days=each) for each in sorted({0, *cuts})]
+        ends = [*(start - dt.timedelta(days=1) for start in starts[1:]), plan.plan_end_date]
+        days = zip(starts, ends, strict=True) if cuts else []
+        rows = [{"first_day": first, "last_day": last, "released": Decimal(50)} for first, last in days]
+        periods = [PeriodDraft(row, row) for row in rows]
+        save_periods([PeriodsDraft({"periods": periods}, key=self.component.pk)], ignore_warnings=True)
 
     def change_provider_invoice(self, provider_invoice, what, action, number):
         if what == "act":

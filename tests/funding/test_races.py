@@ -13,11 +13,26 @@ from django.db import connection, transaction
 
 from apps.base.drafts import Draft
 from apps.engagements.models import ServiceBooking
-from apps.funding.models import Claim, ClaimLine, Invoice, NumberSequence, ProviderInvoice
+from apps.funding.models import (
+    AcknowledgedWarning,
+    Claim,
+    ClaimLine,
+    Invoice,
+    NumberSequence,
+    ProviderInvoice,
+)
 from apps.funding.services.context import load_records
+from apps.funding.services.effects import recount_budgets
 from apps.funding.validation.bills import CLAIMS
 from tests.api.caller import Caller, an_application
-from tests.engagements.builders import a_booking, a_plan
+from tests.engagements.builders import (
+    a_booking,
+    a_category_budget,
+    a_pace_plan,
+    a_plan,
+    day,
+    with_periods,
+)
 from tests.funding.bodies import (
     a_claim_body,
     a_full_provider_invoice,
@@ -26,7 +41,8 @@ from tests.funding.bodies import (
     a_priced_entry,
     an_invoice_body,
 )
-from tests.funding.builders import a_claim
+from tests.funding.builders import a_claim, a_price
+from tests.funding.warned import a_guide_item
 from tests.people.builders import a_client, a_contact
 from tests.races import ROUNDS, call_at_once
 
@@ -250,3 +266,24 @@ def test_bodies_in_opposite_order_never_end_in_a_deadlock(posted_at_once, tried_
     assert Claim.objects.count() == 40 * 4 * ROUNDS
     waiting = list(ServiceBooking.objects.values_list("waiting", flat=True))
     assert waiting == [Decimal(140 * 2 * 8 * 4 * ROUNDS)] * 5
+
+
+def test_of_two_claims_for_the_last_dollar_of_a_funding_period_both_are_stored_and_one_is_warned(
+    posted_at_once,
+):
+    """Fails without the lock of coverage.locked_plan_query: neither finds what the other uses."""
+    staff, entry = a_funder(), a_guide_item()
+    a_price(entry, "70.00")
+    days = {"plan_start_date": day("2025-07-01"), "plan_end_date": day("2026-06-30")}
+    for _ in range(ROUNDS):
+        participant = a_contact()
+        component = a_category_budget(a_pace_plan(participant=participant, **days), budget=Decimal(1000))
+        with_periods(component, ("2025-07-01", "2026-06-30", "140.00"))
+        bodies = [a_claim_body(a_full_provider_invoice(contact=participant), staff, entry) for _ in range(2)]
+        answers = posted_at_once("claim", [[body] for body in bodies])
+        assert statuses(answers) == {201: 2}
+        claims = Claim.objects.filter(contact=participant)
+        warned = AcknowledgedWarning.objects.filter(claim__in=claims, code="OverPeriod")
+        assert (claims.count(), warned.count()) == (2, 1)
+        assert component.periods.get().waiting == Decimal("280.00")
+    assert recount_budgets() == (0, 0, 0)
