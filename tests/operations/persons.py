@@ -23,7 +23,7 @@ from apps.payments.services.runs import create_run, release_run
 from apps.people.models import Client, Contact, CustomField, CustomFieldAnswer
 from apps.sales.models import Opportunity, OpportunityOutcomeReason, OpportunityStage
 from tests.documents.builders import a_document
-from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
+from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.builders import a_claim, a_claim_file, a_provider_invoice, an_invoice
 from tests.payments.builders import a_releaser, an_account, payment_settings
 from tests.payments.statement_builders import a_consent, a_statement
@@ -56,7 +56,8 @@ def a_participant(provider=None, staff=None):
     contact = a_contact(birthday=BIRTHDAY, account_manager=staff, client=a_client())
     plan_days = {"plan_start_date": dt.date(2015, 7, 1), "plan_end_date": LAST_SERVICE}
     booking = a_booking(a_plan(participant=contact, **plan_days))
-    a_category_budget(a_pace_plan(participant=contact, **plan_days))
+    component = a_category_budget(a_pace_plan(participant=contact, **plan_days))
+    with_periods(component, ("2015-07-01", "2016-06-30", "100.00"))
     deleted_booking = a_booking(booking.engagement, booking_number=f"{NAME} deleted")
     deleted_booking.delete()
     document = a_document(name="Invoice of June")
