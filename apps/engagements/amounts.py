@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -69,37 +70,38 @@ def record_amounts(
     own_batch = batch or WriteBatch()
     if len(changes) > 1:
         lock_in_order(changes, model, own_batch)
-    own_batch.execute(*update_of_budgets(changes, model))
+    own_batch.execute(update_of_budgets(model, connection.vendor), values_of_budgets(changes))
     if batch is None:
         with saving.in_transaction():
             own_batch.send()
 
 
 def record_dated_amounts(
-    changes: Sequence[DatedChange], batch: WriteBatch | None = None, plans_are_locked: bool = False
+    changes: Sequence[DatedChange], batch: WriteBatch | None = None, has_periods: bool | None = None
 ) -> None:
     """As ``record_amounts`` for category budgets, and add to their funding periods by the days of supports.
 
-    Where nobody holds the locks of their plans, budgets are locked before: the periods are then those that
-    are stored, however long another transaction that replaces them had to be waited for.
+    ``has_periods``: whether any of the budgets has periods, where the locks of their plans keep that so. Where
+    nobody knows, budgets are locked before: the periods are then those that are stored, however long another
+    transaction that replaces them had to be waited for.
     """
     own_batch = batch or WriteBatch()
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
     for change in changes:
         sums[change.budget] += change.amounts
-    if len(sums) > 1 or not plans_are_locked:
+    if len(sums) > 1 or has_periods is None:
         lock_in_order(sums, CategoryBudget, own_batch)
-    budgets, budget_params = update_of_budgets(sums, CategoryBudget)
-    periods, period_params = update_of_periods(changes)
-    if connection.vendor == "postgresql":
-        # One statement: its budgets are locked before their periods, of which many plans have none.
-        own_batch.execute(
-            f"WITH _locked AS ({budgets} RETURNING _budget.guid) {periods}",
-            [*budget_params, *period_params],
-        )
+    budgets, budget_params = update_of_budgets(CategoryBudget, connection.vendor), values_of_budgets(sums)
+    if has_periods is False:
+        own_batch.execute(budgets, budget_params)
+    elif connection.vendor == "postgresql":
+        # One statement: its budgets are locked before their periods.
+        periods = update_of_periods(connection.vendor)
+        text = f"WITH _locked AS ({budgets} RETURNING _budget.guid) {periods}"
+        own_batch.execute(text, [*budget_params, *values_of_changes(changes)])
     else:
         own_batch.execute(budgets, budget_params)
-        own_batch.execute(periods, period_params)
+        own_batch.execute(update_of_periods(connection.vendor), values_of_changes(changes))
     if batch is None:
         with saving.in_transaction():
             own_batch.send()
@@ -115,18 +117,21 @@ def lock_in_order(keys: Iterable[UUID], model: type[Budget], batch: WriteBatch) 
         )
 
 
-def update_of_budgets(changes: Mapping[UUID, Amounts], model: type[Budget]) -> tuple[str, list[object]]:
-    """The statement that adds to budgets, and its parameters."""
-    in_order = sorted(changes.items(), key=itemgetter(0))
-    rows, params = rows_of_values(
-        ("uuid", "numeric", "numeric", "numeric"),
-        ("guid", *AMOUNT_COLUMNS),
-        [(key, *astuple(amounts)) for key, amounts in in_order],
-    )
+# --- statements -----------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=8)
+def update_of_budgets(model: type[Budget], vendor: str) -> str:
+    """The statement that adds to budgets; ``values_of_budgets`` are its parameters."""
+    rows = rows_in_sql(("uuid", "numeric", "numeric", "numeric"), ("guid", *AMOUNT_COLUMNS), vendor)
     table = connection.ops.quote_name(model._meta.db_table)
     new = ", ".join(f"{name} = {to_the_cent(f'_budget.{name} + _change.{name}')}" for name in AMOUNT_COLUMNS)
-    sql = f"UPDATE {table} AS _budget SET {new} FROM {rows} _change WHERE _budget.guid = _change.guid"  # noqa: S608  our own names
-    return sql, params
+    return f"UPDATE {table} AS _budget SET {new} FROM {rows} _change WHERE _budget.guid = _change.guid"  # noqa: S608  our own names
+
+
+def values_of_budgets(changes: Mapping[UUID, Amounts]) -> list[object]:
+    in_order = sorted(changes.items(), key=itemgetter(0))
+    return values_of_rows([(key, *astuple(amounts)) for key, amounts in in_order])
 
 
 #: The first cents of an amount, those of ``{days}`` of its ``{all}`` days; half a cent is rounded away from
@@ -136,70 +141,65 @@ CENTS_UNTIL = (
 )
 
 
-def update_of_periods(changes: Sequence[DatedChange]) -> tuple[str, list[object]]:
-    """The statement that adds to the funding periods that lines lie in, and its parameters."""
-    is_postgresql = connection.vendor == "postgresql"
-    rows, params = rows_of_values(
-        ("uuid", "date", "date", "bigint", "bigint", "bigint"),
-        ("guid", "first_day", "last_day", *AMOUNT_COLUMNS),
-        [
-            (
-                each.budget,
-                each.first_day,
-                each.last_day,
-                *(int(100 * amount) for amount in astuple(each.amounts)),
-            )
-            for each in changes
-        ],
-    )
+@lru_cache(maxsize=2)
+def update_of_periods(vendor: str) -> str:
+    """The statement that adds to the funding periods that supports lie in; see ``values_of_changes``."""
+    is_postgresql = vendor == "postgresql"
+    types, names = ("uuid", "date", "date", "bigint", "bigint", "bigint"), ("guid", "first_day", "last_day")
+    rows = rows_in_sql(types, (*names, *AMOUNT_COLUMNS), vendor)
     least, greatest = ("least", "greatest") if is_postgresql else ("min", "max")
 
     def days(until: str, since: str) -> str:
-        return (
-            f"({until} - {since})"
-            if is_postgresql
-            else f"CAST(julianday({until}) - julianday({since}) AS INTEGER)"
-        )
+        if is_postgresql:
+            return f"({until} - {since})"
+        return f"CAST(julianday({until}) - julianday({since}) AS INTEGER)"
 
-    names = {
-        "all": f"({days('_change.last_day', '_change.first_day')} + 1)",
-        "until": f"({days(f'{least}(_change.last_day, _own.last_day)', '_change.first_day')} + 1)",
-        "before": days(f"{greatest}(_change.first_day, _own.first_day)", "_change.first_day"),
-    }
+    whole = f"({days('_change.last_day', '_change.first_day')} + 1)"
+    until = f"({days(f'{least}(_change.last_day, _own.last_day)', '_change.first_day')} + 1)"
+    before = days(f"{greatest}(_change.first_day, _own.first_day)", "_change.first_day")
     shares = ", ".join(
-        f"SUM({CENTS_UNTIL.format(name=name, days=names['until'], all=names['all'])}"
-        f" - {CENTS_UNTIL.format(name=name, days=names['before'], all=names['all'])}) AS {name}"
+        f"SUM({CENTS_UNTIL.format(name=name, days=until, all=whole)}"
+        f" - {CENTS_UNTIL.format(name=name, days=before, all=whole)}) AS {name}"
         for name in AMOUNT_COLUMNS
     )
     new = ", ".join(
         f"{name} = {to_the_cent(f'_period.{name} + _share.{name} / 100.0')}" for name in AMOUNT_COLUMNS
     )
     table = connection.ops.quote_name(FundingPeriod._meta.db_table)
-    sql = (
+    locked = ", _locked WHERE _locked.guid = _share.budget AND" if is_postgresql else " WHERE"
+    return (
         f"UPDATE {table} AS _period SET {new} FROM"  # noqa: S608  our own names
         f" (SELECT _own.guid, _own.category_budget_id AS budget, {shares} FROM {rows} _change"
         f" JOIN {table} _own ON _own.category_budget_id = _change.guid"
         " AND _own.first_day <= _change.last_day AND _own.last_day >= _change.first_day"
-        " GROUP BY _own.guid, _own.category_budget_id) _share"
+        f" GROUP BY _own.guid, _own.category_budget_id) _share{locked} _period.guid = _share.guid"
     )
-    locked = ", _locked WHERE _locked.guid = _share.budget AND" if is_postgresql else " WHERE"
-    return f"{sql}{locked} _period.guid = _share.guid", params
 
 
-def rows_of_values(
-    types: Sequence[str], names: Sequence[str], rows: Sequence[Sequence[object]]
-) -> tuple[str, list[object]]:
-    """A table of these rows in SQL, to be followed by its alias, and the parameters of it."""
-    if connection.vendor == "postgresql":
+def values_of_changes(changes: Sequence[DatedChange]) -> list[object]:
+    """The parameters of ``update_of_periods``: days, and amounts in cents."""
+    return values_of_rows(
+        [(*each[:3], *(int(100 * amount) for amount in astuple(each.amounts))) for each in changes]
+    )
+
+
+def rows_in_sql(types: Sequence[str], names: Sequence[str], vendor: str) -> str:
+    """A table of rows, to be followed by its alias; ``values_of_rows`` are its parameters."""
+    if vendor == "postgresql":
         arrays = ", ".join(f"%s::{each}[]" for each in types)
-        columns: list[object] = [list(column) for column in zip(*rows, strict=True)]
-        return f"(SELECT * FROM unnest({arrays}) _row ({', '.join(names)}))", columns  # noqa: S608  our own names
+        return f"(SELECT * FROM unnest({arrays}) _row ({', '.join(names)}))"  # noqa: S608  our own names
     members = ", ".join(f"json_extract(value, '$[{at}]') AS {name}" for at, name in enumerate(names))
+    return f"(SELECT {members} FROM json_each(%s))"  # noqa: S608  our own names
+
+
+def values_of_rows(rows: Sequence[Sequence[object]]) -> list[object]:
+    if connection.vendor == "postgresql":
+        return [list(column) for column in zip(*rows, strict=True)]
     values = [
         [value if isinstance(value, int) else getattr(value, "hex", None) or str(value) for value in row]
         for row in rows
     ]
-    return f"(SELECT {members} FROM json_each(%s))", [json.dumps(values)]  # noqa: S608  our own names
+    return [json.dumps(values)]
 
 
 @transaction.atomic

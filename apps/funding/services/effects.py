@@ -116,9 +116,11 @@ def record_posting(line: LineItem, status: str) -> BudgetPosting:
 
 
 def post_to_budgets(
-    postings: Iterable[BudgetPosting], batch: WriteBatch | None = None, plans_are_locked: bool = False
+    postings: Iterable[BudgetPosting], batch: WriteBatch | None = None, has_periods: bool | None = None
 ) -> None:
     """Add postings to the budgets and their funding periods, in the transaction of the change.
+
+    ``has_periods``: whether any of the budgets has some, where their plans are locked (``amounts``).
 
     Locks service bookings, then category budgets, each in the order of their keys: to be called once, after
     everything else is locked. They are sent with the ``batch`` when one is given.
@@ -144,7 +146,7 @@ def post_to_budgets(
         if amounts != Amounts()
     ]
     if dated:
-        record_dated_amounts(dated, batch, plans_are_locked)
+        record_dated_amounts(dated, batch, has_periods)
 
 
 #: The budgets in the order in which they are locked everywhere, by the line's reference to them.
