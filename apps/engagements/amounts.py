@@ -81,7 +81,7 @@ def record_dated_amounts(
 ) -> None:
     """As ``record_amounts`` for category budgets, and add to their funding periods by the days of supports.
 
-    ``has_periods``: whether any of the budgets has periods, where the locks of their plans keep that so. Where
+    ``has_periods``: whether any of the budgets has periods, where locks of their plans keep that so. Where
     nobody knows, budgets are locked before: the periods are then those that are stored, however long another
     transaction that replaces them had to be waited for.
     """
