@@ -20,7 +20,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from apps.core import saving
-from apps.core.bulk_insert import WriteBatch
+from apps.core.bulk_insert import WriteBatch, in_batches
 from apps.core.computed import to_the_cent
 from apps.engagements.models import ZERO, Budget, CategoryBudget, FundingPeriod, ServiceBooking
 
@@ -212,12 +212,22 @@ def restate_amounts(sums: Mapping[UUID, Amounts], model: type[Budget] = ServiceB
 
 
 def replace_amounts(records: QuerySet[Any], sums: Mapping[UUID, Amounts]) -> int:
-    """Replace the amounts of locked budgets or funding periods by these sums, or zero; how many differed."""
+    """Replace the amounts of budgets or funding periods by these sums, or zero; how many differed."""
     differing = []
-    for record in records.select_for_update(of=("self",)).order_by("pk"):
-        correct = sums.get(record.pk, Amounts())
-        if Amounts(record.claimed, record.paid, record.waiting) != correct:
-            record.claimed, record.paid, record.waiting = astuple(correct)
-            differing.append(record)
-    records.model._default_manager.bulk_update(differing, AMOUNT_COLUMNS, batch_size=500)
+    rows = records.select_for_update(of=("self",)).order_by("pk").values_list("pk", *AMOUNT_COLUMNS)
+    for key, *amounts in rows:
+        correct = sums.get(key, Amounts())
+        if Amounts(*amounts) != correct:
+            differing.append((key, *astuple(correct)))
+    new = ", ".join(f"{name} = {to_the_cent(f'_new.{name}')}" for name in AMOUNT_COLUMNS)
+    table = connection.ops.quote_name(records.model._meta.db_table)
+    types = ("uuid", "numeric", "numeric", "numeric")
+    batch = WriteBatch()
+    for changes in in_batches(differing):
+        values = rows_in_sql(types, ("guid", *AMOUNT_COLUMNS), connection.vendor)
+        batch.execute(
+            f"UPDATE {table} AS _record SET {new} FROM {values} _new WHERE _record.guid = _new.guid",  # noqa: S608  our own names
+            values_of_rows(changes),
+        )
+    batch.send()
     return len(differing)
