@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import zipfile
+from decimal import Decimal
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -19,12 +20,14 @@ from apps.operations.encryption import FileEncryption
 from apps.operations.services import money_archives, money_plans
 from apps.payments.models import BankFile, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services import archived_runs
+from apps.payments.services.accounts_exports import create_accounts_export, plan_accounts_export
+from apps.payments.services.accounts_faults import find_accounts_faults
 from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.ready import load_ready
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import create_run, release_run, withdraw_run
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
-from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
+from tests.payments.builders import a_paid_claim, a_releaser, accounts_settings, an_account, payment_settings
 from tests.people.records import a_client, a_contact, a_staff_member
 
 pytestmark = pytest.mark.django_db
@@ -168,6 +171,21 @@ def test_runs_that_would_come_to_less_than_nothing_stay(at, provider, tmp_path):
         in lines
     )
     assert (ready(), PaymentRun.objects.count()) == (before, 2)
+
+
+def test_an_accounts_export_keeps_its_files_and_its_run_goes(at, provider, old, tmp_path):
+    at(OLD)
+    accounts_settings(first_day=dt.date(2019, 1, 1))
+    export = create_accounts_export(clock.today())
+    at(NOW)
+    archive(tmp_path)
+    assert not PaymentRun.objects.filter(pk=old[-1].pk).exists()
+    entries = export.entries.filter(kind="Paid")
+    assert list(entries.values_list("item", "amount")) == [(None, Decimal("20.00"))]
+    assert bytes(export.files.get().content).count(b"20.00")
+    assert faults() == []
+    assert list(find_accounts_faults()) == []
+    assert not plan_accounts_export(clock.today()).sources
 
 
 def test_a_second_run_finds_nothing(old, tmp_path):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.conf import settings
-from django.db.models import DateTimeField, Model
+from django.db.models import SET_NULL, DateTimeField, Model
 
 from apps.base import clock
 from apps.base.errors import plural
@@ -92,14 +92,14 @@ class BookLink:
 
 
 def links_between_books() -> list[BookLink]:
-    """All references to rows of books that are not within one of them."""
+    """All references to rows of books that are not within one of them, but those that may become null."""
     places: dict[Any, tuple[Book, str]] = {
         model: (book, path) for book in BOOKS for model, path in book.tables
     }
     found = []
     for model, (book, path) in places.items():
         for relation in model._meta.get_fields(include_hidden=True):
-            if not relation.auto_created or relation.concrete:
+            if not relation.auto_created or relation.concrete or relation.on_delete is SET_NULL:
                 continue
             other, other_path = places.get(relation.related_model, (None, "pk"))
             if other is not book:

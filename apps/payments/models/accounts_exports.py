@@ -84,7 +84,8 @@ class AccountsEntry(models.Model):
     """An event that an export booked, which no other export books again.
 
     It is a change of what is paid of a claim or invoice (``move``, which an erasure of its person deletes),
-    or a payment of a run (``item``) when it was paid, and when it came back.
+    or a payment of a run (``item``, which is gone when the run was archived) when it was paid, and when it
+    came back.
     """
 
     export = models.ForeignKey(AccountsExport, on_delete=models.PROTECT, related_name="entries")
@@ -96,7 +97,7 @@ class AccountsEntry(models.Model):
         StatusMove, null=True, on_delete=models.SET_NULL, related_name="accounts_entry"
     )
     item = models.ForeignKey(
-        PaymentRunItem, null=True, on_delete=models.PROTECT, related_name="accounts_entries", db_index=False
+        PaymentRunItem, null=True, on_delete=models.SET_NULL, related_name="accounts_entries", db_index=False
     )
 
     class Meta:
@@ -108,9 +109,8 @@ class AccountsEntry(models.Model):
             models.UniqueConstraint(fields=["item", "kind"], name="payments_payment_exported_once"),
             models.CheckConstraint(condition=Q(amount__gt=0), name="payments_accounts_entry_above_zero"),
             models.CheckConstraint(
-                condition=Q(kind__in=OF_MOVES, item=None)
-                | Q(kind__in=OF_ITEMS, item__isnull=False, move=None),
-                name="payments_accounts_entry_of_its_kind",
+                condition=Q(kind__in=OF_MOVES, item=None) | Q(kind__in=OF_ITEMS, move=None),
+                name="payments_accounts_entry_is_of_its_kind",
             ),
         )
 

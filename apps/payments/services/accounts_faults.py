@@ -77,7 +77,7 @@ def read_journals(export: AccountsExport, content: bytes) -> list[Journal]:
 
 def find_wrong_runs() -> Iterator[str]:
     """Payment runs of which another amount was exported than their files for the bank pay."""
-    entries = AccountsEntry.objects.filter(kind=EntryKind.PAID).order_by()
+    entries = AccountsEntry.objects.filter(kind=EntryKind.PAID).exclude(item=None).order_by()
     exported = entries.values_list("item__run", "item__run__number").annotate(sum=MoneySum("amount"))
     files = dict(BankFile.objects.order_by().values_list("run").annotate(sum=MoneySum("total")))
     for run, number, amount in exported:
