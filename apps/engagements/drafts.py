@@ -44,7 +44,7 @@ class EngagementDraft(Draft):
 
 
 class Component(NamedTuple):
-    """What a component pays for: categories by their numbers, or the stated supports alone."""
+    """The supports of a component: categories by their numbers, or the stated supports alone."""
 
     label: str
     categories: tuple[int, ...]
@@ -75,7 +75,7 @@ class ComponentDraft(BudgetDraft):
 
     @property
     def component(self) -> Component | None:
-        """What it pays for; ``None`` while its category is not known."""
+        """The supports that it pays for; ``None`` while its category is not known."""
         if self.category is None:
             return None
         label = component_label(self.component_name, str(self.category), self.stated_items)

@@ -25,7 +25,7 @@ class PeriodAmounts(NamedTuple):
 
 
 class Drawing(NamedTuple):
-    """What the supports of a period could draw, in the order of the periods.
+    """The money that the supports of a period could draw, in the order of the periods.
 
     ``carried_in``: what earlier periods have left for it. ``left``: of its own money, after what its days and
     later ones drew. ``missing``: what its days came to and neither it nor earlier ones had.
@@ -64,7 +64,7 @@ def find_period(periods: Sequence[PeriodAmounts], day: dt.date) -> int | None:
 
 
 def left_for(periods: Sequence[PeriodAmounts], position: int) -> Decimal:
-    """What another support of a period's days can draw; negative when they came to more than there was."""
+    """The money that another support of a period's days can draw; negative when they came to more than there was."""
     drawings = draw(periods)
     return sum((each.left for each in drawings[: position + 1]), ZERO) - drawings[position].missing
 

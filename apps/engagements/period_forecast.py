@@ -29,12 +29,12 @@ class PeriodForecast:
 
     @property
     def left_at_end(self) -> Decimal:
-        """What the period leaves to the next at this pace; negative when it has too little."""
+        """The money that the period leaves to the next at this pace; negative when it has too little."""
         return (self.left - self.per_day * self.days_left).quantize(CENT, ROUND_HALF_UP)
 
     @property
     def short(self) -> Decimal:
-        """What is missing on the last day of the period at this pace; 0 when it lasts."""
+        """The money missing on the last day of the period at this pace; 0 when it lasts."""
         return max(-self.left_at_end, ZERO)
 
     @property

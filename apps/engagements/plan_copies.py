@@ -30,7 +30,7 @@ COMPONENT_COLUMNS = (
 
 
 class PlanTerms(NamedTuple):
-    """What is known of a new plan before its budgets are entered."""
+    """The terms of a new plan, known before its budgets are entered."""
 
     first_day: dt.date
     last_day: dt.date
@@ -38,7 +38,7 @@ class PlanTerms(NamedTuple):
 
 
 class DayMoves(NamedTuple):
-    """Where the days of an old plan come to lie in the new one."""
+    """The days of an old plan as they come to lie in the new one."""
 
     old_first: dt.date
     old_last: dt.date

@@ -301,7 +301,7 @@ CATEGORY_BUDGET_WARNINGS: tuple[Rule[ComponentDraft], ...] = (
 
 
 def components_come_to_the_total(draft: EngagementDraft) -> Iterator[Issue]:
-    """Of a plan whose components were entered; a plan without a total is compared with nothing."""
+    """The components come to the total of their plan; one without a total is compared with nothing."""
     difference = draft.allocated_amount - draft.total_budget_amount
     if difference and draft.total_budget_amount:
         yield Issue(

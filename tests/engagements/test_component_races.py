@@ -7,7 +7,7 @@ import pytest
 
 from apps.base.drafts import ValidationFailed
 from apps.engagements.drafts import ComponentDraft, EnteredComponent
-from apps.engagements.imports.component_rows import read_pasted
+from apps.engagements.imports.pasted_components import read_pasted
 from apps.engagements.imports.components import (
     NEW_COMPONENT,
     categories_by_number,

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from apps.base.declaration.values import WireValueError
 from apps.core.models import Subscriber
 from apps.core.table_files.tables import ImportFileError
-from apps.engagements.imports.component_rows import read_amount, read_pasted, read_periods, read_supports
+from apps.engagements.imports.component_rows import read_amount, read_supports
+from apps.engagements.imports.pasted_components import read_pasted, read_periods
 
 pytestmark = pytest.mark.django_db
 

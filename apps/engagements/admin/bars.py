@@ -1,4 +1,4 @@
-"""What the bars of budgets and of funding periods share."""
+"""The parts that bars of budgets and of funding periods share."""
 
 from collections.abc import Iterable
 from decimal import Decimal

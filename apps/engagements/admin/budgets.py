@@ -100,7 +100,7 @@ RUNS_OUT, RUNS_OUT_LABEL = "short", "Funding period runs out early"
 
 
 def load_short_components(today: dt.date) -> dict[UUID, Decimal]:
-    """What is missing by the end of today's period, by component. One query, a row for each period."""
+    """The money missing by the end of today's period, by component. One query, a row for each period."""
     rows = FundingPeriod.objects.filter(current_plans(today, "category_budget__"))
     columns = ("first_day", "last_day", "released", "claimed", "waiting")
     found = rows.order_by("category_budget", "first_day").values_list(

@@ -25,7 +25,6 @@ from apps.engagements.imports.component_rows import (
     COMPONENT_NAME,
     MAX_AMOUNT,
     Supports,
-    read_periods,
     read_supports,
 )
 from apps.engagements.imports.components import (
@@ -36,6 +35,7 @@ from apps.engagements.imports.components import (
     support_values,
     supports_of,
 )
+from apps.engagements.imports.pasted_components import read_periods
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, SupportCategory
 from apps.engagements.services import find_differing_total, save_components
 from apps.engagements.validation import PERIODS_WARNINGS
@@ -459,7 +459,7 @@ def amount_of(text: str) -> Decimal | None:
 
 
 def standing_differences(plan: ClientEngagement, components: Sequence[CategoryBudget]) -> list[str]:
-    """What does not add up as it is stored: periods and their component, components and the plan's total."""
+    """The sums that do not add up as they are stored: periods and their component, components and the plan's total."""
     drafts = [
         PeriodsDraft(
             {

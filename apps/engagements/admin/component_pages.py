@@ -20,7 +20,6 @@ from apps.engagements.admin.component_grid import (
     state_of,
 )
 from apps.engagements.choices import CATEGORIES
-from apps.engagements.imports.component_rows import read_pasted
 from apps.engagements.imports.components import (
     ComponentChange,
     categories_by_number,
@@ -29,6 +28,7 @@ from apps.engagements.imports.components import (
     components_of,
     supports_of,
 )
+from apps.engagements.imports.pasted_components import read_pasted
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement
 from apps.engagements.services import save_components
 
@@ -82,7 +82,7 @@ def shown_change(change: ComponentChange) -> dict[str, object]:
 
 
 def read_text(text: str, plan: ClientEngagement, components: Sequence[CategoryBudget]) -> Pasted:
-    """What a pasted text says of a plan; nothing is stored."""
+    """The components that a pasted text says of a plan; nothing is stored."""
     pasted = Pasted(text, state_of(components))
     if len(text) > MOST_PASTED:
         pasted.faults.append("The text is too long: import it as a file.")

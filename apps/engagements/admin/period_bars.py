@@ -46,7 +46,7 @@ class PeriodBar:
 
     @property
     def own_share(self) -> str | None:
-        """Where the period's own money ends and what was carried in begins, in per cent."""
+        """The place, in per cent, where the period's own money ends and what was carried in begins."""
         if not self.carried_in or not self.width:
             return None
         return f"{100 * self.period.released / self.width:.2f}"

@@ -70,7 +70,7 @@ COLUMN_OF_MEMBER = {
 
 
 def supports_of(budget: CategoryBudget) -> Supports:
-    """What a component of a plan pays for, as rows say it."""
+    """The supports of a component of a plan, as rows say them."""
     return Supports(budget.categories, tuple(code.upper() for code in codes_of(budget.stated_items)))
 
 
@@ -126,7 +126,7 @@ class ComponentChange:
         return EnteredComponent(draft, None if self.periods is None else period_drafts(self.periods))
 
     def row_and_column(self, issue: Issue) -> tuple[ComponentRow, str]:
-        """Where an issue of the services belongs."""
+        """The row that an issue of the services belongs to."""
         name = issue.field
         if isinstance(name, str):
             return self.read.rows[0], COLUMN_OF_MEMBER.get(name, "component")
@@ -231,7 +231,7 @@ def compare_component(
 
 
 def check_changes(plan: ClientEngagement, changes: Sequence[ComponentChange]) -> list[ComponentChange]:
-    """Those that change something, whose errors and warnings are what the service would say of them."""
+    """The components that change something, whose errors and warnings are what the service would say of them."""
     changing = [each for each in changes if each.outcome != "unchanged"]
     if any(each.read.has_errors for each in changes) or not changing:
         return changing

@@ -132,7 +132,7 @@ def prices_page(request: HttpRequest) -> JsonResponse:
 
 
 def left_on_days(contact: UUID, supports: Sequence[tuple[Product, dt.date]]) -> list[str]:
-    """What is left for each support on its day, in words; without a funding period nothing is said.
+    """The money left for each support on its day, in words; without a funding period nothing is said.
 
     Two trips to the database, whatever the number of supports. What is saved counts, not what is being typed.
     """

@@ -51,7 +51,7 @@ PLAN_CHANGE = Page("plan-change/<uuid:key>", permission="plan_change")
 LISTED = 100
 
 
-def day_field(label: str) -> DayField:
+def plan_day_field(label: str) -> DayField:
     widget = UnfoldAdminTextInputWidget(attrs={"placeholder": "dd/mm/yyyy", "autocomplete": "off"})
     return DayField(label=label, localize=True, widget=widget)
 
@@ -59,8 +59,8 @@ def day_field(label: str) -> DayField:
 class TermsForm(forms.Form):
     """The days and the total of the new plan."""
 
-    first_day = day_field("First day of the new plan")
-    last_day = day_field("Last day")
+    first_day = plan_day_field("First day of the new plan")
+    last_day = plan_day_field("Last day")
     total = AmountField(
         decimal_places=2,
         label="Total budget",
@@ -192,7 +192,7 @@ class PlanChangeAdmin(PageAdmin):
             change=change,
             sections=sections_of(survey),
             open_bills=survey,
-            budgets=[BudgetRow.of(copy, change) for copy in change.copies] if change else (),
+            budgets=[OpenBudget.of(copy, change) for copy in change.copies] if change else (),
             moved=groups_of(change.moved) if change else (),
             staying=groups_of(change.staying) if change else (),
             gap=gap_before(plan, change),
@@ -206,7 +206,7 @@ class PlanChangeAdmin(PageAdmin):
 
 
 def lacking(request: HttpRequest) -> list[str]:
-    """What a person's role does not allow of what the page needs."""
+    """The permissions that the page needs and a person's role lacks."""
     plans: Any = admin.site.get_model_admin(ClientEngagement)
     claims: Any = admin.site.get_model_admin(Claim)
     has = {
@@ -296,7 +296,7 @@ def bill_link(model: type[AnyBill], key: UUID, number: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetRow:
+class OpenBudget:
     """A budget of the old plan, how far it runs after that plan's new end, and its copy."""
 
     link: str
@@ -308,7 +308,7 @@ class BudgetRow:
     periods: int
 
     @classmethod
-    def of(cls, copy: BudgetCopy, change: PlanChange) -> "BudgetRow":
+    def of(cls, copy: BudgetCopy, change: PlanChange) -> "OpenBudget":
         budget: Budget = copy.budget
         until = getattr(budget, "booking_end_date", None) or change.old.plan_end_date
         return cls(

@@ -72,7 +72,7 @@ class DemoBudget:
     periods: Sequence[PeriodAmounts] = ()
 
     def left_on(self, day: dt.date) -> Decimal:
-        """What is left for a support of a day."""
+        """The money left for a support of a day."""
         if not self.periods:
             return self.left
         position = find_period(self.periods, day)

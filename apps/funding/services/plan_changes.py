@@ -100,7 +100,7 @@ class PlacedLine:
 
 @dataclass(slots=True)
 class PlanChange:
-    """What became, or would become, of a plan; ``is_new`` is false where it had been replaced before."""
+    """The outcome of a change of plan, or of its preview; ``is_new`` is false where it had been replaced before."""
 
     old: ClientEngagement
     new: ClientEngagement
@@ -144,7 +144,7 @@ def change_plan(key: UUID, terms: PlanTerms) -> PlanChange:
 
 
 def preview_change(key: UUID, terms: PlanTerms) -> PlanChange:
-    """What ``change_plan`` would do, done and taken back."""
+    """The outcome of ``change_plan``, done and taken back."""
     with transaction.atomic():
         change = try_again(partial(replace_plan, key, terms))
         transaction.set_rollback(True)
@@ -157,7 +157,7 @@ def move_lines(key: UUID) -> PlanChange:
 
 
 def preview_moves(key: UUID) -> PlanChange:
-    """What ``move_lines`` would do."""
+    """The outcome of ``move_lines``, done and taken back."""
     with transaction.atomic():
         change = move_lines(key)
         transaction.set_rollback(True)
@@ -197,7 +197,7 @@ def try_again(step: Callable[[], T]) -> T:
 
 def replace_plan(key: UUID, terms: PlanTerms) -> PlanChange:
     participant = ClientEngagement.objects.values_list("participant", flat=True).get(pk=key)
-    records = LockedRecords.of(participant, terms.first_day)
+    records = LockedPlans.of(participant, terms.first_day)
     old, others = records.plan_and_others(key)
     successor = successor_among(old, others)
     if successor is not None:
@@ -216,7 +216,7 @@ def move_lines_of_replaced(key: UUID) -> PlanChange:
     successor = find_successor(plan)
     if successor is None:
         raise ValidationFailed([(0, Issue("NotAllowed", "", "The plan was not replaced."))])
-    records = LockedRecords.of(plan.participant_id, successor.plan_start_date)
+    records = LockedPlans.of(plan.participant_id, successor.plan_start_date)
     old, others = records.plan_and_others(key)
     successor = successor_among(old, others)
     if successor is None:
@@ -316,7 +316,7 @@ def find_bills(participant: UUID, since: dt.date) -> Keys:
 
 
 @dataclass(frozen=True, slots=True)
-class LockedRecords:
+class LockedPlans:
     """A participant's plans, and the bills with lines since a day, locked in the order of everybody.
 
     Nobody enters or changes lines of the participant, moves these bills or resubmits one of them meanwhile.
@@ -328,7 +328,7 @@ class LockedRecords:
     plans: Mapping[UUID, ClientEngagement]
 
     @classmethod
-    def of(cls, participant: UUID, since: dt.date) -> LockedRecords:
+    def of(cls, participant: UUID, since: dt.date) -> LockedPlans:
         keys = find_bills(participant, since)
         lock_provider_invoices(keys[Claim])
         bills: dict[type[AnyBill], dict[UUID, AnyBill]] = {}

@@ -1,4 +1,4 @@
-"""What is open of a plan: what waits on it, what is claimed and not paid, and what is not entered yet."""
+"""Open money of a plan: what waits on it, what is claimed and not paid, and what is not entered yet."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class OpenBills:
 
 @dataclass(frozen=True, slots=True)
 class PlanSurvey:
-    """What of a plan is ``waiting`` to be claimed, claimed and ``unpaid``, and ``unclaimed`` invoices.
+    """The money of a plan ``waiting`` to be claimed, claimed and ``unpaid``, and ``unclaimed`` invoices.
 
     Those are of the participant: which plan will pay them is known when they are entered.
     """

@@ -20,7 +20,7 @@ PAYEES_AT_ONCE = 100
 
 
 def parts_of(runs: Collection[UUID]) -> QuerySet[PaymentRunClaim]:
-    """What runs paid out, without what came back."""
+    """The payments of runs, without what came back."""
     return PaymentRunClaim.objects.filter(AnyOf("item__run", runs), returned=False).order_by()
 
 
