@@ -64,7 +64,7 @@ def find_period(periods: Sequence[PeriodAmounts], day: dt.date) -> int | None:
 
 
 def left_for(periods: Sequence[PeriodAmounts], position: int) -> Decimal:
-    """The money that another support of a period's days can draw; negative when they came to more than there was."""
+    """The money left for a support of a period's days; negative when they came to more than there was."""
     drawings = draw(periods)
     return sum((each.left for each in drawings[: position + 1]), ZERO) - drawings[position].missing
 

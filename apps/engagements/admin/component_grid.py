@@ -459,7 +459,7 @@ def amount_of(text: str) -> Decimal | None:
 
 
 def standing_differences(plan: ClientEngagement, components: Sequence[CategoryBudget]) -> list[str]:
-    """The sums that do not add up as they are stored: periods and their component, components and the plan's total."""
+    """The sums that do not add up as stored: periods and their component, components and the total."""
     drafts = [
         PeriodsDraft(
             {

@@ -324,7 +324,7 @@ def group_rows(rows: Iterable[ComponentRow], key: Any = lambda row: None) -> lis
 
 
 def component_of(rows: list[ComponentRow]) -> ReadComponent:
-    """The values that rows give their component; a row that says another value than one before it is named."""
+    """The values that rows give their component; a row that says another than one before it is named."""
     component = ReadComponent(rows)
     names = {
         "component": "name",
