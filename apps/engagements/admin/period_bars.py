@@ -35,6 +35,11 @@ class PeriodBar:
         ]
 
     @property
+    def over(self) -> Decimal:
+        """By how much its supports came to more than there was."""
+        return max(-self.left, ZERO)
+
+    @property
     def segments(self) -> list[Segment]:
         return segments_of(self.amounts, self.width)
 
@@ -58,7 +63,7 @@ class PeriodBar:
         if self.carried_in:
             parts.append(f"{self.carried_in:,.2f} carried in")
         parts += [f"{amount:,.2f} {label}" for _, label, amount in self.amounts if amount]
-        parts.append(f"{-self.left:,.2f} over" if self.left < 0 else f"{self.left:,.2f} left")
+        parts.append(f"{self.over:,.2f} over" if self.over else f"{self.left:,.2f} left")
         return ", ".join(parts)
 
 

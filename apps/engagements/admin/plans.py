@@ -256,6 +256,7 @@ class ClientEngagementAdmin(RecordAdmin):
             unallocated=record.total_budget_amount - allocated,
             over_allocated=allocated - record.total_budget_amount,
             grid=None if has_components else grid,
+            has_periods=any(budget.has_periods for budget in budgets),
             components_link=self.page_url("components", record.pk) if record.is_pace else None,
             **overview_context(request, record),
         )
@@ -338,6 +339,7 @@ def current_plans_context(request: HttpRequest, contact: Contact) -> dict[str, o
                 "link": page.record_url(plan),
                 "spending": spending,
                 "bar": spending_bar(spending),
+                "has_periods": any(budget.has_periods for budget in budgets),
                 "time_left": page.time(plan)[1],
                 "budgets": [budget_section(budget) for budget in budgets],
             }
