@@ -508,7 +508,7 @@
         }
 
         async loadSomePrices(rows, isOne) {
-            const words = new URLSearchParams({ contact: this.contact() });
+            const words = new URLSearchParams({ contact: this.contact(), bill: this.grid.dataset.bill });
             for (const row of rows) words.append("line", [this.cell(row, "price_book").value, this.cell(row, "product").value.trim(), this.dayOfRow(row)].join("|"));
             const found = await this.fetchJson(this.grid.dataset.prices, words, isOne ? rows[0] : null);
             if (!found) return;

@@ -27,6 +27,7 @@ COLOURS = 128
 def pages():
     """(name, address, width, whether in the dark) of each picture, of records that have something to show."""
     from apps.base import clock
+    from apps.engagements.admin.budgets import load_short_components
     from apps.engagements.models import ClientEngagement
     from apps.funding.models import Claim, ClaimFile, ProviderInvoice
     from apps.payments.models import AccountsExport, BankAccount, PaymentRun, Statement
@@ -45,6 +46,9 @@ def pages():
     run = newest(PaymentRun, status="Released")
     export = AccountsExport.objects.order_by("-creation_date").first().pk
     statement = Statement.objects.filter(is_replaced=False).order_by("-month", "-paid").first()
+    in_periods = plans.filter(category_budgets__periods__isnull=False)
+    short = in_periods.filter(category_budgets__in=load_short_components(clock.today())).first()
+    pace = f"engagements/clientengagement/{(short or in_periods.first() or plan).pk}/"
     participant = f"people/contact/{plan.participant_id}/overview/"
     return (
         ("home", "", WIDTH, False),
@@ -53,6 +57,8 @@ def pages():
         ("participant", participant, WIDTH, False),
         ("participant_telephone", participant, TELEPHONE, True),
         ("plan", f"engagements/clientengagement/{plan.pk}/plan/", WIDTH, False),
+        ("plan_periods", f"{pace}plan/", WIDTH, False),
+        ("plan_components", f"{pace}components/", WIDTH, False),
         ("claim_entry", f"funding/claim/add/?provider_invoice={received}", WIDTH, False),
         ("approval", "funding/claim/?status=AwaitingStaffApproval", WIDTH, False),
         ("claim_dark", f"funding/claim/{waiting}/change/", WIDTH, True),

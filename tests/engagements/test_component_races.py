@@ -7,7 +7,6 @@ import pytest
 
 from apps.base.drafts import ValidationFailed
 from apps.engagements.drafts import ComponentDraft, EnteredComponent
-from apps.engagements.imports.pasted_components import read_pasted
 from apps.engagements.imports.components import (
     NEW_COMPONENT,
     categories_by_number,
@@ -15,6 +14,7 @@ from apps.engagements.imports.components import (
     components_of,
     period_drafts,
 )
+from apps.engagements.imports.pasted_components import read_pasted
 from apps.engagements.models import CategoryBudget, FundingPeriod
 from apps.engagements.services import save_components
 from tests.engagements.builders import a_category, a_category_budget, a_pace_plan, with_periods

@@ -1,10 +1,14 @@
 """What is left for the day of a line while it is typed, and lists by the warnings of plans."""
 
+import datetime as dt
 from decimal import Decimal
 
 import pytest
 
+from apps.engagements.amounts import Amounts, DatedChange, record_dated_amounts
+from apps.funding.statuses import ENDED
 from tests.engagements.builders import a_category_budget, a_pace_plan, with_periods
+from tests.funding.builders import a_claim, an_invoice
 from tests.funding.warned import TODAY, a_guide_item
 from tests.people.records import an_administrator
 
@@ -17,10 +21,11 @@ def ada(client, at):
     client.force_login(an_administrator(first_name="Ada", last_name="Byron"))
 
 
-def lefts(client, plan, *days):
+def lefts(client, plan, *days, of="claim", bill=""):
     code = "01_011_0107_1_1"
-    query = {"contact": str(plan.participant_id), "line": [f"|{code}|{day}" for day in days]}
-    lines = client.get("/admin/funding/claim/prices/", query).json()["lines"]
+    lines = [f"|{code}|{day}" for day in days]
+    query = {"contact": str(plan.participant_id), "bill": str(bill), "line": lines}
+    lines = client.get(f"/admin/funding/{of}/prices/", query).json()["lines"]
     return [each["left"] for each in lines]
 
 
@@ -42,6 +47,32 @@ def test_nothing_is_said_of_a_component_without_periods(client):
     plan = a_pace_plan()
     a_category_budget(plan)
     assert lefts(client, plan, "2026-08-14") == [""]
+
+
+@pytest.mark.parametrize(("make", "of"), [(a_claim, "claim"), (an_invoice, "invoice")])
+def test_the_lines_of_a_saved_bill_are_left_for_its_own_form(client, make, of):
+    entry = a_guide_item()
+    plan = a_pace_plan()
+    budget = a_category_budget(plan, budget=Decimal("300.00"), component_name="Flexible core")
+    with_periods(budget, ("2026-07-01", "2026-09-30", "150.00"), ("2026-10-01", "2026-12-31", "150.00"))
+    day = dt.date(2026, 8, 12)
+    line = {"entry": entry, "category_budget": budget, "from_date": day, "quantity": "1", "price": "40.00"}
+    saved = make(contact=plan.participant, lines=[line])
+    record_dated_amounts([DatedChange(budget.pk, day, day, Amounts(waiting=Decimal("40.00")))])
+    [others] = lefts(client, plan, "2026-08-14", of=of)
+    assert others == "Left for 14 Aug 2026: 110.00 of Flexible core (period to 30 Sep 2026)"
+    [own] = lefts(client, plan, "2026-08-14", of=of, bill=saved.pk)
+    assert own == "Left for 14 Aug 2026: 150.00 of Flexible core (period to 30 Sep 2026)"
+    type(saved).objects.filter(pk=saved.pk).update(funding_status=sorted(ENDED)[0])
+    assert lefts(client, plan, "2026-08-14", of=of, bill=saved.pk) == [others]
+
+
+@pytest.mark.parametrize("of", ["claim", "invoice"])
+def test_the_form_of_a_saved_bill_sends_its_key(client, of):
+    saved = {"claim": a_claim, "invoice": an_invoice}[of]()
+    form = client.get(f"/admin/funding/{of}/{saved.pk}/change/").content.decode()
+    assert f'data-bill="{saved.pk}"' in form
+    assert 'data-bill=""' in client.get(f"/admin/funding/{of}/add/").content.decode()
 
 
 @pytest.mark.parametrize("code", ["OverPeriod", "NotStated", "NotEndorsed"])

@@ -234,7 +234,7 @@ class CategoryBudgetAdmin(BudgetAdmin):
     update = staticmethod(update_category_budgets)
     menu_order = 60
     icon = "donut_small"
-    list_display = ("category", "plan", "management_type", "amount", "remaining", "spending")
+    list_display = ("component", "plan", "management_type", "amount", "remaining", "spending")
     list_filter = (*BudgetAdmin.list_filter, PeriodFilter)
     search_help_text = "Participant or scheme number"
     ordering = ("engagement__plan_end_date", "guid")
@@ -248,6 +248,10 @@ class CategoryBudgetAdmin(BudgetAdmin):
             ("further_categories", "stated_items"),
         ),
     )
+
+    @display(description="component", ordering="category__number")
+    def component(self, budget: CategoryBudget) -> str:
+        return str(budget)
 
 
 @admin.register(SupportCategory)

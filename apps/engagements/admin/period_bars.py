@@ -1,9 +1,10 @@
 """The funding periods of a component as a row of bars."""
 
 import datetime as dt
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from uuid import UUID
 
 from apps.engagements.admin.bars import Segment, segments_of
 from apps.engagements.funding_periods import draw, left_for, with_used_elsewhere
@@ -15,6 +16,7 @@ class PeriodBar:
     """A funding period: what it releases, what earlier ones left for it, and how that is spent.
 
     ``left`` is what another support of its days can draw, negative when they came to more than there was.
+    ``bills``: how many wait for a period that has not begun, such as ``12 claims``.
     """
 
     period: FundingPeriod
@@ -23,6 +25,7 @@ class PeriodBar:
     left: Decimal
     is_current: bool
     is_coming: bool
+    bills: str = ""
 
     @property
     def amounts(self) -> list[tuple[str, str, Decimal]]:
@@ -33,6 +36,11 @@ class PeriodBar:
             ("claimed", "claimed, not yet paid", self.period.claimed - self.period.paid),
             ("waiting", "waiting", self.period.waiting),
         ]
+
+    @property
+    def over(self) -> Decimal:
+        """By how much its supports came to more than there was."""
+        return max(-self.left, ZERO)
 
     @property
     def segments(self) -> list[Segment]:
@@ -52,13 +60,27 @@ class PeriodBar:
         return f"{100 * self.period.released / self.width:.2f}"
 
     @property
+    def is_waited_for(self) -> bool:
+        """True for a period that has not begun and that entered supports wait for."""
+        return self.is_coming and self.period.waiting > 0
+
+    @property
+    def waiting_over(self) -> Decimal:
+        """What waits for it and is more than can be drawn then."""
+        return min(self.over, self.period.waiting)
+
+    @property
+    def is_used_up(self) -> bool:
+        return self.left <= 0 < self.width and not self.is_waited_for
+
+    @property
     def words(self) -> str:
         """The bar for screen readers and as its title."""
         parts = [f"{self.period}: {self.period.released:,.2f} released"]
         if self.carried_in:
             parts.append(f"{self.carried_in:,.2f} carried in")
         parts += [f"{amount:,.2f} {label}" for _, label, amount in self.amounts if amount]
-        parts.append(f"{-self.left:,.2f} over" if self.left < 0 else f"{self.left:,.2f} left")
+        parts.append(f"{self.over:,.2f} over" if self.over else f"{self.left:,.2f} left")
         return ", ".join(parts)
 
 
@@ -79,3 +101,13 @@ def period_bars(periods: Sequence[FundingPeriod], used_elsewhere: Decimal, today
             zip(periods, draw(amounts), own, amounts, strict=True)
         )
     ]
+
+
+def waited_for(bars: Iterable[PeriodBar]) -> list[UUID]:
+    """The keys of the periods that entered supports wait for."""
+    return [each.period.pk for each in bars if each.is_waited_for]
+
+
+def set_bills(bars: Iterable[PeriodBar], bills: Mapping[UUID, str]) -> list[PeriodBar]:
+    """The bars with how many bills wait for them."""
+    return [replace(each, bills=bills.get(each.period.pk, "")) for each in bars]

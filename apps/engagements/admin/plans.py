@@ -1,8 +1,10 @@
 """The back office of plans: their list, their form, and the page that shows how their budgets are spent."""
 
 import datetime as dt
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib import admin, messages
 from django.db import transaction
@@ -40,7 +42,7 @@ from apps.core.admin_base.panels import overview_context
 from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.admin.component_pages import components_page
-from apps.engagements.admin.period_bars import period_bars
+from apps.engagements.admin.period_bars import period_bars, set_bills, waited_for
 from apps.engagements.models import ZERO, Budget, CategoryBudget, ClientEngagement
 from apps.people.models import Client, Contact
 
@@ -55,6 +57,9 @@ class BudgetList:
 
 #: The lists that the page of a plan links to; apps that depend on this one add theirs.
 BUDGET_LISTS: list[BudgetList] = []
+
+#: ``12 claims`` by the key of a coming funding period: what waits for it, which another app knows.
+PERIOD_BILLS: list[Callable[[Collection[UUID]], dict[UUID, str]]] = []
 
 #: From so many days on, the time left of a plan is a warning.
 DAYS_LEFT_WARNING = 30
@@ -256,6 +261,7 @@ class ClientEngagementAdmin(RecordAdmin):
             unallocated=record.total_budget_amount - allocated,
             over_allocated=allocated - record.total_budget_amount,
             grid=None if has_components else grid,
+            has_periods=any(budget.has_periods for budget in budgets),
             components_link=self.page_url("components", record.pk) if record.is_pace else None,
             **overview_context(request, record),
         )
@@ -283,7 +289,7 @@ def is_component(budget: Any) -> bool:
     )
 
 
-def budget_section(budget: Budget) -> dict[str, object]:
+def budget_section(budget: Budget) -> dict[str, Any]:
     """A budget on the page of its plan."""
     today = clock.today()
     spending = budget.spending(today)
@@ -298,6 +304,15 @@ def budget_section(budget: Budget) -> dict[str, object]:
     }
 
 
+def with_waiting_bills(sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sections of a plan whose coming periods say how many bills wait for them; one query for all."""
+    keys = waited_for(bar for section in sections for bar in section["periods"])
+    bills = {key: words for count in PERIOD_BILLS for key, words in count(keys).items()} if keys else {}
+    for section in sections:
+        section["periods"] = set_bills(section["periods"], bills)
+    return sections
+
+
 # --- panels ---------------------------------------------------------------------------------------------
 
 
@@ -307,7 +322,8 @@ def budgets_context(request: HttpRequest, plan: ClientEngagement) -> dict[str, o
     may_add = admin.site.get_model_admin(model).has_add_permission(request)
     return {
         "plan": plan,
-        "budgets": [budget_section(budget) for budget in load_budgets(plan)],
+        "budgets": with_waiting_bills([budget_section(budget) for budget in load_budgets(plan)]),
+        "says_waits": True,
         "add_link": admin_url(model, "add", engagement=plan.pk) if may_add else None,
         "budget_lists": [
             (capfirst(str(each.model._meta.verbose_name_plural)), f"{list_url(each.model)}?{each.parameter}=")
@@ -338,6 +354,7 @@ def current_plans_context(request: HttpRequest, contact: Contact) -> dict[str, o
                 "link": page.record_url(plan),
                 "spending": spending,
                 "bar": spending_bar(spending),
+                "has_periods": any(budget.has_periods for budget in budgets),
                 "time_left": page.time(plan)[1],
                 "budgets": [budget_section(budget) for budget in budgets],
             }

@@ -231,7 +231,7 @@ def compare_component(
 
 
 def check_changes(plan: ClientEngagement, changes: Sequence[ComponentChange]) -> list[ComponentChange]:
-    """The components that change something, whose errors and warnings are what the service would say of them."""
+    """The components that change something, with the errors and warnings of the service about them."""
     changing = [each for each in changes if each.outcome != "unchanged"]
     if any(each.read.has_errors for each in changes) or not changing:
         return changing

@@ -19,8 +19,9 @@ from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget, Support, load_coverages, plan_query
 from apps.engagements.funding_periods import find_period, left_for
-from apps.funding.models import PriceBookEntry, Product
+from apps.funding.models import ClaimLine, InvoiceLine, PriceBookEntry, Product
 from apps.funding.models.prices import EffectivePrice, load_price_table
+from apps.funding.services.context import RELEASED_AMOUNTS, released_by_budget
 from apps.people.models import Contact
 
 #: As many as fit below a cell without scrolling the page.
@@ -103,10 +104,10 @@ def products_page(request: HttpRequest) -> JsonResponse:
     return JsonResponse({"products": found})
 
 
-def prices_page(request: HttpRequest) -> JsonResponse:
-    """``?contact=&line=book|code|day…``: for each line its product, and the price in that zone on its day.
+def prices_page(request: HttpRequest, line_model: type[ClaimLine | InvoiceLine]) -> JsonResponse:
+    """``?contact=&bill=&line=book|code|day…``: for each line its product, and its price there on that day.
 
-    ``null`` for a line without a known product.
+    ``null`` for a line without a known product. ``bill`` is the saved claim or invoice whose form asks.
     """
     lines = [(*line.split("|"), "", "")[:3] for line in request.GET.getlist("line")[:LINE_LIMIT]]
     contact = read_key(request.GET.get("contact"))
@@ -125,16 +126,23 @@ def prices_page(request: HttpRequest) -> JsonResponse:
         found.append(data := product_data(product, price))
         priced.append((data, product, on))
     if contact is not None and request.user.has_perm("engagements.view_categorybudget"):
-        lefts = left_on_days(contact, [(product, on) for _, product, on in priced])
+        supports = [(product, on) for _, product, on in priced]
+        lefts = left_on_days(contact, supports, line_model, read_key(request.GET.get("bill")))
         for (data, _, _), left in zip(priced, lefts, strict=True):
             data["left"] = left
     return JsonResponse({"lines": found})
 
 
-def left_on_days(contact: UUID, supports: Sequence[tuple[Product, dt.date]]) -> list[str]:
+def left_on_days(
+    contact: UUID,
+    supports: Sequence[tuple[Product, dt.date]],
+    line_model: type[ClaimLine | InvoiceLine],
+    bill: UUID | None,
+) -> list[str]:
     """The money left for each support on its day, in words; without a funding period nothing is said.
 
-    Two trips to the database, whatever the number of supports. What is saved counts, not what is being typed.
+    Two trips to the database, whatever the number of supports. What is saved counts, not what is being typed;
+    the saved lines of ``bill``, which its form replaces, are left again.
     """
     if not supports:
         return []
@@ -149,10 +157,11 @@ def left_on_days(contact: UUID, supports: Sequence[tuple[Product, dt.date]]) -> 
         )
         for product, day in supports
     ]
-    [plans] = fetch_all([plan_query({contact})])
+    own_amounts = RELEASED_AMOUNTS["claim" if line_model is ClaimLine else "invoice"]
+    plans, own_lines = fetch_all([plan_query({contact}), own_amounts({bill}) if bill is not None else None])
+    coverages = load_coverages(rows, plans, released_by_budget(own_lines))
     return [
-        left_in_words(coverage.budget, support.day)
-        for coverage, support in zip(load_coverages(rows, plans), rows, strict=True)
+        left_in_words(coverage.budget, support.day) for coverage, support in zip(coverages, rows, strict=True)
     ]
 
 

@@ -1,13 +1,15 @@
 """The lists of claims and invoices: their search, filters and columns, and a tab for each status."""
 
 import datetime as dt
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any, ClassVar
+from uuid import UUID
 
 from django.contrib.admin import ModelAdmin
-from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Count, Exists, Model, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.http import urlencode
@@ -20,6 +22,7 @@ from unfold.contrib.filters.admin import (
 from unfold.decorators import display
 
 from apps.base import clock
+from apps.base.errors import plural
 from apps.core.admin_base import (
     ArchivedFilter,
     ConditionFilter,
@@ -35,8 +38,8 @@ from apps.core.admin_base.searching import (
     with_small_letters,
 )
 from apps.core.models import normalised
-from apps.engagements.admin import BUDGET_LISTS, BudgetList
-from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
+from apps.engagements.admin import BUDGET_LISTS, PERIOD_BILLS, BudgetList
+from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
 from apps.funding.admin.actions import ActionAdmin, SummedChangeList
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.groups import GroupingAdmin
@@ -67,7 +70,15 @@ from apps.funding.models import (
 )
 from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
-from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, STATUSES, Phase
+from apps.funding.statuses import (
+    DAYS_TO_CLAIM,
+    DAYS_TO_PAY,
+    RESUBMITTABLE,
+    STATUSES,
+    OpenAmount,
+    Phase,
+    statuses_where,
+)
 from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.warning_codes import WarningCode, warning_label
 from apps.people.models import Client, Contact
@@ -89,6 +100,38 @@ KEY_LIMIT = 3_000
 
 # A plan's page leads to the lists of the bills on each of its budgets.
 BUDGET_LISTS.extend(BudgetList(model, BUDGET) for model in (Claim, Invoice))
+
+WAITING_STATUSES = sorted(statuses_where(lambda row: row.open_amount is OpenAmount.WAITING))
+
+
+def bills_waiting_for(periods: Collection[UUID]) -> dict[UUID, str]:
+    """``12 claims, 1 invoice`` by the key of a funding period: what waits with days in it. One query."""
+    numbers = [
+        Coalesce(Subquery(number_in_period(line_model, bill)), 0)
+        for line_model, bill in ((ClaimLine, "claim"), (InvoiceLine, "invoice"))
+    ]
+    rows = FundingPeriod.objects.filter(pk__in=periods).order_by().values_list("pk", *numbers)
+    return {
+        key: ", ".join(
+            plural(number, noun) for number, noun in ((claims, "claim"), (invoices, "invoice")) if number
+        )
+        for key, claims, invoices in rows
+    }
+
+
+def number_in_period(line_model: type[ClaimLine | InvoiceLine], bill: str) -> QuerySet[Any, Any]:
+    """How many bills wait with a line on the component and in the days of an outer funding period."""
+    lines = line_model._default_manager.filter(
+        category_budget=OuterRef("category_budget"),
+        first_day__lte=OuterRef("last_day"),
+        last_day__gte=OuterRef("first_day"),
+        **{f"{bill}__archive_date": None, f"{bill}__funding_status__in": WAITING_STATUSES},
+    )
+    groups = lines.order_by().values("category_budget")
+    return groups.annotate(number=Count(bill, distinct=True)).values("number")
+
+
+PERIOD_BILLS.append(bills_waiting_for)
 
 STATUS_COLOURS = {name: row.colour for name, row in STATUSES.items()}
 

@@ -141,7 +141,6 @@ class BillAdmin(BillListAdmin):
     #: Requested by the grid of lines while somebody types.
     list_pages: ClassVar[Any] = (GROUPS, Page("products", method="GET"), Page("prices", method="GET"))
     products_page = staticmethod(autocomplete.products_page)
-    prices_page = staticmethod(autocomplete.prices_page)
     #: Without the page of archiving, which is a transition: a claim returns its provider invoice.
     record_pages: ClassVar[Any] = (ACTION_PAGE,)
     status_labels: ClassVar[Mapping[str, str]] = {name: row.label for name, row in STATUSES.items()}
@@ -259,6 +258,9 @@ class BillAdmin(BillListAdmin):
         return redirect(self.page_url("add") if button == "_addanother" else url)
 
     # --- pages
+
+    def prices_page(self, request: HttpRequest) -> HttpResponse:
+        return autocomplete.prices_page(request, self.line_model)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: object, **options: object

@@ -32,7 +32,7 @@ from apps.base.drafts import Issue, References, keys_of, label_of
 from apps.core.models import normalised
 from apps.core.saving import Conflicts
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import Coverage, Support, load_coverages, locked_plan_query
+from apps.engagements.coverage import Coverage, Released, Support, load_coverages, locked_plan_query
 from apps.engagements.funding_periods import PeriodAmounts, use_days
 from apps.engagements.models import ServiceBooking
 from apps.funding.choices import ADMINISTER_PERMISSION, InvoiceClaimType
@@ -244,10 +244,7 @@ def load_bill_contexts(
     for bill in bills:
         bill.context.windows = windows_now
     # What existing bills count on each budget is replaced by their updates.
-    released_lines: defaultdict[UUID, list[tuple[dt.date, dt.date, Decimal]]] = defaultdict(list)
-    for booking, category_budget, *line in released:
-        released_lines[booking or category_budget].append(tuple(line))
-    add_lines(bills, load_coverages(supports, plans, released_lines), records.prices)
+    add_lines(bills, load_coverages(supports, plans, released_by_budget(released)), records.prices)
     find_other_claims(bills, records)
     find_reference_owners(renamed, invoices, claims)
     find_duplicate_claims(referring, claims, records.own_bills)
@@ -327,6 +324,14 @@ def released_amounts_query(line_model: type[Any]) -> PreparedQuery:
 
 
 RELEASED_AMOUNTS = {each.name: released_amounts_query(each.line_model) for each in (CLAIMS, INVOICES)}
+
+
+def released_by_budget(rows: Rows) -> Released:
+    """The rows of ``released_amounts_query`` by the keys of their budgets."""
+    found: defaultdict[UUID, list[tuple[dt.date, dt.date, Decimal]]] = defaultdict(list)
+    for booking, category_budget, *line in rows:
+        found[booking or category_budget].append(tuple(line))
+    return found
 
 
 def add_lines(bills: Sequence[DraftBill], coverages: Iterable[Coverage], prices: PriceTable) -> None:

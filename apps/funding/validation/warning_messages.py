@@ -70,7 +70,7 @@ def period_message(
     following: PeriodAmounts | None,
     budget: CoveringBudget,
 ) -> str:
-    """A sentence about what a period and earlier ones have left, and that the money of the next is for days of its own."""
+    """A sentence about what periods have left, and that the money of the next is for days of its own."""
     days = format_days(period.first_day, period.last_day)
     if left > 0:
         why = f"is {format_money(total - left)} more than the {format_money(left)} left"
