@@ -100,7 +100,7 @@ class PlacedLine:
 
 @dataclass(slots=True)
 class PlanChange:
-    """The outcome of a change of plan, or of its preview; ``is_new`` is false where it was replaced before."""
+    """The outcome of a change of plan, or of its preview; ``is_new``: it was not replaced before."""
 
     old: ClientEngagement
     new: ClientEngagement
