@@ -78,6 +78,17 @@ def test_the_page_of_a_plan_shows_a_bar_for_each_funding_period(client):
     assert "with about 58.56 left" in page_text(response)
 
 
+def test_periods_after_the_end_of_a_plan_that_was_ended_pay_for_nothing(client):
+    plan, _ = a_component_in_periods()
+    ClientEngagement.objects.filter(pk=plan.pk).update(no_active_plan_from_date=from_today(-5))
+    response = plan_page(client, plan)
+    page = html.unescape(response.content.decode())
+    assert 'aria-current="date"' not in page
+    assert page.count("After the plan’s end: pays for nothing") == 1  # not of the second, which had begun
+    assert "Lasts to the end of the period" not in page_text(response)
+    assert "Ended, with 300.00 left" in page_text(response)
+
+
 def test_the_page_of_a_participant_shows_funding_periods(client):
     plan, _ = a_component_in_periods()
     response = client.get(f"/admin/people/contact/{plan.participant_id}/overview/", follow=True)

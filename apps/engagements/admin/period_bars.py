@@ -16,6 +16,7 @@ class PeriodBar:
     """A funding period: what it releases, what earlier ones left for it, and how that is spent.
 
     ``left`` is what another support of its days can draw, negative when they came to more than there was.
+    ``is_after_plan``: the plan was ended before its first day.
     ``bills``: how many wait for a period that has not begun, such as ``12 claims``.
     """
 
@@ -25,6 +26,7 @@ class PeriodBar:
     left: Decimal
     is_current: bool
     is_coming: bool
+    is_after_plan: bool
     bills: str = ""
 
     @property
@@ -71,7 +73,7 @@ class PeriodBar:
 
     @property
     def is_used_up(self) -> bool:
-        return self.left <= 0 < self.width and not self.is_waited_for
+        return self.left <= 0 < self.width and not self.is_waited_for and not self.is_after_plan
 
     @property
     def words(self) -> str:
@@ -84,8 +86,10 @@ class PeriodBar:
         return ", ".join(parts)
 
 
-def period_bars(periods: Sequence[FundingPeriod], used_elsewhere: Decimal, today: dt.date) -> list[PeriodBar]:
-    """A bar for each period, in their order."""
+def period_bars(
+    periods: Sequence[FundingPeriod], used_elsewhere: Decimal, plan_end: dt.date, today: dt.date
+) -> list[PeriodBar]:
+    """A bar for each period, in their order; ``plan_end`` is the last day that the plan pays for."""
     own = [each.amounts for each in periods]
     amounts = with_used_elsewhere(own, used_elsewhere)
     return [
@@ -94,8 +98,9 @@ def period_bars(periods: Sequence[FundingPeriod], used_elsewhere: Decimal, today
             drawing.carried_in,
             all_used.used - used.used,
             left_for(amounts, position),
-            period.first_day <= today <= period.last_day,
-            period.first_day > today,
+            period.first_day <= today <= min(period.last_day, plan_end),
+            today < period.first_day <= plan_end,
+            period.first_day > plan_end,
         )
         for position, (period, drawing, used, all_used) in enumerate(
             zip(periods, draw(amounts), own, amounts, strict=True)

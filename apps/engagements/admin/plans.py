@@ -296,7 +296,8 @@ def budget_section(budget: Budget) -> dict[str, Any]:
     periods = list(budget.periods.all()) if isinstance(budget, CategoryBudget) else []
     return {
         "record": budget,
-        "periods": period_bars(periods, budget.used_elsewhere, today),
+        "periods": period_bars(periods, budget.used_elsewhere, budget.last_day, today),
+        "is_forecast": bool(periods) and today <= budget.last_day,
         "forecast": budget.forecast(today),
         "spending": spending,
         "bar": spending_bar(spending),
