@@ -198,6 +198,16 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize(
+    ("number", "sentence"),
+    [(None, "There is none, and no exemption."), ("51824753557", "“51824753557” is no ABN.")],
+)
+def test_a_missing_business_number_is_told_from_a_wrong_one(number, sentence):
+    a_claimable_claim(provider=a_client(business_number=number))
+    [left_out] = plan_claim_files().left_out
+    assert [list(found) for _, found in left_out.bills] == [[sentence]]
+
+
+@pytest.mark.parametrize(
     ("label", "make"), [(label, make) for label, makers in LEFT_OUT.items() for make in makers]
 )
 def test_a_bill_is_left_out_whole_and_its_reason_is_told(label, make):
