@@ -109,13 +109,13 @@ def test_a_claim_that_is_entered_meanwhile_counts_on_the_plan_of_its_day(plan, e
 
 def test_a_claim_that_waits_for_the_old_plan_is_moved_once_it_is_stored(plan, entry, monkeypatch):
     body = new_body(plan, entry, a_funder())
-    place = plan_changes.LockedRecords.place_lines
+    place = plan_changes.LockedPlans.place_lines
 
     def linger(records, change):
         place(records, change)
         time.sleep(0.3)
 
-    monkeypatch.setattr(plan_changes.LockedRecords, "place_lines", linger)
+    monkeypatch.setattr(plan_changes.LockedPlans, "place_lines", linger)
 
     def enter():
         time.sleep(0.1)
