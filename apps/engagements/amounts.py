@@ -179,7 +179,10 @@ def update_of_periods(vendor: str) -> str:
 def values_of_changes(changes: Sequence[DatedChange]) -> list[object]:
     """The parameters of ``update_of_periods``: days, and amounts in cents."""
     return values_of_rows(
-        [(*each[:3], *(int(100 * amount) for amount in astuple(each.amounts))) for each in changes]
+        [
+            (*each[:3], *(int(100 * amount) if amount else 0 for amount in astuple(each.amounts)))
+            for each in changes
+        ]
     )
 
 

@@ -265,7 +265,8 @@ def build_component(
     if periods:
         for start, end, total in released.get(budget.pk, ()):
             periods = use_days(periods, start, end, -total)
-        periods = with_used_elsewhere(periods, rows[0][BUDGET_COLUMNS.index("used_elsewhere")])
+        if elsewhere := rows[0][BUDGET_COLUMNS.index("used_elsewhere")]:
+            periods = with_used_elsewhere(periods, elsewhere)
     return budget._replace(
         component_name=name,
         further_categories=numbers_of(further) if further else (),

@@ -85,6 +85,8 @@ def use_days(
     """Periods after a support of some days, which counts on each by its days."""
     return [
         each._replace(used=each.used + share_of_days(amount, (first, last), (each.first_day, each.last_day)))
+        if first <= each.last_day and each.first_day <= last
+        else each
         for each in periods
     ]
 
@@ -95,7 +97,7 @@ def share_of_days(
     """The part of a support's amount that falls on the days of a period, in cents.
 
     Each day has the same amount: the cents up to the last day in the period less the cents up to the day
-    before it. So the parts of consecutive periods add up. ``amounts.SHARE`` is the same for the database.
+    before it. So the parts of consecutive periods add up. ``amounts.CENTS_UNTIL`` is the same for the database.
     """
     (first, last), (period_first, period_last) = support, period
     days = (last - first).days + 1
