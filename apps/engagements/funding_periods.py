@@ -97,7 +97,7 @@ def share_of_days(
     """The part of a support's amount that falls on the days of a period, in cents.
 
     Each day has the same amount: the cents up to the last day in the period less the cents up to the day
-    before it. So the parts of consecutive periods add up. ``amounts.CENTS_UNTIL`` is the same for the database.
+    before it. So the parts of consecutive periods add up. For the database it is ``amounts.CENTS_UNTIL``.
     """
     (first, last), (period_first, period_last) = support, period
     days = (last - first).days + 1
