@@ -58,8 +58,6 @@ def nothing(client):
     Subscriber.clear_cache()
     a_paid_claim("20.00")
     client.force_login(staff_with("funding.view_claimfile", "payments.view_paymentrun"))
-    yield
-    Subscriber.clear_cache()
 
 
 def rows_on(client):

@@ -1,22 +1,16 @@
-"""What the tests about sales share: the zone of a request, a fresh clock, and how a refusal is read."""
+"""What the tests about sales share: the zone of a request, and how a refusal is read."""
 
 import pytest
 from django.utils import timezone
 
-from apps.base import clock
 from apps.base.errors import InvalidRecords
-from apps.core.models import Subscriber
 from tests.people.builders import posted
 
 
 @pytest.fixture(autouse=True)
 def in_sydney():
-    Subscriber.clear_cache()
-    clock.reset_now()
     with timezone.override("Australia/Sydney"):
         yield
-    Subscriber.clear_cache()
-    clock.reset_now()
 
 
 @pytest.fixture
