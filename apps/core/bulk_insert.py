@@ -14,7 +14,7 @@ from django.db import connection, models
 from psycopg.types.json import Jsonb
 
 from apps.base import clock
-from apps.base.batched_queries import Statement, array_of_guids, text_of_trip
+from apps.base.batched_queries import SqlStatement, array_of_guids, text_of_trip
 from apps.base.declaration.schema import final_field
 
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, each time two trips more.
@@ -61,14 +61,14 @@ class WriteBatch:
     """
 
     def __init__(self) -> None:
-        self.writes: list[Statement | Insert] = []
+        self.writes: list[SqlStatement | Insert] = []
         self.vendor = connection.vendor
         # On PostgreSQL as a text: else the driver makes the text for each row.
         self.moment: object = str(clock.now()) if self.vendor == "postgresql" else clock.now()
 
     def execute(self, sql: str, params: Sequence[object]) -> None:
         """Add a statement."""
-        self.writes.append(Statement(sql, params, label=first_words(sql)))
+        self.writes.append(SqlStatement(sql, params, label=first_words(sql)))
 
     def insert(
         self, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[object]]
@@ -152,11 +152,11 @@ def value_maker(field: Any, columns: Sequence[str]) -> ValueMaker | None:
 # --- PostgreSQL -----------------------------------------------------------------------------------------
 
 
-def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
-    waiting: list[Statement] = []
+def send_to_postgresql(writes: Sequence[SqlStatement | Insert]) -> None:
+    waiting: list[SqlStatement] = []
     with connection.cursor() as cursor:
         for write in writes:
-            if isinstance(write, Statement):
+            if isinstance(write, SqlStatement):
                 waiting.append(write)
                 continue
             columns = write.columns
@@ -164,7 +164,7 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
             first = list(islice(rows, FEW + 1))
             if len(first) <= FEW:
                 label = first_words(columns.statement)
-                waiting += [Statement(columns.statement, row, label=label) for row in first]
+                waiting += [SqlStatement(columns.statement, row, label=label) for row in first]
                 continue
             execute_in_one_trip(cursor, waiting)
             waiting = []
@@ -177,7 +177,7 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
         execute_in_one_trip(cursor, waiting)
 
 
-def execute_in_one_trip(cursor: Any, statements: Sequence[Statement]) -> None:
+def execute_in_one_trip(cursor: Any, statements: Sequence[SqlStatement]) -> None:
     if statements:
         cursor.execute(text_of_trip(cursor.db, statements))
 
@@ -195,10 +195,10 @@ def postgresql_adapter(field: models.Field) -> Adapter | None:
 # --- SQLite ---------------------------------------------------------------------------------------------
 
 
-def send_to_sqlite(writes: Sequence[Statement | Insert]) -> None:
+def send_to_sqlite(writes: Sequence[SqlStatement | Insert]) -> None:
     with connection.cursor() as cursor:
         for write in writes:
-            if isinstance(write, Statement):
+            if isinstance(write, SqlStatement):
                 cursor.execute(write.sql, write.params)
                 continue
             if rows := list(adapt_rows(write.rows, write.columns.adapters)):

@@ -43,8 +43,8 @@ from apps.engagements.validation import PERIODS_WARNINGS
 #: A period: its first day, its last, and what it releases.
 Period = tuple[dt.date, dt.date, Decimal]
 
-#: Codes of what ``standing_differences`` names as long as it stands.
-STANDING = frozenset({"TotalDiffers", "OutsidePlan"})
+#: Codes of what ``find_differences`` names as long as it stands.
+DIFFERENCE_CODES = frozenset({"TotalDiffers", "OutsidePlan"})
 
 
 class Warned(NamedTuple):
@@ -458,7 +458,7 @@ def amount_of(text: str) -> Decimal | None:
     return Decimal(text) if re.fullmatch(r"\d{1,12}(\.\d{0,2})?", text, re.ASCII) else None
 
 
-def standing_differences(plan: ClientEngagement, components: Sequence[CategoryBudget]) -> list[str]:
+def find_differences(plan: ClientEngagement, components: Sequence[CategoryBudget]) -> list[str]:
     """The sums that do not add up as stored: periods and their component, components and the total."""
     drafts = [
         PeriodsDraft(

@@ -13,10 +13,10 @@ from django.shortcuts import redirect
 from apps.base.errors import plural
 from apps.core.table_files.tables import ImportFileError
 from apps.engagements.admin.component_grid import (
-    STANDING,
+    DIFFERENCE_CODES,
     ComponentGrid,
     Warned,
-    standing_differences,
+    find_differences,
     state_of,
 )
 from apps.engagements.choices import CATEGORIES
@@ -145,7 +145,7 @@ def components_page(page: Any, request: HttpRequest, plan: ClientEngagement) -> 
         grid=grid,
         pasted=pasted,
         may_store=may_store(grid, pasted),
-        differences=standing_differences(plan, components),
+        differences=find_differences(plan, components),
         allocated=allocated,
         categories=[(f"{number:02}", name) for number, name, _ in CATEGORIES],
     )
@@ -169,7 +169,7 @@ def saved(
 ) -> HttpResponse:
     """The page again, which names differences itself as long as they stand."""
     for warning in warnings:
-        if warning.code not in STANDING:
+        if warning.code not in DIFFERENCE_CODES:
             messages.warning(request, warning.text)
     text = f"{plural(count, 'component')} saved." if count else "Nothing was changed."
     page.message_user(request, text, messages.SUCCESS)
