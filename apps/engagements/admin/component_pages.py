@@ -118,7 +118,10 @@ def components_page(page: Any, request: HttpRequest, plan: ClientEngagement) -> 
         if request.method == "POST":
             # Of two people saving together, the second must find what the first has saved.
             ClientEngagement.objects.select_for_update(of=("self",)).get(pk=plan.pk)
-        components = sorted_components(plan)
+        components = sorted(
+            components_of([plan.pk])[plan.pk],
+            key=lambda each: (each.category.number, each.stated_items or "", str(each.pk)),
+        )
         grid = ComponentGrid(request, plan, components)
         pasted = Pasted()
         if request.method == "POST" and grid.data is None and not grid.is_readable_only:
@@ -150,12 +153,6 @@ def components_page(page: Any, request: HttpRequest, plan: ClientEngagement) -> 
         categories=[(f"{number:02}", name) for number, name, _ in CATEGORIES],
     )
     return answer
-
-
-def sorted_components(plan: ClientEngagement) -> list[CategoryBudget]:
-    """The components with their periods, by their categories."""
-    found = components_of([plan.pk])[plan.pk]
-    return sorted(found, key=lambda each: (each.category.number, each.stated_items or "", str(each.pk)))
 
 
 def may_store(grid: ComponentGrid, pasted: Pasted) -> bool:
