@@ -130,8 +130,7 @@ def written_columns(model: type[models.Model], columns: tuple[str, ...], vendor:
     written = tuple(fields[name] for name in (*columns, *makers))
     table, places = model._meta.db_table, ", ".join(["%s"] * len(written))
     statement = f"INSERT INTO {connection.ops.quote_name(table)} ({column_list(written)}) VALUES ({places})"  # noqa: S608  our own names
-    adapter_of = postgresql_adapter if vendor == "postgresql" else sqlite_adapter
-    adapters = tuple(adapter_of(final_field(field)) for field in written)
+    adapters = tuple(adapter_of(final_field(field), vendor) for field in written)
     return WrittenColumns(table, written, tuple(makers.values()), adapters, statement)
 
 
@@ -188,10 +187,6 @@ def first_words(sql: str) -> str:
     return sql.replace('"', "").partition("(")[0].partition("%")[0].strip()
 
 
-def postgresql_adapter(field: models.Field) -> Adapter | None:
-    return Jsonb if isinstance(field, models.JSONField) else None
-
-
 # --- SQLite ---------------------------------------------------------------------------------------------
 
 
@@ -205,8 +200,13 @@ def send_to_sqlite(writes: Sequence[SqlStatement | Insert]) -> None:
                 cursor.executemany(write.columns.statement, rows)
 
 
-def sqlite_adapter(field: models.Field) -> Adapter | None:
-    """The function that turns a value that is not null into what Django itself stores."""
+# --- both -----------------------------------------------------------------------------------------------
+
+
+def adapter_of(field: models.Field, vendor: str) -> Adapter | None:
+    """The function that turns a value that is not null into what the engine stores; none where it does so."""
+    if vendor == "postgresql":
+        return Jsonb if isinstance(field, models.JSONField) else None
     operations = connection.ops  # taken once: the connection is looked up by thread whenever it is named
     if isinstance(field, models.UUIDField):
         return attrgetter("hex")
@@ -221,9 +221,6 @@ def sqlite_adapter(field: models.Field) -> Adapter | None:
     if isinstance(field, models.JSONField):
         return json.dumps
     return None
-
-
-# --- both -----------------------------------------------------------------------------------------------
 
 
 def adapt_rows(

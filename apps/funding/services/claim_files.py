@@ -309,16 +309,12 @@ def create_file(
             *("claim_id", "claim_line_id", "invoice_id", "invoice_line_id"),
         ),
         [
-            (key, position, reference, line.total, *bill_columns(bill, line))
+            (key, position, reference, line.total)
+            + ((bill.key, line.key, None, None) if bill.model is Claim else (None, None, bill.key, line.key))
             for position, ((bill, line), reference) in enumerate(zip(pairs, references, strict=True), 1)
         ],
     )
     return file
-
-
-def bill_columns(bill: ClaimableBill, line: ClaimableLine) -> tuple[UUID | None, ...]:
-    keys = (bill.key, line.key)
-    return (*keys, None, None) if bill.model is Claim else (None, None, *keys)
 
 
 def claim_row(bill: ClaimableBill, line: ClaimableLine, reference: str) -> ClaimRow:

@@ -202,7 +202,8 @@ def replace_plan(key: UUID, terms: PlanTerms) -> PlanChange:
     successor = choose_successor(old, others)
     if successor is not None:
         return PlanChange(old, successor, is_new=False)
-    raise_if_impossible(old, terms, others)
+    if issues := [(0, issue) for issue in find_issues(old, terms, others)]:
+        raise ValidationFailed(issues)
     close_plan(old, terms.first_day)
     [new_key] = create_engagements([plan_draft(old, terms)], ignore_warnings=True)
     new = ClientEngagement.objects.select_related("participant").get(pk=new_key)
@@ -224,12 +225,6 @@ def move_lines_of_replaced(key: UUID) -> PlanChange:
     change = PlanChange(old, successor, is_new=False)
     records.place_lines(change)
     return change
-
-
-def raise_if_impossible(old: ClientEngagement, terms: PlanTerms, others: Iterable[ClientEngagement]) -> None:
-    issues = [(0, issue) for issue in find_issues(old, terms, others)]
-    if issues:
-        raise ValidationFailed(issues)
 
 
 def find_issues(
