@@ -18,7 +18,7 @@ WALKS = int(os.environ.get("MONEY_WALKS", "0"))
 
 
 class Office(RuleBasedStateMachine):
-    """An office in a transaction that is taken back; ``keys`` has the bills of its walk, with their models."""
+    """An office in a transaction that is taken back; ``keys`` has its bills, with their models."""
 
     def open(self):
         self.transaction = transaction.atomic()
