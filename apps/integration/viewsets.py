@@ -1,0 +1,148 @@
+"""The endpoints of programs: import jobs (docs/bulk_jobs.md)."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
+
+from apps.access.callers import WRITE
+from apps.base.errors import Conflict, ErrorDetail, Forbidden, InvalidRecords, NotFound
+from apps.core.file_import_kinds import wire_sentence
+from apps.core.file_imports import (
+    create_file_import,
+    import_kind_of,
+    log_rows,
+    note_dead_task,
+    start,
+)
+from apps.core.models import FileImport
+from apps.core.models import ImportStatus as Status
+from apps.core.table_files.tables import ImportFileError
+from apps.documents.downloads import bytes_response
+from apps.integration import openapi, resources
+from apps.integration.import_forms import FILE, ImportFormParser, importable_sets, read_form
+from apps.odata.http.router import ODataRouter
+from apps.odata.http.viewsets import ODataViewSet
+from apps.odata.write.dispatch import Created
+
+CSV, XLSX = "text/csv", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+
+
+class ImportJobViewSet(ODataViewSet):
+    """Files of records that a worker imports."""
+
+    resource = resources.ImportJobResource
+    parser_classes = (ImportFormParser,)
+
+    @extend_schema(operation=openapi.CREATE_IMPORT_JOB)
+    def create(self, request: Request) -> HttpResponse:
+        """POST: the file is stored, and a worker checks or imports it."""
+        self.refuse_plain_filters()
+        self.form = self.parse_body(request)
+        return self.respond_once(request, lambda: self.respond_created(request), self.form.digest)
+
+    def store(self, request: Request) -> Created:
+        caller: Any = request.auth
+        order = read_form(self.form)
+        self.check_right(request, order.kind.name)
+        try:
+            job = create_file_import(
+                order.kind,
+                self.form.file_name,
+                self.form.content,
+                None,
+                order.mapping,
+                caller.guid,
+                order.answers,
+            )
+        except ImportFileError as error:
+            fault = ErrorDetail("InvalidFile", FILE, wire_sentence(str(error)))
+            raise InvalidRecords.from_details([fault], 1) from None
+        return Created([job.pk], bare=True)
+
+    def check_right(self, request: Request, path: str) -> None:
+        """``Forbidden`` unless the caller may write the records that a file has."""
+        caller: Any = request.auth
+        entity_set = importable_sets().get(path.lower())
+        if entity_set is None or not caller.may(WRITE, entity_set):
+            raise Forbidden(caller.refusal(WRITE, path))
+
+    def find_job(self, key: str) -> FileImport:
+        """The job of the key in an address; one whose worker ended without a word has failed."""
+        guid = self.read_key(key)
+        jobs = self.get_queryset().defer("content", "rejected_rows", "all_issues", "issues")
+        job: FileImport | None = jobs.filter(pk=guid).first()
+        if job is None:
+            raise NotFound(f"There is no {self.entity_set.name} {guid}.")
+        note_dead_task(job)
+        return job
+
+    def retrieve(self, request: Request, key: str) -> HttpResponse:
+        """The job as it is now."""
+        self.find_job(key)
+        return super().retrieve(request, key)
+
+    # --- what came of it ------------------------------------------------------------------------------
+
+    @extend_schema(operation=openapi.ISSUES)
+    @action(detail=True, methods=["get"], url_path="Issues", url_name="issues")
+    def issues(self, request: Request, key: str) -> HttpResponse:
+        """Every fault and warning, one line each."""
+        self.refuse_plain_filters()
+        job = self.find_job(key)
+        count = sum(kind["count"] for kind in job.issue_kinds)
+        return self.respond_file(job, job.all_issues, "issues.csv", CSV, count)
+
+    @extend_schema(operation=openapi.REJECTED_ROWS)
+    @action(detail=True, methods=["get"], url_path="RejectedRows", url_name="rejected-rows")
+    def rejected_rows(self, request: Request, key: str) -> HttpResponse:
+        """The rejected rows with their reasons, to correct and import again."""
+        self.refuse_plain_filters()
+        job = self.find_job(key)
+        return self.respond_file(job, job.rejected_rows, "rejected.xlsx", XLSX, job.counts.get("rejected", 0))
+
+    def respond_file(
+        self,
+        job: FileImport,
+        content: bytes | memoryview | None,
+        ending: str,
+        media_type: str,
+        row_count: int,
+    ) -> HttpResponse:
+        if content is None:
+            raise NotFound(f"{self.entity_set.name} {job.pk} has no such file, or it was deleted since.")
+        log_rows(job, "Download", row_count)
+        return bytes_response(bytes(content), f"{job.file_name.rpartition('.')[0]}.{ending}", media_type)
+
+    # --- what is done next ----------------------------------------------------------------------------
+
+    @extend_schema(operation=openapi.IMPORT)
+    @action(detail=True, methods=["post"], url_path="Import", url_name="import")
+    def start_import(self, request: Request, key: str) -> HttpResponse:
+        """POST: what was checked is imported."""
+        return self.respond_once(
+            request, lambda: self.respond_started(request, key, Status.CHECKED, Status.IMPORTING)
+        )
+
+    @extend_schema(operation=openapi.UNDO)
+    @action(detail=True, methods=["post"], url_path="Undo", url_name="undo")
+    def undo(self, request: Request, key: str) -> HttpResponse:
+        """POST: what was imported is undone, all of it or nothing."""
+        return self.respond_once(
+            request, lambda: self.respond_started(request, key, Status.IMPORTED, Status.UNDOING)
+        )
+
+    def respond_started(self, request: Request, key: str, before: Status, after: Status) -> HttpResponse:
+        self.refuse_plain_filters()
+        job = self.find_job(key)
+        self.check_right(request, job.kind)
+        import_kind_of(job)
+        if job.status != before or not start(job, after):
+            raise Conflict(f"The job is {job.status}; this is for one that is {before}.")
+        return self.respond_updated(request, job.pk)
+
+
+router = ODataRouter()
+router.register_module(resources, ImportJobViewSet)
