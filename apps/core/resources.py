@@ -1,5 +1,8 @@
 """Parts of declarations that all apps share: the dates of a record, and short lists."""
 
+from collections.abc import Sequence
+from typing import ClassVar
+
 from django.db import models
 
 from apps.base.declaration.resource import (
@@ -27,7 +30,7 @@ class OwnResource(Resource):
     """What an API application has begun: it alone sees it by the interface, and staff in the back office."""
 
     since = V2_1
-    methods = GET, POST
+    methods: ClassVar[Sequence[str]] = GET, POST
     is_tracked = False
 
     def visible_to(self, caller: object) -> models.QuerySet:

@@ -1,10 +1,10 @@
-"""The OpenAPI operations of import jobs; the other operations are derived from the declaration."""
+"""The OpenAPI operations of jobs and subscriptions; others are derived from the declaration."""
 
 from django.conf import settings
 
 from apps.documents.openapi import path_key
 from apps.integration.import_forms import DAY_FIRST, FILE, MAP, RESOURCE, SWITCHES, TEXTS
-from apps.odata.metadata.json_schema import GUID, TEXT, YES_OR_NO, Json, list_schema, reference
+from apps.odata.metadata.json_schema import GUID, TEXT, YES_OR_NO, Json, list_schema, object_schema, reference
 from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs, security
 
 EXAMPLE_KEY = "0198c0de-0000-7000-8000-000000000001"
@@ -115,3 +115,48 @@ UNDO = step_operation(
     "A worker deletes what was created and gives changed records their values back, all of it or nothing;"
     " Message says why not. 409 unless it is Imported.",
 )
+
+
+# --- subscriptions --------------------------------------------------------------------------------------
+
+SUBSCRIPTION_KEY = path_key(
+    "SubscriptionGuid", GUID, "Also written subscription({SubscriptionGuid}).", EXAMPLE_KEY
+)
+TEST: Json = {
+    "operationId": "testSubscription",
+    "summary": "Send a test message",
+    "description": "A message without changes, signed as all are; those that wait are sent before.",
+    "tags": ["Subscription"],
+    "parameters": [SUBSCRIPTION_KEY, *parameter_refs("version", "apiVersion", "idempotencyKey")],
+    "responses": {
+        "200": {
+            "description": "The webhook-id that the message will have.",
+            "content": {JSON: {"schema": object_schema({"value": TEXT}, ["value"])}},
+        },
+        **error_responses("400", "401", "403", "404", "409", "422", "429"),
+    },
+    "security": security("subscription", "write"),
+}
+REPLAY_BODY = object_schema(
+    {"DeltaLink": {**TEXT, "description": "Of the subscription's set."}}, ["DeltaLink"]
+)
+REPLAY: Json = {
+    "operationId": "replaySubscription",
+    "summary": "Send messages again from a delta link on",
+    "description": "All that changed since the link was given is told again, then what follows.",
+    "tags": ["Subscription"],
+    "parameters": [
+        SUBSCRIPTION_KEY,
+        *parameter_refs("version", "apiVersion", "idempotencyKey", "preferReturn"),
+    ],
+    "requestBody": {"required": True, "content": {JSON: {"schema": REPLAY_BODY}}},
+    "responses": {
+        "200": {
+            "description": "The subscription as it is now.",
+            "content": {JSON: {"schema": reference("Subscription")}},
+        },
+        "204": {"description": "Done; without a body (Prefer: return=minimal)."},
+        **error_responses("400", "401", "403", "404", "409", "410", "413", "415", "422", "429"),
+    },
+    "security": security("subscription", "write"),
+}

@@ -1,9 +1,12 @@
 """What programs do besides reading and writing records: import jobs, export jobs, subscriptions."""
 
-from apps.base.declaration.resource import Key, ReadOnly
+from apps.access.models import Webhook
+from apps.access.webhooks import WebhookDraft, create_webhooks, update_webhooks
+from apps.base.declaration.resource import DELETE, GET, PATCH, POST, Key, Optional, ReadOnly, Required
+from apps.core import archive
 from apps.core.file_imports import create_file_import
 from apps.core.models import FileImport
-from apps.core.resources import OwnResource
+from apps.core.resources import RECORD_DATES, OwnResource
 
 #: Columns that people do not enter, and programs neither.
 UNPUBLISHED = (
@@ -35,4 +38,31 @@ class ImportJobResource(OwnResource):
         ReadOnly("WarningCount", description="Records with warnings, whether they were imported or not."),
         ReadOnly("CreationDate", source="created_at"),
         ReadOnly("FinishedDate", source="finished_at"),
+    )
+
+
+class SubscriptionResource(OwnResource):
+    """An address that is told of changes of an entity set: a webhook of the application."""
+
+    model = Webhook
+    path = "subscription"
+    methods = GET, POST, PATCH, DELETE
+    unpublished = ("application",)
+    draft_class = WebhookDraft
+    create, update, archive = create_webhooks, update_webhooks, archive.archive
+    fields = (
+        Key("SubscriptionGuid"),
+        Required("EntitySet", description="The name of the set whose changes are told, such as Claim."),
+        Optional(
+            "Condition",
+            source="filter",
+            description="As $filter: a record that no longer matches is told as removed.",
+        ),
+        Required("Address", description="Messages are sent here by POST, over https."),
+        Optional("IncludesRecords", description="Messages have the records; else keys and addresses only."),
+        ReadOnly("WaitingCount", description="Messages that are still to be sent."),
+        ReadOnly("FailedCount", description="Messages that were not accepted for three days."),
+        ReadOnly("Failures", description="Attempts in a row that the receiver has not accepted."),
+        ReadOnly("PausedDate", source="paused_until", description="It is not asked again before."),
+        *RECORD_DATES,
     )

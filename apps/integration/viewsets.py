@@ -1,14 +1,22 @@
-"""The endpoints of programs: import jobs (docs/bulk_jobs.md)."""
+"""The endpoints of programs: import jobs (docs/bulk_jobs.md), subscriptions (docs/sync.md)."""
 
+import json
+from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
+from django.db import transaction
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
-from apps.access.callers import WRITE
-from apps.base.errors import Conflict, ErrorDetail, Forbidden, InvalidRecords, NotFound
+from apps.access.callers import READ, WRITE
+from apps.access.models import ApiApplication, Webhook
+from apps.access.webhooks import entity_set_named, replay, send_test
+from apps.base.declaration.resource import BodyKind
+from apps.base.declaration.schema import EntitySet
+from apps.base.errors import BadBody, Conflict, ErrorDetail, Forbidden, InvalidRecords, NotFound
 from apps.core.file_import_kinds import wire_sentence
 from apps.core.file_imports import (
     create_file_import,
@@ -23,9 +31,13 @@ from apps.core.table_files.tables import ImportFileError
 from apps.documents.downloads import bytes_response
 from apps.integration import openapi, resources
 from apps.integration.import_forms import FILE, ImportFormParser, importable_sets, read_form
+from apps.odata.errors import BadQuery
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
+from apps.odata.write import dispatch
+from apps.odata.write.bodies import Body, read_records
 from apps.odata.write.dispatch import Created
+from apps.odata.write.json_parser import parse_body
 
 CSV, XLSX = "text/csv", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
@@ -144,5 +156,90 @@ class ImportJobViewSet(ODataViewSet):
         return self.respond_updated(request, job.pk)
 
 
+class SubscriptionViewSet(ODataViewSet):
+    """The webhooks of an application, which it changes itself."""
+
+    resource = resources.SubscriptionResource
+    #: Of the subscriptions that this request stores: its response shows them, and none after it.
+    secrets: Sequence[str] = ()
+
+    def store(self, request: Request) -> Created:
+        caller: Any = request.auth
+        read = partial(read_with_application, ApiApplication.objects.get(pk=caller.guid))
+        with transaction.atomic():
+            created = dispatch.create(self.entity_set, self.parse_body(request), read=read)
+            self.check_sets(request, created.keys)
+        found = Webhook.objects.in_bulk(created.keys)
+        self.secrets = [found[key].secret for key in created.keys]
+        return created
+
+    def rendered(self, reader: Any, records: Sequence[str], *args: Any, **options: Any) -> Any:
+        shown = [
+            f'{record[:-1]},"@Records.Secret":{json.dumps(secret)}}}'
+            for record, secret in zip(records, self.secrets, strict=bool(self.secrets))
+        ]
+        return super().rendered(reader, shown or records, *args, **options)
+
+    def respond_changed(self, request: Request, key: str, kind: BodyKind) -> HttpResponse:
+        with transaction.atomic():
+            response = super().respond_changed(request, key, kind)
+            self.check_sets(request, [self.read_key(key)])
+        return response
+
+    def check_sets(self, request: Request, keys: Iterable[Any]) -> None:
+        """``Forbidden`` for a subscription to a set that the token, which may be narrow, does not read."""
+        caller: Any = request.auth
+        for name in Webhook.objects.filter(pk__in=keys).values_list("entity_set", flat=True):
+            entity_set = entity_set_named(name)
+            if entity_set is None or not caller.may(READ, entity_set):
+                raise Forbidden(caller.refusal(READ, name))
+
+    def find_subscription(self, request: Request, key: str) -> Webhook:
+        self.refuse_plain_filters()
+        guid = self.read_key(key)
+        webhook: Webhook | None = self.get_queryset().select_related("application").filter(pk=guid).first()
+        if webhook is None:
+            raise NotFound(f"There is no {self.entity_set.name} {guid}.")
+        self.check_sets(request, [webhook.pk])
+        return webhook
+
+    @extend_schema(operation=openapi.TEST)
+    @action(detail=True, methods=["post"], url_path="Test", url_name="test")
+    def test(self, request: Request, key: str) -> HttpResponse:
+        """POST: a message without changes is sent; the answer is its webhook-id."""
+        return self.respond_once(request, lambda: self.respond_tested(request, key))
+
+    def respond_tested(self, request: Request, key: str) -> HttpResponse:
+        message = send_test(self.find_subscription(request, key))
+        context = json.dumps(f"{self.base_url}$metadata#Edm.String")
+        return self.respond(f'{{"@odata.context":{context},"value":"{message}"}}'.encode())
+
+    @extend_schema(operation=openapi.REPLAY)
+    @action(detail=True, methods=["post"], url_path="Replay", url_name="replay")
+    def replay(self, request: Request, key: str) -> HttpResponse:
+        """POST: all that changed since a delta link is told again."""
+        return self.respond_once(request, lambda: self.respond_replayed(request, key))
+
+    def respond_replayed(self, request: Request, key: str) -> HttpResponse:
+        webhook = self.find_subscription(request, key)
+        link = parse_body(self.parse_body(request), 1).get("DeltaLink")
+        if not isinstance(link, str) or not link:
+            message = "DeltaLink must be the link that a read with odata.track-changes ended with."
+            raise BadBody(message, target="DeltaLink")
+        try:
+            replay(webhook, link)
+        except BadQuery as error:
+            raise BadBody(error.message, target="DeltaLink", code=error.code) from None
+        return self.respond_updated(request, webhook.pk)
+
+
+def read_with_application(application: ApiApplication, entity_set: EntitySet, content: bytes) -> Body:
+    """The records of a body, which are all of the application."""
+    body = read_records(entity_set, content)
+    for draft in body.drafts:
+        draft.fill("application", application)
+    return body
+
+
 router = ODataRouter()
-router.register_module(resources, ImportJobViewSet)
+router.register_module(resources, ImportJobViewSet, SubscriptionViewSet)
