@@ -42,6 +42,7 @@ SPEAKS_THE_PROTOCOL = {
     "apps.documents.openapi": "describes a multipart body",
     "apps.documents.parsers": "is a parser of DRF's",
     "apps.documents.uploads": "stores a document as the interface stores a body",
+    "apps.integration.export_jobs": "writes what a GET of a set answers, with its delta link",
     "apps.integration.import_forms": "is a parser of DRF's",
     "apps.integration.openapi": "describes a multipart body",
     "apps.funding.approval": "is an action of the interface, with its body and description",

@@ -52,34 +52,34 @@ CREATE_IMPORT_JOB: Json = {
 }
 
 
-def file_operation(name: str, summary: str, description: str, media_type: str) -> Json:
+def file_operation(key: Json, set_name: str, name: str, summary: str, description: str, *types: str) -> Json:
     disposition: Json = {"Content-Disposition": {"description": "The name of the file.", "schema": TEXT}}
-    binary: Json = {"schema": {"type": "string", "format": "binary"}}
+    content: Json = {each: {"schema": {"type": "string", "format": "binary"}} for each in types}
     return {
         "operationId": f"download{name}",
         "summary": summary,
         "description": description,
-        "tags": ["ImportJob"],
-        "parameters": [JOB_KEY, *parameter_refs("version", "apiVersion")],
+        "tags": [set_name],
+        "parameters": [key, *parameter_refs("version", "apiVersion")],
         "responses": {
-            "200": {
-                "description": "The whole file.",
-                "headers": disposition,
-                "content": {media_type: binary},
-            },
-            **error_responses("400", "401", "403", "404", "429"),
+            "200": {"description": "The file.", "headers": disposition, "content": content},
+            **error_responses("400", "401", "403", "404", "409", "429"),
         },
-        "security": security("importJob", "read"),
+        "security": security(set_name, "read"),
     }
 
 
 ISSUES = file_operation(
+    JOB_KEY,
+    "ImportJob",
     "Issues",
     "The faults and warnings of an import",
     "Every one, a line each: severity, row, column, value, code, sentence. 404 where there are none.",
     "text/csv",
 )
 REJECTED_ROWS = file_operation(
+    JOB_KEY,
+    "ImportJob",
     "RejectedRows",
     "The rejected rows of an import",
     "A workbook of them with their reasons, to correct and import again. 404 where there are none.",
@@ -114,6 +114,16 @@ UNDO = step_operation(
     "Undo an import",
     "A worker deletes what was created and gives changed records their values back, all of it or nothing;"
     " Message says why not. 409 unless it is Imported.",
+)
+EXPORT_FILE = file_operation(
+    path_key("ExportJobGuid", GUID, "Also written exportJob({ExportJobGuid}).", EXAMPLE_KEY),
+    "ExportJob",
+    "ExportFile",
+    "The file of an export job",
+    "In the format that the address names. 409 until the job is Ready; 404 once it was deleted.",
+    "application/json",
+    "application/x-ndjson",
+    "text/csv",
 )
 
 

@@ -5,8 +5,9 @@ from apps.access.webhooks import WebhookDraft, create_webhooks, update_webhooks
 from apps.base.declaration.resource import DELETE, GET, PATCH, POST, Key, Optional, ReadOnly, Required
 from apps.core import archive
 from apps.core.file_imports import create_file_import
-from apps.core.models import FileImport
+from apps.core.models import FileExport, FileImport
 from apps.core.resources import RECORD_DATES, OwnResource
+from apps.integration.export_jobs import ExportDraft, create_export_jobs
 
 #: Columns that people do not enter, and programs neither.
 UNPUBLISHED = (
@@ -36,6 +37,29 @@ class ImportJobResource(OwnResource):
         ReadOnly("UnchangedCount"),
         ReadOnly("RejectedCount"),
         ReadOnly("WarningCount", description="Records with warnings, whether they were imported or not."),
+        ReadOnly("CreationDate", source="created_at"),
+        ReadOnly("FinishedDate", source="finished_at"),
+    )
+
+
+class ExportJobResource(OwnResource):
+    """A file of a whole set, which a worker makes: what a GET of the address answers, in one piece."""
+
+    model = FileExport
+    path = "exportJob"
+    order = ("-created_at",)
+    unpublished = ("staff", "application", "task_id", "record_type")
+    draft_class = ExportDraft
+    create = create_export_jobs
+    fields = (
+        Key("ExportJobGuid"),
+        Required("Address", source="query", description="Of a set with its options, as GET has it."),
+        ReadOnly("FileName"),
+        ReadOnly("Status"),
+        ReadOnly("Message", description="Why there is no file; empty otherwise."),
+        ReadOnly("RowsDone"),
+        ReadOnly("RowsTotal"),
+        ReadOnly("DeltaLink", description="To what has changed since; null where it is not tracked."),
         ReadOnly("CreationDate", source="created_at"),
         ReadOnly("FinishedDate", source="finished_at"),
     )

@@ -1,12 +1,13 @@
-"""The endpoints of programs: import jobs (docs/bulk_jobs.md), subscriptions (docs/sync.md)."""
+"""The endpoints of programs: bulk jobs (docs/bulk_jobs.md), subscriptions (docs/sync.md)."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.db import transaction
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -14,9 +15,10 @@ from rest_framework.request import Request
 from apps.access.callers import READ, WRITE
 from apps.access.models import ApiApplication, Webhook
 from apps.access.webhooks import entity_set_named, replay, send_test
-from apps.base.declaration.resource import BodyKind
+from apps.base.declaration.resource import BodyKind, Caller
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import BadBody, Conflict, ErrorDetail, Forbidden, InvalidRecords, NotFound
+from apps.core.file_exports import note_dead_export, read_parts
 from apps.core.file_import_kinds import wire_sentence
 from apps.core.file_imports import (
     create_file_import,
@@ -25,11 +27,13 @@ from apps.core.file_imports import (
     note_dead_task,
     start,
 )
-from apps.core.models import FileImport
+from apps.core.models import ExportStatus, FileExport, FileImport
 from apps.core.models import ImportStatus as Status
+from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.tables import ImportFileError
-from apps.documents.downloads import bytes_response
+from apps.documents.downloads import bytes_response, parts_response
 from apps.integration import openapi, resources
+from apps.integration.export_jobs import MEDIA_TYPES, query_of
 from apps.integration.import_forms import FILE, ImportFormParser, importable_sets, read_form
 from apps.odata.errors import BadQuery
 from apps.odata.http.router import ODataRouter
@@ -156,6 +160,44 @@ class ImportJobViewSet(ODataViewSet):
         return self.respond_updated(request, job.pk)
 
 
+class ExportJobViewSet(ODataViewSet):
+    """Files of whole sets, which a worker makes."""
+
+    resource = resources.ExportJobResource
+
+    def store(self, request: Request) -> Created:
+        caller: Any = request.auth
+        application = ApiApplication.objects.get(pk=caller.guid)
+        extras = {"application": application, "caller": caller, "base_url": self.base_url}
+        return dispatch.create(self.entity_set, self.parse_body(request), read=partial(read_with, extras))
+
+    def find_job(self, key: str) -> FileExport:
+        """The job of the key in an address; one whose worker ended without a word has failed."""
+        job: FileExport | None = self.get_queryset().filter(pk=self.read_key(key)).first()
+        if job is None:
+            raise NotFound(f"There is no {self.entity_set.name} {key[:60]}.")
+        note_dead_export(job)
+        return job
+
+    def retrieve(self, request: Request, key: str) -> HttpResponse:
+        """The job as it is now."""
+        self.find_job(key)
+        return super().retrieve(request, key)
+
+    @extend_schema(operation=openapi.EXPORT_FILE)
+    @action(detail=True, methods=["get"], url_path="File", url_name="file")
+    def file(self, request: Request, key: str) -> HttpResponseBase:
+        """The file, for an application that may still read all that is in it."""
+        self.refuse_plain_filters()
+        job, caller = self.find_job(key), request.auth
+        query = query_of(job, cast("Caller", caller))
+        if job.status != ExportStatus.READY:
+            raise Conflict(f"The job is {job.status}: there is no file.")
+        if is_logged(query.entity_set.model):
+            READ_LOG.add(query.entity_set.model, "Download", job.rows_done, b"")
+        return parts_response(read_parts(job), job.file_name, f"{MEDIA_TYPES[query.format]}; charset=utf-8")
+
+
 class SubscriptionViewSet(ODataViewSet):
     """The webhooks of an application, which it changes itself."""
 
@@ -165,7 +207,7 @@ class SubscriptionViewSet(ODataViewSet):
 
     def store(self, request: Request) -> Created:
         caller: Any = request.auth
-        read = partial(read_with_application, ApiApplication.objects.get(pk=caller.guid))
+        read = partial(read_with, {"application": ApiApplication.objects.get(pk=caller.guid)})
         with transaction.atomic():
             created = dispatch.create(self.entity_set, self.parse_body(request), read=read)
             self.check_sets(request, created.keys)
@@ -233,13 +275,14 @@ class SubscriptionViewSet(ODataViewSet):
         return self.respond_updated(request, webhook.pk)
 
 
-def read_with_application(application: ApiApplication, entity_set: EntitySet, content: bytes) -> Body:
-    """The records of a body, which are all of the application."""
+def read_with(extras: Mapping[str, object], entity_set: EntitySet, content: bytes) -> Body:
+    """The records of a body, with what the request itself says of each."""
     body = read_records(entity_set, content)
     for draft in body.drafts:
-        draft.fill("application", application)
+        for name, value in extras.items():
+            draft.fill(name, value)
     return body
 
 
 router = ODataRouter()
-router.register_module(resources, ImportJobViewSet, SubscriptionViewSet)
+router.register_module(resources, ImportJobViewSet, ExportJobViewSet, SubscriptionViewSet)

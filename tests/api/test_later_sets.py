@@ -22,7 +22,7 @@ from tests.people.records import a_client, a_contact, a_staff_member, an_adminis
 LATER = {"api_version": "2.1"}
 SETS = ["ClaimFile", "Remittance", "PaymentRun", "Statement"]
 #: Those that programs write, which have tests of their own (tests/integration).
-OF_PROGRAMS = ["ImportJob", "Subscription"]
+OF_PROGRAMS = ["ImportJob", "ExportJob", "Subscription"]
 #: The addresses of files behind a record, by set, and what its files have that nobody reads without them.
 FILES = {
     "ClaimFile": ("Download", "430999999"),
