@@ -15,7 +15,7 @@ from django_tasks_db.models import DBTaskResult
 from openpyxl import Workbook
 
 from apps.access.callers import SecretDraft
-from apps.access.models import ApiApplication, IdempotencyKey, Webhook, WebhookMessage
+from apps.access.models import ApiApplication, IdempotencyKey, WebhookMessage
 from apps.access.webhooks import create_webhooks, send_changes
 from apps.base import clock
 from apps.core.file_exports import start_file_export
