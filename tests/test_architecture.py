@@ -138,11 +138,12 @@ MODEL_SIGNALS = "django.db.models.signals"
 # Imports that must wait until a function runs, each with the reason: {(module, imported): reason}.
 LATE_IMPORTS = {
     **{
-        ("records_site.server.supervisor", name): "the parent of the workers must not load the site"
+        ("records_site.server.supervisor", name): "the parent outlives a site that does not load"
         for name in (
-            "records_site.wsgi.application",
+            "records_site.server.loading.load",
+            "records_site.server.loading.run_command",
             "records_site.server.worker.Server",
-            "records_site.server.worker.load_views",
+            "records_site.wsgi.application",
         )
     },
     ("apps.funding.admin.invoices", "apps.funding.invoice_pdf.invoices_pdf"): "reportlab is slow to load",

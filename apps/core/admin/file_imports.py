@@ -54,7 +54,7 @@ FEW_VALUES = 5
 #: As many files as are read in one go.
 MOST_FILES = 50
 #: The parameter of the list for the imports that were begun in one go.
-TOGETHER = "guid__in"
+KEYS_PARAMETER = "guid__in"
 #: Characters of what a value means.
 CELL_LIMIT = 500
 
@@ -150,7 +150,7 @@ class FileImportAdmin(ReadOnlyAdmin):
         """Import the checked files of which nothing is asked and no row has a fault; name the others."""
         begun = 0
         for record in queryset.order_by("created_at", "guid"):
-            if (reason := find_doubt(record)) or not start(record, Status.IMPORTING):
+            if (reason := find_obstacle(record)) or not start(record, Status.IMPORTING):
                 text = f"{record.file_name} was left: {reason or 'somebody else has begun it'}."
                 messages.warning(request, text)
             else:
@@ -187,7 +187,7 @@ class FileImportAdmin(ReadOnlyAdmin):
                     record = create_file_import(kind, files[0].name or "", content, staff, mapping_name)
                     return redirect(self.page_url("file", record.pk))
                 if keys := create_imports(request, kind, files, mapping_name):
-                    return redirect(f"{self.page_url('changelist')}?{TOGETHER}={','.join(keys)}")
+                    return redirect(f"{self.page_url('changelist')}?{KEYS_PARAMETER}={','.join(keys)}")
             except ImportFileError as reason:
                 error = str(reason) if kind is None else kind.plain(str(reason))
             except ServiceError as refusal:
@@ -337,7 +337,7 @@ def create_imports(
     return keys
 
 
-def find_doubt(file_import: FileImport) -> str:
+def find_obstacle(file_import: FileImport) -> str:
     """Why a file is not imported without a look at it; empty when it may be."""
     kind = find_kind(file_import.kind)
     if kind is None or not kind.takes_many_files:
