@@ -340,6 +340,9 @@ def test_the_list_is_filtered_and_not_tracked(application):
     assert len(ok(answer)["value"]) == 1
     assert "@odata.deltaLink" not in ok(answer)
     assert "track" not in answer.headers.get("Preference-Applied", "")
+    container = ok(application.get("$metadata", {"$format": "json"}))["Records"]["Container"]
+    tracking = "@Org.OData.Capabilities.V1.ChangeTracking"
+    assert [container[name][tracking]["Supported"] for name in ("ImportJob", "Client")] == [False, True]
 
 
 def test_the_office_shows_whose_job_it_is(application, client):

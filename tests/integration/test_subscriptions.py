@@ -1,6 +1,7 @@
 """Subscriptions: an application manages its own webhooks by the interface."""
 
 import json
+from random import Random
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from apps.access.models import ApiApplication, IdempotencyKey, Webhook, WebhookM
 from apps.access.webhooks import send_changes
 from apps.core.change_log import SnapshotLog, split_snapshot
 from apps.core.models import Change
+from apps.people.models import Client
 from tests.access.test_webhooks import changes_in, receiver, server  # noqa: F401  (fixtures)
 from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.api.test_version_2_1 import LaterCaller
@@ -303,6 +305,52 @@ def test_nothing_is_asked_of_an_archived_subscription(application, subscribe):
     refused(application.post(f"{path}/Test", None), 409, "Conflict")
     refused(application.post(f"{path}/Replay", {"DeltaLink": link}), 409, "Conflict")
     assert not WebhookMessage.objects.exists()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_whatever_is_replayed_in_whatever_order_nothing_is_left_out(application, subscribe, receiver, seed):  # noqa: F811
+    """Changes, messages and replays at random: what is due is told, and nothing that did not change."""
+    chance, path = Random(seed), path_of(subscribe())
+    changed, due = [], set()
+    links = [(0, delta_link(application))]
+    for _ in range(60):
+        step = chance.choice(["change", "change", "link", "replay", "send"])
+        if step == "change":
+            record = (
+                chance.choice([*Client.objects.all()]) if changed and chance.random() < 0.5 else a_client()
+            )
+            record.business_name = f"Name {len(changed)}"
+            record.save()
+            changed.append(str(record.pk))
+            due.add(str(record.pk))
+        elif step == "link":
+            links.append((len(changed), delta_link(application)))
+        elif step == "replay":
+            at, link = chance.choice(links)
+            ok(application.post(f"{path}/Replay", {"DeltaLink": link}))
+            due.update(changed[at:])
+        else:
+            receiver.received.clear()
+            send_changes()
+            assert due <= told_keys(receiver) <= set(changed)
+            due.clear()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_replay_goes_by_snapshots_of_committed_transactions(application, subscribe, receiver, settings):  # noqa: F811
+    settings.ODATA_CHANGE_LOG = "apps.core.change_log.change_log"
+    path, old = path_of(subscribe()), a_client()
+    link = delta_link(application)
+    made = {str(a_client().pk) for _ in range(3)}
+    send_changes()
+    assert told_keys(receiver) == {str(old.pk), *made}
+    receiver.received.clear()
+    ok(application.post(f"{path}/Replay", {"DeltaLink": link}))
+    send_changes()
+    assert made <= told_keys(receiver) <= {str(old.pk), *made}
+    receiver.received.clear()
+    send_changes()
+    assert receiver.received == []
 
 
 @pytest.mark.any_engine("texts of snapshots alone")
