@@ -1,6 +1,20 @@
 """Parts of declarations that all apps share: the dates of a record, and short lists."""
 
-from apps.base.declaration.resource import Key, NestedType, ReadOnly, UnrestrictedResource
+from collections.abc import Sequence
+from typing import ClassVar
+
+from django.db import models
+
+from apps.base.declaration.resource import (
+    GET,
+    POST,
+    V2_1,
+    Key,
+    NestedType,
+    ReadOnly,
+    Resource,
+    UnrestrictedResource,
+)
 from apps.core.models import Lookup
 
 RECORD_DATES = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
@@ -10,6 +24,19 @@ class LookupResource(UnrestrictedResource):
     """A short list that other records choose from: read-only, ordered by name."""
 
     order = ("name",)
+
+
+class OwnResource(Resource):
+    """What an API application has begun: it alone sees it by the interface, and staff in the back office."""
+
+    since = V2_1
+    methods: ClassVar[Sequence[str]] = GET, POST
+    is_tracked = False
+
+    def visible_to(self, caller: object) -> models.QuerySet:
+        assert self.model is not None
+        guid = getattr(caller, "guid", None)
+        return self.model._default_manager.filter(application__isnull=False, application=guid)
 
 
 def lookup_summary(type_name: str, model: type[Lookup], key: str) -> type[NestedType]:

@@ -28,20 +28,19 @@ from apps.core.file_import_kinds import (
 )
 from apps.core.file_imports import (
     SHOWN_ROWS,
-    Status,
     count_texts,
     count_words,
     create_file_import,
-    import_kind_of,
+    log_rows,
     note_dead_task,
     start,
 )
 from apps.core.importing.mappings import keep_mapping, mapping_names
 from apps.core.models import FileImport, ImportMapping
-from apps.core.read_log import READ_LOG, is_logged
+from apps.core.models import ImportStatus as Status
 from apps.core.table_files.tables import ImportFileError, column_letters
 
-LIST_COLUMNS = ("file", "kind_title", "status_label", "result", "staff", "created_at")
+LIST_COLUMNS = ("file", "kind_title", "status_label", "result", "begun_by", "created_at")
 COLOURS = {
     "Imported": "success",
     "Failed": "danger",
@@ -87,7 +86,7 @@ class FileImportAdmin(ReadOnlyAdmin):
     icon = "upload_file"
     list_display = LIST_COLUMNS
     list_display_links = ("file",)
-    list_select_related = ("staff",)
+    list_select_related = ("staff", "application")
     list_filter = (
         ImportKindFilter,
         ("status", ChoicesDropdownFilter),
@@ -133,6 +132,10 @@ class FileImportAdmin(ReadOnlyAdmin):
     @display(description="status", ordering="status", label=COLOURS)
     def status_label(self, file_import: FileImport) -> str:
         return file_import.get_status_display()
+
+    @display(description="begun by", ordering="staff")
+    def begun_by(self, file_import: FileImport) -> str:
+        return file_import.author_name
 
     @display(description="result")
     def result(self, file_import: FileImport) -> str:
@@ -262,6 +265,7 @@ class FileImportAdmin(ReadOnlyAdmin):
     def check_file(self, request: HttpRequest, record: FileImport, kind: ImportKind) -> None:
         """Take over columns and options; a worker checks the file, and reads it anew where they say how."""
         before = dict(record.options)
+        record.options["by_headers"] = record.options["imports_at_once"] = False
         record.options["mapping"] = request.POST.get("mapping", "")
         for option in kind.options:
             given = request.POST.get(option.name, "").strip()
@@ -410,13 +414,6 @@ def stored_file(file_import: FileImport, content: Any, name: str, row_count: int
     response = FileResponse(BytesIO(content), as_attachment=True, filename=name)
     response["Content-Type"] = "application/octet-stream"
     return response
-
-
-def log_rows(file_import: FileImport, kind: str, row_count: int) -> None:
-    """Log rows of a file about people, which may be records of nobody yet."""
-    model = import_kind_of(file_import).model
-    if is_logged(model):
-        READ_LOG.add(model, kind, row_count, b"", file_import._meta.label_lower)
 
 
 def row_cells(row: dict[str, Any], file_import: FileImport) -> dict[str, Any]:
