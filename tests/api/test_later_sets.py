@@ -1,5 +1,6 @@
 """The sets that only version 2.1 has: files, remittances, runs, statements (docs/versions.md)."""
 
+import copy
 import json
 
 import pytest
@@ -31,8 +32,8 @@ FILES = {
 }
 
 
-@pytest.fixture
-def made(api):
+@pytest.fixture(scope="module")
+def made_once(module_transaction):
     """A record of each of the sets: a file of one claim, what it was answered, what was paid out of it."""
     payment_settings()
     provider = a_client()
@@ -48,6 +49,11 @@ def made(api):
         **{"ClaimFile": file, "Remittance": a_remittance(line), "PaymentRun": run, "Statement": statement},
         "about": about,
     }
+
+
+@pytest.fixture
+def made(api, made_once):
+    return copy.deepcopy(made_once)
 
 
 def path_of(name):
