@@ -28,7 +28,7 @@ WANTED = {
     "money": (2_000, 500_000),
     "growth": (2_000, 3_700),
 }
-#: Measured by name only: the one's claims would be beside all others, and it changes them; the other copies all.
+#: Measured by name only: the one changes its many claims, the other makes a second database.
 ALONE = frozenset({"money", "growth"})
 LOCK = Path(__file__).with_name("requirements.txt")
 #: What other frameworks need; it is not installed among the packages of the product.
