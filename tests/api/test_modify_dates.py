@@ -101,7 +101,11 @@ def test_lines_in_another_order_or_with_days_of_their_own_move_it(caller):
     claim = a_claim(lines=2, staff=a_funder())
     first, second = read(caller, claim)[0]["LineItems"]
     keys = [{"LineItemGuid": line["LineItemGuid"]} for line in (second, first)]
-    for lines in ([keys[1], keys[0]], keys, [{**keys[0], "FromDate": second["FromDate"] or "2025-07-01"}, keys[1]]):
+    for lines in (
+        [keys[1], keys[0]],
+        keys,
+        [{**keys[0], "FromDate": second["FromDate"] or "2025-07-01"}, keys[1]],
+    ):
         before, stamp = read(caller, claim)
         address, ignored = f"claim({claim.pk})", {"ignoreWarnings": "true"}
         ok(caller.patch(address, {"LineItems": lines}, ignored, If_Match="*", **LATER))

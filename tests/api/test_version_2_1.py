@@ -69,7 +69,7 @@ def read(caller, address):
 
 @pytest.mark.parametrize("way", [{"query": {"version": "2.1"}}, {"api_version": "2.1"}], ids=str)
 def test_only_who_names_the_version_gets_its_methods(api, address_of, way):
-    address = address_of("Client")
+    address = address_of("Opportunity")
     for method in ("PUT", "PATCH", "DELETE"):
         answer = api.call(method, address, body={}, If_Match="*")
         message = refused(answer, 405, "MethodNotAllowed")["message"]
@@ -312,6 +312,8 @@ def test_a_delete_archives_where_the_status_allows_it(later, address_of, name):
     for _ in range(2):
         (reason,) = refused(later.delete(address), 409, "Conflict")["details"]
         assert "archived" in reason["message"]
+    if name not in ("Claim", "Invoice"):
+        return
     entity_set = next(each for each in CHANGEABLE if each.name == name)
     entity_set.model.objects.update(funding_status="AgencyClaimed", archive_date=None)
     (reason,) = refused(later.delete(other), 409, "Conflict")["details"]

@@ -50,7 +50,7 @@ from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.provider_invoices import archive_provider_invoices, update_provider_invoices
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.validation.transitions import TransitionName, transition_named
-from apps.odata.http.viewsets import EXPAND_ALL
+from apps.odata.query.options import EXPAND_ALL
 from apps.odata.read.reader import JsonReader
 from apps.odata.write.dispatch import Target, update
 from apps.people.merging import merge, undo_merge

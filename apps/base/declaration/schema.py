@@ -282,6 +282,18 @@ class StructuredType:
             yield from navigation.type.walk()
 
 
+@dataclass(frozen=True, slots=True)
+class AlternateKey:
+    """A unique member by which callers find a record as by its key; ``column`` is what it is compared by."""
+
+    prop: StructuralProperty
+    column: Any
+
+    def normalised(self, text: str) -> object:
+        """The text as the column has it; ``None`` where nothing is left of it."""
+        return self.column.normalise(text) if hasattr(self.column, "normalise") else text or None
+
+
 @dataclass(eq=False, repr=False)  # types refer to each other: writing one into a traceback took minutes
 class EntitySet:
     """A resource bound to its model: its declaration and its type."""
@@ -316,6 +328,12 @@ class EntitySet:
         """True when the HTTP method is one of the resource's in its version."""
         is_added = self.resource.version == V2_1 and method in self.resource.methods_of_2_1
         return is_added or method in self.resource.methods
+
+    @cached_property
+    def alternate_keys(self) -> Mapping[str, AlternateKey]:
+        """The alternate keys by their names in lower case; of version 2.1 alone."""
+        names = self.resource.alternate_keys if self.resource.version == V2_1 else ()
+        return {name.lower(): bind_alternate_key(self.type, name) for name in names}
 
     @cached_property
     def etag_field(self) -> str | None:
@@ -400,6 +418,16 @@ def bind_navigation(
     bound = bind_type(nested_type, target, type_name)
     bound.order = total_order(declaration.order, target)
     return NavigationProperty(declaration, bound, prefix + source, steps)
+
+
+def bind_alternate_key(type_: StructuredType, name: str) -> AlternateKey:
+    """The key of a member; ``DeclarationError`` where bodies cannot give it, or two records may share it."""
+    prop = type_.properties.get(name)
+    if prop is not None and prop.writable:
+        for column in type_.model._meta.concrete_fields:
+            if column.unique and prop.path in (column.name, getattr(column, "text_field", None)):
+                return AlternateKey(prop, column)
+    raise DeclarationError(f"{type_.name} has no unique member {name} that bodies give", "odata.E024")
 
 
 def fields_on_path(model: type[models.Model], path: str, owner: str) -> tuple[Any, ...]:
