@@ -22,6 +22,7 @@ from django.db.models import QuerySet
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch, in_batches
 from apps.core.computed import to_the_cent
+from apps.engagements.funding_periods import PeriodAmounts, lies_in, share_of_days
 from apps.engagements.models import ZERO, Budget, CategoryBudget, FundingPeriod, ServiceBooking
 
 
@@ -76,32 +77,39 @@ def record_amounts(
             own_batch.send()
 
 
+#: The stored funding periods of budgets, by the keys of these.
+Periods = Mapping[UUID, Sequence[PeriodAmounts]]
+
+
 def record_dated_amounts(
-    changes: Sequence[DatedChange], batch: WriteBatch | None = None, has_periods: bool | None = None
+    changes: Sequence[DatedChange], batch: WriteBatch | None = None, periods: Periods | None = None
 ) -> None:
     """As ``record_amounts`` for category budgets, and add to their funding periods by the days of supports.
 
-    ``has_periods``: whether any of the budgets has periods, where locks of their plans keep that so. Where
-    nobody knows, budgets are locked before: the periods are then those that are stored, however long another
-    transaction that replaces them had to be waited for.
+    ``periods``: those of the budgets, where locks of their plans keep them so. Where nobody knows them,
+    budgets are locked before: the periods are then those that are stored, however long another transaction
+    that replaces them had to be waited for.
     """
     own_batch = batch or WriteBatch()
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
     for change in changes:
         sums[change.budget] += change.amounts
-    if len(sums) > 1 or has_periods is None:
+    if len(sums) > 1 or periods is None:
         lock_in_order(sums, CategoryBudget, own_batch)
-    budgets, budget_params = update_of_budgets(CategoryBudget, connection.vendor), values_of_budgets(sums)
-    if has_periods is False:
-        own_batch.execute(budgets, budget_params)
-    elif connection.vendor == "postgresql":
-        # One statement: its budgets are locked before their periods.
-        periods = update_of_periods(connection.vendor)
-        text = f"WITH _locked AS ({budgets} RETURNING _budget.guid) {periods}"
-        own_batch.execute(text, [*budget_params, *values_of_changes(changes)])
-    else:
-        own_batch.execute(budgets, budget_params)
-        own_batch.execute(update_of_periods(connection.vendor), values_of_changes(changes))
+    texts = [update_of_budgets(CategoryBudget, connection.vendor)]
+    params = [values_of_budgets(sums)]
+    if periods is None:
+        texts.append(update_of_periods(connection.vendor))
+        params.append(values_of_changes(changes))
+    elif shares := add_shares(changes, periods):
+        texts.append(update_of_budgets(FundingPeriod, connection.vendor))
+        params.append(values_of_budgets(shares))
+    if connection.vendor == "postgresql" and len(texts) > 1:
+        # One statement. A single budget is locked before its periods, several are so far.
+        texts = [f"WITH _locked AS ({texts[0]} RETURNING 1) {texts[1]} AND EXISTS (SELECT FROM _locked)"]
+        params = [[*params[0], *params[1]]]
+    for text, values in zip(texts, params, strict=True):
+        own_batch.execute(text, values)
     if batch is None:
         with saving.in_transaction():
             own_batch.send()
@@ -121,8 +129,8 @@ def lock_in_order(keys: Iterable[UUID], model: type[Budget], batch: WriteBatch) 
 
 
 @lru_cache(maxsize=8)
-def update_of_budgets(model: type[Budget], vendor: str) -> str:
-    """The statement that adds to budgets; ``values_of_budgets`` are its parameters."""
+def update_of_budgets(model: type[Budget | FundingPeriod], vendor: str) -> str:
+    """The statement that adds to budgets or funding periods; ``values_of_budgets`` are its parameters."""
     rows = rows_in_sql(("uuid", "numeric", "numeric", "numeric"), ("guid", *AMOUNT_COLUMNS), vendor)
     table = connection.ops.quote_name(model._meta.db_table)
     new = ", ".join(f"{name} = {to_the_cent(f'_budget.{name} + _change.{name}')}" for name in AMOUNT_COLUMNS)
@@ -166,14 +174,25 @@ def update_of_periods(vendor: str) -> str:
         f"{name} = {to_the_cent(f'_period.{name} + _share.{name} / 100.0')}" for name in AMOUNT_COLUMNS
     )
     table = connection.ops.quote_name(FundingPeriod._meta.db_table)
-    locked = ", _locked WHERE _locked.guid = _share.budget AND" if is_postgresql else " WHERE"
     return (
         f"UPDATE {table} AS _period SET {new} FROM"  # noqa: S608  our own names
-        f" (SELECT _own.guid, _own.category_budget_id AS budget, {shares} FROM {rows} _change"
+        f" (SELECT _own.guid, {shares} FROM {rows} _change"
         f" JOIN {table} _own ON _own.category_budget_id = _change.guid"
         " AND _own.first_day <= _change.last_day AND _own.last_day >= _change.first_day"
-        f" GROUP BY _own.guid, _own.category_budget_id) _share{locked} _period.guid = _share.guid"
+        " GROUP BY _own.guid) _share WHERE _period.guid = _share.guid"
     )
+
+
+def add_shares(changes: Iterable[DatedChange], periods: Periods) -> dict[UUID, Amounts]:
+    """Add what falls on the days of each funding period; by its key."""
+    sums: dict[UUID, Amounts] = defaultdict(Amounts)
+    for budget, first, last, amounts in changes:
+        for period in periods.get(budget, ()):
+            if period.key is not None and lies_in(period, first, last):
+                days = period.first_day, period.last_day
+                shares = [share_of_days(each, (first, last), days) for each in astuple(amounts)]
+                sums[period.key] += Amounts(*shares)
+    return sums
 
 
 def values_of_changes(changes: Sequence[DatedChange]) -> list[object]:

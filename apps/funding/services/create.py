@@ -76,8 +76,9 @@ def create_bills(
         unclaimed = [key for key, invoice in invoices.items() if not invoice.is_claimed]
         batch.set_flag(ProviderInvoice, "is_claimed", unclaimed)
     status = ClaimStatus.AWAITING_STAFF_APPROVAL.value
-    has_periods = any(line.category_budget is not None and line.category_budget.periods for line in lines)
-    post_to_budgets([line_posting(line, status) for line in lines], batch, has_periods)
+    budgets = [line.category_budget for line in lines if line.category_budget is not None]
+    periods = {budget.pk: budget.periods for budget in budgets}
+    post_to_budgets([line_posting(line, status) for line in lines], batch, periods)
     batch.send()
     if bill_type is CLAIMS:
         apply_claim_effects(cast("Sequence[ClaimDraft]", drafts))
