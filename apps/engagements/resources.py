@@ -3,6 +3,8 @@
 from django.db.models import QuerySet
 
 from apps.base.declaration.resource import (
+    DELETE,
+    PATCH,
     V2_1,
     Contains,
     Embedded,
@@ -14,6 +16,7 @@ from apps.base.declaration.resource import (
     Required,
     Resource,
 )
+from apps.core.archive import archive
 from apps.core.resources import RECORD_DATES, LookupResource
 from apps.engagements.choices import ParticipantType
 from apps.engagements.drafts import EngagementDraft
@@ -148,6 +151,8 @@ class ClientEngagementResource(Resource):
     path = "clientengagement"
     name = "ClientEngagement"
     search = ClientEngagement.searched.interface
+    methods_of_2_1 = PATCH, DELETE
+    has_warnings = True
     fields = (
         Key("ClientEngagementGuid"),
         ReadOnly("ParticipantType"),
@@ -185,7 +190,7 @@ class ClientEngagementResource(Resource):
         ),
     )
     fields_of_2_1 = (
-        ReadOnly("EndorsementDate"),
+        Optional("EndorsementDate"),
         Contains(
             "CategoryBudgets",
             CategoryBudgetType,
@@ -195,7 +200,7 @@ class ClientEngagementResource(Resource):
             description="The budgets of a PACE plan, which has no service bookings.",
         ),
     )
-    create, update = create_engagements, update_engagements
+    create, update, archive = create_engagements, update_engagements, archive
     importing = ClientEngagementImport
     draft_class = EngagementDraft
 

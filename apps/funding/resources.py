@@ -268,6 +268,7 @@ class ProviderInvoiceResource(UnrestrictedResource):
     path = "providerInvoice"
     search = ProviderInvoice.searched.interface
     methods = GET, POST
+    methods_of_2_1 = PATCH, DELETE
     fields = (
         Key("ProviderInvoiceGuid"),
         Optional("ProviderInvoiceReference", source="reference"),

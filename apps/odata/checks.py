@@ -128,7 +128,7 @@ def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
     for type_ in bound.type.walk():
         for check in TYPE_CHECKS:
             yield from check(type_)
-    if bound.supports("POST") or bound.supports("PUT"):
+    if bound.is_written:
         yield from check_writable(bound.type)
     yield from check_drafts(bound)
 

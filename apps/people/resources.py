@@ -292,6 +292,8 @@ class RoleResource(LookupResource):
 
     model = Role
     path = "role"
+    # Its rights are given in the back office, by those who have them.
+    methods_of_2_1, fields_of_2_1 = (), ()
     unpublished = "all_permissions", "requires_second_factor", "permissions"
     fields = (Key("RoleGuid"), ReadOnly("Name"), *RECORD_DATES)
     draft_class = RoleDraft

@@ -17,6 +17,10 @@ from django.db.models.enums import ChoicesType
 
 from apps.base.declaration.edm import EdmType, edm_type
 from apps.base.declaration.resource import (
+    DELETE,
+    PATCH,
+    POST,
+    PUT,
     V2_0,
     V2_1,
     Behaviour,
@@ -330,6 +334,11 @@ class EntitySet:
         return is_added or method in self.resource.methods
 
     @cached_property
+    def is_written(self) -> bool:
+        """True when any method of the set writes."""
+        return any(map(self.supports, (POST, PUT, PATCH, DELETE)))
+
+    @cached_property
     def alternate_keys(self) -> Mapping[str, AlternateKey]:
         """The alternate keys by their names in lower case; of version 2.1 alone."""
         names = self.resource.alternate_keys if self.resource.version == V2_1 else ()
@@ -365,11 +374,13 @@ def bind_type(
 ) -> StructuredType:
     """Bind one type; ``name`` identifies it in error messages, ``prefix`` is put before its sources.
 
-    ``added`` are fields besides those it declares.
+    ``added`` are fields besides those it declares, or in the place of one of the same name.
     """
     properties: dict[str, StructuralProperty] = {}
     navigations: dict[str, NavigationProperty] = {}
-    for member in (*declaration.fields, *added):
+    others = {member.name: member for member in added}
+    fields = [others.pop(member.name, member) for member in declaration.fields]
+    for member in (*fields, *others.values()):
         if member.name in properties or member.name in navigations:
             raise DeclarationError(f"{name} declares {member.name} twice", "odata.E003")
         if isinstance(member, Property):
