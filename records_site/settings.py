@@ -143,7 +143,9 @@ TEMPLATES = [
 
 DATABASE_URL = env.str("DATABASE_URL", "") or f"sqlite:///{VAR_DIR / 'records.sqlite3'}"
 # Seconds, 0 without limit. Requests are short; commands import for hours, and only wait less long for locks.
-IS_SERVER = "records_site.wsgi" in sys.modules
+IS_SERVER = sys.argv[1:2] != ["worker"] and not sys.modules.keys().isdisjoint(
+    ("records_site.wsgi", "records_site.server.loading")
+)
 DATABASE_STATEMENT_SECONDS = env.float("DATABASE_STATEMENT_SECONDS", 10 if IS_SERVER else 0)
 # A migration that waits for a table makes everybody behind it wait.
 IS_MIGRATION = sys.argv[1:2] in (["migrate"], ["subscribers"])

@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engagements": {"base", "core", "access", "people"},
     "funding": {"base", "core", "access", "people", "documents", "engagements"},
     "payments": {"base", "core", "access", "people", "documents", "engagements", "funding"},
+    "integration": {"base", "core", "access", "people", "documents"},
     "operations": {
         *("base", "core", "access", "people", "documents", "sales", "engagements", "funding", "payments"),
     },
@@ -41,6 +42,9 @@ SPEAKS_THE_PROTOCOL = {
     "apps.documents.openapi": "describes a multipart body",
     "apps.documents.parsers": "is a parser of DRF's",
     "apps.documents.uploads": "stores a document as the interface stores a body",
+    "apps.integration.export_jobs": "writes what a GET of a set answers, with its delta link",
+    "apps.integration.import_forms": "is a parser of DRF's",
+    "apps.integration.openapi": "describes a multipart body",
     "apps.funding.approval": "is an action of the interface, with its body and description",
 }
 
@@ -134,11 +138,12 @@ MODEL_SIGNALS = "django.db.models.signals"
 # Imports that must wait until a function runs, each with the reason: {(module, imported): reason}.
 LATE_IMPORTS = {
     **{
-        ("records_site.server.supervisor", name): "the parent of the workers must not load the site"
+        ("records_site.server.supervisor", name): "the parent outlives a site that does not load"
         for name in (
-            "records_site.wsgi.application",
+            "records_site.server.loading.load",
+            "records_site.server.loading.run_command",
             "records_site.server.worker.Server",
-            "records_site.server.worker.load_views",
+            "records_site.wsgi.application",
         )
     },
     ("apps.funding.admin.invoices", "apps.funding.invoice_pdf.invoices_pdf"): "reportlab is slow to load",

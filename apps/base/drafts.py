@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, TypeVar
 
 from django.db import models
 
-from apps.base.batched_queries import AnyOf, PreparedQuery, Rows, Statement, fetch_all, prepared_query
+from apps.base.batched_queries import AnyOf, PreparedQuery, Rows, SqlStatement, fetch_all, prepared_query
 from apps.base.declaration.resource import Nesting
 from apps.base.declaration.schema import NavigationProperty, StructuredType
 
@@ -335,7 +335,7 @@ class References:
                 keys[reference.model].update(value if reference.many else (value,))
                 columns[reference.model] |= reference.columns
         self.columns = {model: selected_columns(model, frozenset(columns[model])) for model in keys}
-        self.queries: list[Statement] = [
+        self.queries: list[SqlStatement] = [
             query_by_key(model, *self.columns[model])(named) for model, named in keys.items()
         ]
 

@@ -21,12 +21,11 @@ from apps.core import exporting
 from apps.core.history import Author
 from apps.core.history_display import model_of
 from apps.core.models import Change, FileExport, FileExportPart, Notice
+from apps.core.models import ExportStatus as Status
 from apps.core.notices import write_notices
 from apps.core.read_log import READ_LOG
 from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author
-
-Status = FileExport.Status
 
 PART_SIZE = 1024 * 1024
 PROGRESS_SECONDS = 1.0

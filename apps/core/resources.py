@@ -4,15 +4,21 @@ from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
+from django.db import models
+
 from apps.base.declaration.resource import (
     DELETE,
+    GET,
     PATCH,
+    POST,
+    V2_1,
     Key,
     Navigation,
     NestedType,
     Property,
     ReadOnly,
     Required,
+    Resource,
     UnrestrictedResource,
 )
 from apps.core.archive import archive
@@ -34,6 +40,19 @@ class LookupResource(UnrestrictedResource):
         assert cls.model is not None
         cls.update = cls.update or partial(update_records, cls.model)
         cls.archive = cls.archive or archive
+
+
+class OwnResource(Resource):
+    """What an API application has begun: it alone sees it by the interface, and staff in the back office."""
+
+    since = V2_1
+    methods: ClassVar[Sequence[str]] = GET, POST
+    is_tracked = False
+
+    def visible_to(self, caller: object) -> models.QuerySet:
+        assert self.model is not None
+        guid = getattr(caller, "guid", None)
+        return self.model._default_manager.filter(application__isnull=False, application=guid)
 
 
 def lookup_summary(type_name: str, model: type[Lookup], key: str) -> type[NestedType]:

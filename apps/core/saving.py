@@ -19,7 +19,7 @@ from apps.base.batched_queries import (
     AnyRowOf,
     PreparedQuery,
     Rows,
-    Statement,
+    SqlStatement,
     fetch_all,
     prepared_query,
 )
@@ -156,7 +156,7 @@ class Conflicts:
             numbered = enumerate(map(unique.value_of, drafts))
             if values := [(number, value) for number, value in numbered if value is not None]:
                 self.values[unique] = values
-        self.queries: list[Statement] = [
+        self.queries: list[SqlStatement] = [
             owner_query(model, unique)({value for _, value in values})
             for unique, values in self.values.items()
         ]

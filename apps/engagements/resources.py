@@ -102,6 +102,13 @@ class ServiceBookingType(NestedType):
     )
 
 
+CLAIMED_AMOUNTS = (
+    ReadOnly("Claimed", description="Claimed from the agency, and not refused by it."),
+    ReadOnly("Paid", description="The part of Claimed that was paid."),
+    ReadOnly("Waiting", description="Entered and not yet claimed."),
+)
+
+
 class FundingPeriodType(NestedType):
     """The days from which a component releases a part of its money, with what was claimed of its days."""
 
@@ -111,9 +118,7 @@ class FundingPeriodType(NestedType):
         ReadOnly("FirstDay"),
         ReadOnly("LastDay"),
         ReadOnly("Released"),
-        ReadOnly("Claimed", description="Claimed from the agency, and not refused by it."),
-        ReadOnly("Paid", description="The part of Claimed that was paid."),
-        ReadOnly("Waiting", description="Entered and not yet claimed."),
+        *CLAIMED_AMOUNTS,
     )
 
 
@@ -125,9 +130,7 @@ class CategoryBudgetType(NestedType):
         Key("CategoryBudgetGuid"),
         ReadOnly("Budget"),
         ReadOnly("UsedElsewhere"),
-        ReadOnly("Claimed", description="Claimed from the agency, and not refused by it."),
-        ReadOnly("Paid", description="The part of Claimed that was paid."),
-        ReadOnly("Waiting", description="Entered and not yet claimed."),
+        *CLAIMED_AMOUNTS,
         ReadOnly("ManagementType"),
         ReadOnly("ComponentName", description="As the plan names it."),
         ReadOnly("FurtherCategories", description="Numbers of the other categories that it pays for."),

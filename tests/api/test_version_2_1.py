@@ -101,7 +101,8 @@ def test_every_method_of_the_version_is_allowed_where_it_is_declared(later, reco
         "PaymentRun": PaymentRun.objects.create(number=1, day=clock.today()).pk,
     }
     for entity_set in get_service(V2_1).entity_sets:
-        allowed = later.call("OPTIONS", f"{entity_set.path}({keys[entity_set.name]})")["Allow"]
+        key = keys.get(entity_set.name, "00000000-0000-7000-8000-000000000000")
+        allowed = later.call("OPTIONS", f"{entity_set.path}({key})")["Allow"]
         declared = {*entity_set.resource.methods, *entity_set.resource.methods_of_2_1} - {"POST"}
         assert {*allowed.split(", ")} - {"HEAD", "OPTIONS"} == declared, entity_set.name
 

@@ -11,7 +11,7 @@ from apps.base import batched_queries, clock
 from apps.base.batched_queries import (
     AnyOf,
     AnyRowOf,
-    Statement,
+    SqlStatement,
     by_name,
     fetch_all,
     prepared_query,
@@ -139,7 +139,7 @@ def test_a_query_that_is_not_needed_has_no_rows_and_makes_no_trip():
 
 
 def test_a_query_in_sql_has_the_rows_of_the_driver():
-    assert fetch_all([Statement("SELECT %s, 'b'", ["a"])]) == [[("a", "b")]]
+    assert fetch_all([SqlStatement("SELECT %s, 'b'", ["a"])]) == [[("a", "b")]]
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no PREPARE")

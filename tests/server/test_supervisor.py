@@ -15,16 +15,29 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the worke
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: The server with workers that only name themselves, or that end at once while a file is there.
+#: The server without a site, and with workers that only name themselves. Files break its parts.
 PROGRAM = """
 import contextlib, os, pathlib, select, signal, time
 from records_site.server import supervisor
 
-def serve(listener, threads, ready, parent):
-    if pathlib.Path(os.environ["BROKEN"]).exists():
-        raise RuntimeError("broken")
-    while pathlib.Path(os.environ["SLOW"]).exists():
+def there(name):
+    return pathlib.Path(os.environ["TMPDIR"], name).exists()
+
+def load_site():
+    while there("slow"):
         time.sleep(0.02)
+    if there("unloadable"):
+        raise RuntimeError("broken")
+
+def do_tasks():
+    stopped = []
+    signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
+    while not stopped:
+        time.sleep(0.05)
+
+def serve(listener, threads, ready, parent):
+    if there("broken"):
+        raise RuntimeError("broken")
     stopped = []
     signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
     os.write(ready, b"%d " % os.getpid())
@@ -36,8 +49,7 @@ def serve(listener, threads, ready, parent):
             client.sendall(b"%d" % os.getpid())
             client.close()
 
-supervisor.serve = serve
-supervisor.TASK_WORKER = ("/bin/sh", "-c", "trap 'exit 0' TERM; while true; do sleep 0.1; done")
+supervisor.serve, supervisor.load_site, supervisor.do_tasks = serve, load_site, do_tasks
 supervisor.TASK_WORKER_PAUSE = 0.1
 supervisor.main()
 """
@@ -45,7 +57,8 @@ supervisor.main()
 
 class Parent:
     def __init__(self, folder, *arguments):
-        self.broken, self.slow, self.log = folder / "broken", folder / "slow", folder / "log"
+        self.broken, self.unloadable = folder / "broken", folder / "unloadable"
+        self.slow, self.log = folder / "slow", folder / "log"
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -53,12 +66,7 @@ class Parent:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", PROGRAM, "--port", str(self.port), "--workers", "2", *arguments],
                 cwd=ROOT,
-                env={
-                    **os.environ,
-                    "BROKEN": str(self.broken),
-                    "SLOW": str(self.slow),
-                    "TMPDIR": str(folder),
-                },
+                env={**os.environ, "TMPDIR": str(folder)},
                 stderr=log,
             )
 
@@ -106,19 +114,6 @@ def test_a_worker_that_is_killed_five_times_is_replaced_each_time(parent):
     assert parent.log.read_text().count("ended (-9)") == 5
 
 
-def test_the_first_worker_has_the_processors_for_itself_until_it_serves(parent):
-    parent.serving()
-    parent.slow.touch()
-    for worker_id in parent.workers():
-        os.kill(worker_id, signal.SIGKILL)
-    first = wait_for(lambda: parent.log.read_text().count("ended (-9)") == 2 and parent.workers())
-    time.sleep(0.7)  # the parent has looked again
-    assert len(first) == 1
-    assert parent.workers() == first
-    parent.slow.unlink()
-    assert parent.serving() > first
-
-
 def test_workers_that_cannot_start_are_tried_again_after_longer_and_longer_pauses(parent):
     workers = parent.serving()
     parent.broken.touch()
@@ -141,13 +136,69 @@ def test_a_reload_replaces_all_workers(parent):
     assert parent.log.read_text() == ""
 
 
-def test_a_reload_with_code_that_does_not_start_leaves_the_workers_in_place(parent):
+def test_a_reload_with_code_that_does_not_load_leaves_the_workers_in_place_until_it_does(parent):
+    before = parent.serving()
+    parent.unloadable.touch()
+    parent.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: parent.log.read_text().count("RuntimeError: broken") >= 2)
+    assert parent.serving() == before
+    parent.unloadable.unlink()
+    wait_for(lambda: not before & parent.workers())
+    assert parent.worker()
+
+
+def test_a_reload_with_workers_that_do_not_start_leaves_the_old_ones_in_place(parent):
     before = parent.serving()
     parent.broken.touch()
     parent.process.send_signal(signal.SIGHUP)
     wait_for(lambda: parent.log.read_text().count("ended (1)") >= 2)
     assert before <= parent.workers()
     assert parent.worker() in before
+
+
+def test_a_server_whose_code_does_not_load_tries_again(parent):
+    before = parent.serving()
+    parent.unloadable.touch()
+    parent.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: "RuntimeError: broken" in parent.log.read_text())
+    for worker_id in before:
+        os.kill(worker_id, signal.SIGKILL)
+    wait_for(lambda: not parent.workers())
+    parent.unloadable.unlink()
+    assert wait_for(parent.worker)
+
+
+def test_reloads_that_come_while_one_runs_leave_the_right_number_of_workers(parent):
+    before = parent.serving()
+    for _ in range(5):
+        parent.process.send_signal(signal.SIGHUP)
+        time.sleep(0.05)
+    wait_for(lambda: not before & parent.workers())
+    assert len(parent.serving()) == 2
+    wait_for(lambda: len(parent.workers()) == 2)
+    assert "Traceback" not in parent.log.read_text()
+
+
+def test_an_interrupt_while_new_code_loads_ends_the_server(parent):
+    parent.serving()
+    parent.slow.touch()
+    parent.process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)  # it loads now
+    parent.process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)
+    parent.slow.unlink()
+    assert parent.process.wait(60) == 0
+
+
+def test_the_folder_of_metrics_outlives_reloads_and_goes_with_the_server(parent, tmp_path):
+    before = parent.serving()
+    (folder,) = tmp_path.glob("records-metrics-*")
+    parent.process.send_signal(signal.SIGHUP)
+    wait_for(lambda: not before & parent.workers())
+    assert [*tmp_path.glob("records-metrics-*")] == [folder]
+    parent.process.terminate()
+    assert parent.process.wait(60) == 0
+    assert not folder.exists()
 
 
 def test_a_second_interrupt_ends_workers_that_do_not_stop(parent):

@@ -219,9 +219,9 @@ class Resource(NestedType):
 
     ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides, or in place of a field of that
     name, ``alternate_keys`` the unique members by which it finds a record as by its key; ``since`` is the
-    first version that has the set at all. ``further_rights`` are rights that reading and writing do not
-    include, each with what it allows in words: an action of the viewset that needs one names it
-    (``right="files"``).
+    first version that has the set at all. ``is_tracked`` is false where the log of changes has no entries of
+    these records: there are no links of changes. ``further_rights`` are rights that reading and writing do
+    not include, each with what it allows in words: an action that needs one names it (``right="files"``).
     """
 
     path: ClassVar[str]
@@ -231,6 +231,7 @@ class Resource(NestedType):
     methods_of_2_1: ClassVar[Sequence[str]] = ()
     fields_of_2_1: ClassVar[Sequence[Property | Navigation]] = ()
     alternate_keys: ClassVar[Sequence[str]] = ()
+    is_tracked: ClassVar[bool] = True
     further_rights: ClassVar[Mapping[str, str]] = {}
     order: ClassVar[Sequence[str]] = ("-creation_date",)
     etag_field: ClassVar[str | None] = "modify_date"

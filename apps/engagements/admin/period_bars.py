@@ -95,14 +95,14 @@ def period_bars(
     return [
         PeriodBar(
             period,
-            drawing.carried_in,
+            money.carried_in,
             all_used.used - used.used,
             left_for(amounts, position),
             period.first_day <= today <= min(period.last_day, plan_end),
             today < period.first_day <= plan_end,
             period.first_day > plan_end,
         )
-        for position, (period, drawing, used, all_used) in enumerate(
+        for position, (period, money, used, all_used) in enumerate(
             zip(periods, draw(amounts), own, amounts, strict=True)
         )
     ]

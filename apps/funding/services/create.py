@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Model, QuerySet
 
-from apps.base.batched_queries import AnyOf, PreparedQuery, Statement, fetch_all, prepared_query
+from apps.base.batched_queries import AnyOf, PreparedQuery, SqlStatement, fetch_all, prepared_query
 from apps.base.declaration import service
 from apps.base.drafts import (
     Issue,
@@ -254,10 +254,10 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
     step, lock = count, None
     if connection.vendor == "postgresql":
         name = f"numbers of {sequence}s"  # imports wait for each other by the name of their set
-        lock = Statement(LOCK_SEQUENCE, [name], label="lock sequence")
+        lock = SqlStatement(LOCK_SEQUENCE, [name], label="lock sequence")
     while len(numbers) < count:
         # The row of the sequence stays locked until the transaction ends.
-        advance = Statement(ADVANCE_SEQUENCE, [sequence, step, step], label="advance sequence")
+        advance = SqlStatement(ADVANCE_SEQUENCE, [sequence, step, step], label="advance sequence")
         _, [(following,)] = fetch_all([lock, advance])
         first = following - step
         looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}

@@ -312,7 +312,7 @@ def capabilities(entity_set: EntitySet) -> dict[str, object]:
         "FilterRestrictions": {"Filterable": True},
         "SortRestrictions": {"Sortable": True},
         "ExpandRestrictions": expand,
-        "ChangeTracking": {"Supported": True},
+        "ChangeTracking": {"Supported": entity_set.resource.is_tracked},
         "SearchRestrictions": {"Searchable": bool(entity_set.resource.search)},
         "NavigationRestrictions": {"Navigability": navigation},
         "InsertRestrictions": insert,

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     accepted = {"LOCKS": "the index of 500,000 claims is built in a second"}
 
-    dependencies = [("funding", "0023_unclaimed_claims")]
+    dependencies = [("funding", "0024_claims_by_other_columns")]
 
     operations = [
         migrations.AddIndex(

@@ -1,0 +1,105 @@
+"""What the parent loads: nothing that belongs to one process is there when a worker is forked."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.server.server_process import ROOT, variables
+
+#: Loads the site as the parent does, then lets two children say what they find.
+PROGRAM = """
+import json, os, random, secrets, sys, threading
+from pathlib import Path
+
+def files():
+    return sorted(os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.exists())
+
+before = files()
+from records_site.server import supervisor
+supervisor.load_site()
+from django.db import connections
+from django.conf import settings
+from apps.core.models import new_guid
+from records_site.server import loading
+
+def in_child(work):
+    reading, writing = os.pipe()
+    if not os.fork():
+        os.write(writing, json.dumps(work()).encode())
+        os._exit(0)
+    os.close(writing)
+    with open(reading) as pipe:
+        return json.loads(pipe.read())
+
+def described():
+    return {name: repr(getattr(settings, name)) for name in dir(settings) if name.isupper()}
+
+def of_tasks():
+    sys.argv = ["manage.py", "worker"]
+    loading.read_settings_again()
+    return {"settings": described(), "database": repr(connections["default"].settings_dict)}
+
+def values():
+    return [random.random(), str(new_guid()), secrets.token_hex(8)]
+
+report = {
+    "files": [each for each in files() if each not in before],
+    "threads": [each.name for each in threading.enumerate()],
+    "connections": [repr(each.connection) for each in connections.all(initialized_only=True)],
+    "values": [in_child(values), in_child(values)],
+    "server": described(),
+    "tasks": in_child(of_tasks),
+}
+print(json.dumps(report))
+"""
+
+#: The settings of a worker of background tasks that a shell has started.
+FRESH = """
+import json, sys
+sys.argv = ["manage.py", "worker"]
+import django
+django.setup()
+from django.conf import settings
+from django.db import connections
+described = {name: repr(getattr(settings, name)) for name in dir(settings) if name.isupper()}
+print(json.dumps({"settings": described, "database": repr(connections["default"].settings_dict)}))
+"""
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads open files from /proc")
+
+
+def output_of(program, folder):
+    command = [sys.executable, "-c", program]
+    run = subprocess.run(command, cwd=ROOT, env=variables(folder), stdout=subprocess.PIPE, check=True)
+    return json.loads(run.stdout)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("loading")
+    return {**output_of(PROGRAM, folder), "fresh": output_of(FRESH, folder)}
+
+
+def test_no_file_thread_or_connection_of_the_site_is_open_when_workers_are_forked(report):
+    assert report["files"] == []
+    assert report["threads"] == ["MainThread"]
+    assert set(report["connections"]) <= {"None"}
+
+
+def test_workers_make_different_random_values_and_guids(report):
+    first, second = report["values"]
+    assert not set(first) & set(second)
+
+
+def test_a_forked_worker_of_background_tasks_has_the_settings_of_one_that_a_shell_starts(report):
+    forked, fresh = (without_addresses(report[each]["settings"]) for each in ("tasks", "fresh"))
+    assert forked == {**fresh, **{name: forked[name] for name in forked.keys() - fresh.keys()}}
+    assert report["tasks"]["database"] == report["fresh"]["database"]
+    assert report["server"]["DATABASE_STATEMENT_SECONDS"] == "10"
+    assert forked["DATABASE_STATEMENT_SECONDS"] == "0"
+
+
+def without_addresses(described):
+    return {name: text for name, text in described.items() if " at 0x" not in text}
