@@ -10,7 +10,7 @@ from apps.core.models import Change
 from apps.core.resources import LookupResource
 from apps.odata.write.bodies import record_reader
 from tests.api.caller import Caller, an_application, faults, ok, refused
-from tests.engagements.builders import a_plan
+from tests.engagements.builders import a_booking, a_category_budget, a_plan
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, an_invoice_body, submitted
 from tests.people.builders import a_contact, a_position, a_staff_body, a_staff_member
 
@@ -33,6 +33,8 @@ def address_of(records):
         if entity_set.name in bodies:
             (key,) = submitted(entity_set.path, bodies[entity_set.name]())
             return f"{entity_set.path}({key})"
+        if entity_set.name == "Booking":
+            return f"booking({a_booking().pk})"
         return f"{entity_set.path}({records.whole[entity_set.name]})"
 
     return of
@@ -171,3 +173,24 @@ def test_a_plan_changes_by_its_rules_and_warnings(api):
     assert api.delete(address, **ANY_STATE).status_code == 204
     assert ok(api.get(address))["ArchiveDate"] is not None
     assert json.loads(api.get("clientengagement").content)["value"][0]["ArchiveDate"] is not None
+
+
+def test_a_booking_changes_by_its_rules_and_the_sum_of_its_plan_with_it(api):
+    booking = a_booking(a_plan(total_budget_amount="500.00"), budget="100.00")
+    address, plan = f"booking({booking.pk})", f"clientengagement({booking.engagement_id})"
+    assert faults(api.patch(address, {"Budget": -1}, IGNORED, **ANY_STATE)) == [("OutOfRange", "Budget")]
+    refused(api.patch(address, {"Budget": 501}, **ANY_STATE), 400, "WarningsPresent")
+    shown = ok(api.patch(address, {"Budget": 120, "ClientEngagementGuid": "x"}, **ANY_STATE))
+    assert (shown["Budget"], shown["ClientEngagementGuid"]) == (120.0, str(booking.engagement_id))
+    assert ok(api.get(plan))["TotalAllocateAmount"] == 120.0
+    other = a_booking(booking.engagement, booking_number="77")
+    answer = api.patch(f"booking({other.pk})", {"Category": {"CategoryGuid": "x"}}, **ANY_STATE)
+    assert faults(answer) == [("InvalidGuid", "Category/CategoryGuid")]
+    assert faults(api.patch(address, {"BookingNumber": "77"}, **ANY_STATE)) == [
+        ("NotUnique", "BookingNumber")
+    ]
+    refused(api.delete(address, **ANY_STATE), 405, "MethodNotAllowed")
+    refused(api.post("booking", {"Budget": 1}, api_version="2.1"), 405, "MethodNotAllowed")
+    refused(api.get("booking"), 404, "NotFound")
+    component = a_category_budget()
+    refused(api.get(f"booking({component.pk})", api_version="2.1"), 404, "NotFound")

@@ -17,7 +17,7 @@ from apps.odata.write.bodies import record_reader
 from apps.payments.models import PaymentRun
 from tests.api.batches import Request, get, send_json
 from tests.api.caller import Caller, an_application, faults, ok, refused
-from tests.engagements.builders import a_category_budget, with_periods
+from tests.engagements.builders import a_booking, a_category_budget, with_periods
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_line_body, an_invoice_body
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
 from tests.payments.statement_builders import a_statement
@@ -60,6 +60,8 @@ def address_of(api, records):
             body = {"Claim": a_claim_body, "Invoice": an_invoice_body}[name](DueDate="2025-08-01")
             made = ok(api.post(name.lower(), body, IGNORED), 201)
             return f"{name.lower()}({made[f'{name}Guid']})"
+        if name == "Booking":
+            return f"booking({a_booking(booking_number='1', balance_date=clock.today()).pk})"
         return f"{name.lower()}({records.whole[name]})"
 
     return of
@@ -98,6 +100,7 @@ def test_every_method_of_the_version_is_allowed_where_it_is_declared(later, reco
         "ClaimFile": a_claim_file([a_claim()]).pk,
         "Remittance": a_remittance().pk,
         "Statement": a_statement(a_contact()).pk,
+        "Booking": a_booking().pk,
         "PaymentRun": PaymentRun.objects.create(number=1, day=clock.today()).pk,
     }
     for entity_set in get_service(V2_1).entity_sets:
@@ -171,6 +174,7 @@ def test_a_line_keeps_a_price_book_that_was_archived_meanwhile(later, address_of
 CHANGES = {
     **dict.fromkeys(("Phone1", "BusinessPhone", "Name", "DocumentName"), "0400 000 000"),
     "DueDate": "2025-08-02",
+    "BookingNumber": "0400 000 000",
     "InvoiceTotal": 99.5,
     "TotalBudgetAmount": 99.5,
 }
