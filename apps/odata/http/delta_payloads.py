@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.http import HttpResponse
 
+from apps.odata.http.read_log import get_read_log
 from apps.odata.query.options import EXPAND_ALL
 from apps.odata.write.upserts import Outcome, apply_delta
 
@@ -23,6 +24,8 @@ def respond_delta(view: "ODataViewSet") -> HttpResponse:
     preferences, records = view.preferences, view.get_queryset()
     body, ignores_warnings = view.parse_body(view.request), view.ignores_warnings
     outcomes = apply_delta(view.entity_set, records, body, ignores_warnings, preferences.continues_on_error)
+    if codes := [detail.code for each in outcomes if each.error for detail in each.error.details]:
+        get_read_log().log_refusal(view.entity_set, codes)
     is_minimal = preferences.result == "minimal"
     applied = preferences.applied(is_write=True, has_body=not is_minimal, is_delta=True)
     headers: dict[str, str | None] = {"Preference-Applied": applied}

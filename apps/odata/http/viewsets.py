@@ -423,13 +423,14 @@ class ODataViewSet(GenericViewSet, ODataView):
         self.refuse_plain_filters()
         body = self.parse_body(request)
         named, records = read_key(key, self.entity_set, self.query_options.aliases), self.get_queryset()
-        if isinstance(named, AlternateValue) and named.find_in(records) is None:
+        record_key = named.find_in(records) if isinstance(named, AlternateValue) else named
+        if isinstance(named, AlternateValue) and record_key is None:
             if request.META.get("HTTP_IF_MATCH", "").strip():
                 raise PreconditionFailed(f"There is no {self.entity_set.name} with {named}.")
             return self.respond_stored(
                 create_named(self.entity_set, records, named, body, self.ignores_warnings)
             )
-        target = self.target(key)
+        target = self.target(record_key)
         if isinstance(named, AlternateValue):
             target = replace(target, named_by=named.key)
         dispatch.update(target, body, kind, self.ignores_warnings)
@@ -445,10 +446,10 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def respond_archived(self, key: str) -> HttpResponse:
         self.refuse_plain_filters()
-        dispatch.archive(self.target(key))
+        dispatch.archive(self.target(self.read_key(key)))
         return self.respond(status=204)
 
-    def target(self, key: str) -> dispatch.Target:
+    def target(self, key: object) -> dispatch.Target:
         """The record that a request changes; in version 2.1 it must say which state it has read."""
         if_match = self.request.META.get("HTTP_IF_MATCH", "").strip()
         if_none_match = self.request.META.get("HTTP_IF_NONE_MATCH", "").strip()
@@ -457,7 +458,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             raise PreconditionRequired(message, target="If-Match")
         is_conditional = if_match not in ("", "*") or if_none_match
         check = self.check_preconditions if is_conditional else None
-        return dispatch.Target(self.entity_set, self.read_key(key), self.get_queryset(), check)
+        return dispatch.Target(self.entity_set, key, self.get_queryset(), check)
 
     def respond_updated(self, request: Request, record_key: object) -> HttpResponse:
         """The record after a write with its ETag, without a body when that is preferred."""

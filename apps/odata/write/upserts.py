@@ -139,9 +139,7 @@ class Outcome:
     @property
     def operation(self) -> str:
         """The word of Org.OData.Core.V1.DataModificationOperationKind."""
-        if self.item.is_removal:
-            return "delete"
-        return "upsert" if self.item.record is None else "update"
+        return "delete" if self.item.is_removal else "upsert"
 
 
 class Refused(Exception):
