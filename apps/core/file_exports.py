@@ -2,7 +2,7 @@
 
 import datetime as dt
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import IO, Any, cast
@@ -104,7 +104,7 @@ def write_table(file_export: FileExport, file: IO[bytes]) -> None:
     write(file, columns, with_progress(file_export, lines))
 
 
-def with_progress(file_export: FileExport, records: Iterator[str]) -> Iterator[str]:
+def with_progress(file_export: FileExport, records: Iterable[Any]) -> Iterator[Any]:
     """The records, counted where whoever asked for them sees it.
 
     Not while somebody else writes to SQLite: a connection that reads does not write then.
