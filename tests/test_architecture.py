@@ -140,8 +140,11 @@ LATE_IMPORTS = {
     **{
         ("records_site.server.supervisor", name): "the parent outlives a site that does not load"
         for name in (
+            "records_site.server.loading.be_subscriber",
             "records_site.server.loading.load",
+            "records_site.server.loading.read_settings_again",
             "records_site.server.loading.run_command",
+            "records_site.server.loading.subscribers_of",
             "records_site.server.worker.Server",
             "records_site.wsgi.application",
         )

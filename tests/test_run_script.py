@@ -364,5 +364,24 @@ def test_serve_hands_its_options_to_the_server(checkout):
     )
     assert (status, complaint) == (0, "")
     served = (checkout / "served").read_text()
-    arguments = "--host 127.0.0.1 --port 18999 --workers 3 --threads 8 --no-worker"
+    arguments = "--host 127.0.0.1 --workers 3 --threads 8 --port 18999 --no-worker"
     assert served == f"-m records_site.server {arguments}\n"
+
+
+def test_serve_hands_a_folder_of_subscribers_to_the_server_once_it_is_checked(checkout):
+    a_program(
+        checkout / ".venv/bin/python",
+        'case "$2 $3" in',
+        f'"subscribers "*) echo "$3" >"{checkout}/checked" ;;',
+        f'"records_site.server "*) echo "$@" "$STATIC_DIR" >"{checkout}/served" ;;',
+        "esac",
+    )
+    digest = hashlib.sha256((checkout / "requirements.txt").read_bytes()).hexdigest()
+    (checkout / ".venv/installed").write_text(f"requirements.txt {digest}\n")
+    status, _, complaint = outcome(
+        start(checkout, "serve", "--subscribers", "/etc/records", "--workers", "1")
+    )
+    assert (status, complaint) == (0, "")
+    assert (checkout / "checked").read_text() == "/etc/records\n"
+    arguments = "--host 127.0.0.1 --workers 1 --threads 8 --subscribers /etc/records"
+    assert (checkout / "served").read_text() == f"-m records_site.server {arguments} {checkout}/var/static\n"

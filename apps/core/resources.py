@@ -43,7 +43,7 @@ class LookupResource(UnrestrictedResource):
 
 
 class OwnResource(Resource):
-    """What an API application has begun: it alone sees it by the interface, and staff in the back office."""
+    """Something an API application began: it alone sees it by the interface, staff in the back office."""
 
     since = V2_1
     methods: ClassVar[Sequence[str]] = GET, POST

@@ -1,9 +1,10 @@
 """Export jobs: what a GET of a whole set answers, written by a worker into a file, with its delta link."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import IO
 from urllib.parse import urljoin
 from uuid import UUID
 
@@ -178,11 +179,8 @@ def write_export(job: FileExport, caller: Caller) -> None:
         raise BadQuery("The application was revoked.")
     query, moment = query_of(job, caller), get_change_log().moment()
     job.rows_done, job.rows_total = 0, query.row_count
-    stream = READ_LOG.log_stream(
-        query.entity_set, query.reader.stream(), query.options.parameters, has_others=query.has_others
-    )
     with TemporaryFile() as file:
-        WRITERS[query.format](file, query.reader, with_progress(job, stream))
+        write_records(job, query, file)
         file.seek(0)
         with transaction.atomic():
             job.delta_link = query.delta_link(moment)
@@ -190,16 +188,16 @@ def write_export(job: FileExport, caller: Caller) -> None:
             store_file(job, file)
 
 
-def write_csv(file: IO[bytes], reader: JsonReader, records: Iterator[str]) -> None:
-    file.writelines(line.encode() for line in CSVRenderer().stream(reader.columns(), records))
-
-
-def write_json(file: IO[bytes], reader: JsonReader, records: Iterator[str]) -> None:
-    exporting.write_json(file, (), records)
-
-
-def write_ndjson(file: IO[bytes], reader: JsonReader, records: Iterator[str]) -> None:
-    exporting.write_ndjson(file, (), records)
-
-
-WRITERS: Mapping[str, Any] = {"csv": write_csv, "json": write_json, "ndjson": write_ndjson}
+def write_records(job: FileExport, query: ExportQuery, file: IO[bytes]) -> None:
+    """Write what a GET would answer; the read log has it as it would have that."""
+    reader, options = query.reader, query.options
+    logged = partial(
+        READ_LOG.log_stream, query.entity_set, query=options.parameters, has_others=query.has_others
+    )
+    if query.format == "csv":
+        table = reader.table()
+        rows = with_progress(job, logged(table.rows, json_of=table.json_of))
+        file.writelines(text.encode() for text in CSVRenderer().stream(table, rows))
+    else:
+        write = exporting.write_ndjson if query.format == "ndjson" else exporting.write_json
+        write(file, (), with_progress(job, logged(reader.stream())))

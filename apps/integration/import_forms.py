@@ -131,7 +131,7 @@ def importable_sets() -> dict[str, EntitySet]:
 
 @dataclass(frozen=True, slots=True)
 class FormOrder:
-    """What a form asks for: which records the file has, and how they are imported."""
+    """The request of a form: which records the file has, and how they are imported."""
 
     kind: ImportKind
     mapping: str

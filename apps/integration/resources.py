@@ -1,4 +1,4 @@
-"""What programs do besides reading and writing records: import jobs, export jobs, subscriptions."""
+"""The work of programs besides reading and writing records: import jobs, export jobs, subscriptions."""
 
 from apps.access.models import Webhook
 from apps.access.webhooks import WebhookDraft, create_webhooks, update_webhooks

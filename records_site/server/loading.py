@@ -3,9 +3,10 @@
 No connection, no thread and no open file of the site's is there when a worker is forked.
 """
 
-import contextlib
 import os
 import sys
+import tempfile
+from pathlib import Path
 
 import django
 from django.conf import Settings, settings
@@ -14,12 +15,14 @@ from django.core.files.storage import default_storage, storages
 from django.core.files.storage.handler import StorageHandler
 from django.core.management import execute_from_command_line
 from django.db import connections
+from django.db.utils import ConnectionHandler
 from django.urls import get_resolver
 from django.utils.functional import empty
 from django.utils.log import configure_logging
 from django.utils.module_loading import import_string
 
 from apps.core.database.migrations import known_migrations
+from apps.operations.services.subscribers import SubscriberFile, read_subscribers
 
 
 def load() -> None:
@@ -31,6 +34,29 @@ def load() -> None:
     get_resolver()._populate()
     known_migrations()
     connections.close_all()
+
+
+def subscribers_of(folder: str) -> list[tuple[str, int, str]]:
+    """Name, port and file of each subscriber of a folder."""
+    subscribers = read_subscribers(Path(folder))
+    return [
+        (each.name, int(each.settings["PORT"]), str(Path(folder, f"{each.name}.env"))) for each in subscribers
+    ]
+
+
+def be_subscriber(file: str) -> None:
+    """Give a forked process the settings of a subscriber, and the account that owns its ``VAR_DIR``."""
+    own = SubscriberFile.read(Path(file)).settings
+    os.environ |= {"TMPDIR": own["VAR_DIR"], **own}
+    tempfile.tempdir = None
+    folder = Path(own["VAR_DIR"])
+    folder.mkdir(parents=True, exist_ok=True)
+    owner = folder.stat()
+    if os.geteuid() == 0 and owner.st_uid:
+        os.chown(os.environ["PROMETHEUS_MULTIPROC_DIR"], owner.st_uid, owner.st_gid)
+        os.setgroups([])
+        os.setgid(owner.st_gid)
+        os.setuid(owner.st_uid)
 
 
 def run_command(*words: str) -> None:
@@ -51,20 +77,14 @@ def read_settings_again() -> None:
         if value != getattr(settings, setting, None):
             setattr(settings, setting, value)
     configure_logging(settings.LOGGING_CONFIG, settings.LOGGING)
-    open_other_databases()
-    open_other_storages()
-
-
-def open_other_databases() -> None:
     connections.close_all()
-    for alias in connections:
-        with contextlib.suppress(AttributeError):  # it was not used
-            del connections[alias]
-    connections.settings = connections.configure_settings(settings.DATABASES)
-
-
-def open_other_storages() -> None:
-    vars(storages).clear()
-    vars(storages).update(vars(StorageHandler()))
+    begin_anew(connections, ConnectionHandler())
+    begin_anew(storages, StorageHandler())
     for storage in (default_storage, staticfiles_storage):
         vars(storage)["_wrapped"] = empty
+
+
+def begin_anew(handler: object, fresh: object) -> None:
+    """Let an object that is imported everywhere forget what it has made from former settings."""
+    vars(handler).clear()
+    vars(handler).update(vars(fresh))

@@ -6,6 +6,7 @@ import json
 from random import Random
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 
 from apps.access.models import ApiApplication
@@ -308,6 +309,24 @@ def test_a_fault_in_the_middle_leaves_no_half_file_and_a_repetition_a_whole_one(
     export_jobs.process_export_job.call(key)
     job.refresh_from_db()
     assert (job.status, job.parts.count()) == ("Ready", 1)
+
+
+def test_an_export_goes_on_where_its_progress_cannot_be_shown(application, monkeypatch):
+    """SQLite refuses a write beside a long read once somebody else has written."""
+    a_client()
+    key = started(application, "client")["ExportJobGuid"]
+    refusals = []
+
+    def save(job, update_fields):
+        if update_fields == ["rows_done", "rows_total"]:
+            refusals.append(job.pk)
+            raise OperationalError("database is locked")
+        return unbroken(job, update_fields=update_fields)
+
+    unbroken = FileExport.save
+    monkeypatch.setattr(FileExport, "save", save)
+    export_jobs.process_export_job.call(key)
+    assert (len(refusals), ok(application.get(f"exportJob({key})"))["Status"]) == (1, "Ready")
 
 
 def test_a_job_whose_worker_ended_has_failed(application, monkeypatch):

@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from random import Random
 
 import pytest
 from django.utils import timezone
@@ -153,6 +154,40 @@ def test_days_and_sheets_are_read_as_the_form_says(application):
 def test_a_second_import_finds_everything_unchanged(application):
     finished(application)
     assert counts(finished(application)) == [0, 0, 3, 1, 0]
+
+
+#: What a request leads to from a status, and what the worker makes of that.
+BEGUN = {("Checked", "Import"): "Importing", ("Imported", "Undo"): "Undoing"}
+DONE = {"Importing": "Imported", "Undoing": "Undone"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_jobs_at_random_are_where_their_requests_led_them(application, seed):
+    """A job's record is there while it is imported; a request of another status changes nothing."""
+    chance, statuses, first = Random(seed), {}, {}
+    for number in range(25):
+        step = chance.choice(["post", "Import", "Undo", "Import", "Undo", "work"])
+        if step == "post":
+            only_check = chance.random() < 0.6
+            text = f"First name,Surname\nIda,Fox{number}"
+            key = ok(post(application, text, CheckOnly=str(only_check)), 201)["ImportJobGuid"]
+            statuses[key], first[key] = "Reading", "Checked" if only_check else "Imported"
+        elif step == "work":
+            run_tasks()
+            statuses = {
+                key: DONE.get(was, first[key] if was == "Reading" else was) for key, was in statuses.items()
+            }
+            names = Contact.objects.values_list("last_name", flat=True)
+            imported = [key for key, status in statuses.items() if status == "Imported"]
+            assert len(names) == len(set(names)) == len(imported)
+        elif statuses:
+            key = chance.choice([*statuses])
+            answer = application.post(f"importJob({key})/{step}", None)
+            following = BEGUN.get((statuses[key], step))
+            assert answer.status_code == (200 if following else 409)
+            statuses[key] = following or statuses[key]
+        shown = {each["ImportJobGuid"]: each["Status"] for each in application.all("importJob")}
+        assert shown == statuses
 
 
 # --- what is refused ------------------------------------------------------------------------------------

@@ -39,7 +39,8 @@ def described():
 def of_tasks():
     sys.argv = ["manage.py", "worker"]
     loading.read_settings_again()
-    return {"settings": described(), "database": repr(connections["default"].settings_dict)}
+    database = repr(connections["default"].settings_dict)
+    return {"settings": described(), "database": database}
 
 def values():
     return [random.random(), str(new_guid()), secrets.token_hex(8)]
@@ -63,8 +64,9 @@ import django
 django.setup()
 from django.conf import settings
 from django.db import connections
+database = repr(connections["default"].settings_dict)
 described = {name: repr(getattr(settings, name)) for name in dir(settings) if name.isupper()}
-print(json.dumps({"settings": described, "database": repr(connections["default"].settings_dict)}))
+print(json.dumps({"settings": described, "database": database}))
 """
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads open files from /proc")

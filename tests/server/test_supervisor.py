@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The server without a site, and with workers that only name themselves. Files break its parts.
 PROGRAM = """
 import contextlib, os, pathlib, select, signal, time
-from records_site.server import supervisor
+from records_site.server import sites, supervisor
 
 def there(name):
     return pathlib.Path(os.environ["TMPDIR"], name).exists()
@@ -50,7 +50,7 @@ def serve(listener, threads, ready, parent):
             client.close()
 
 supervisor.serve, supervisor.load_site, supervisor.do_tasks = serve, load_site, do_tasks
-supervisor.TASK_WORKER_PAUSE = 0.1
+sites.TASK_WORKER_PAUSE = 0.1
 supervisor.main()
 """
 

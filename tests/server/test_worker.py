@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from records_site.server import connections, parsing, supervisor, worker
+from records_site.server import connections, parsing, sites, worker
 
 PLAIN = [("Content-Type", "text/plain")]
 
@@ -93,7 +93,7 @@ def serve():
     running = []
 
     def start(application, threads=4):
-        listener = supervisor.listen("127.0.0.1", 0)
+        listener = sites.listen("127.0.0.1", 0)
         started = worker.Server(application, listener, threads, os.getppid())
         thread = threading.Thread(target=started.run)
         thread.start()

@@ -115,7 +115,7 @@ class FileRun(BackgroundRun):
 
 
 class ImportStatus(Enumeration):
-    """What becomes of a file to import, and what has become of it."""
+    """How far an import of a file is, and its outcome."""
 
     READING = "Reading", 0
     UPLOADED = "Uploaded", 1, "Read"
@@ -210,7 +210,7 @@ class ImportMapping(models.Model):
 
 
 class ExportStatus(Enumeration):
-    """What has become of an export."""
+    """How far an export is, and its outcome."""
 
     EXPORTING = "Exporting", 0
     READY = "Ready", 1

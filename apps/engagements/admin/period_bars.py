@@ -68,7 +68,7 @@ class PeriodBar:
 
     @property
     def waiting_over(self) -> Decimal:
-        """What waits for it and is more than can be drawn then."""
+        """The amount that waits for it beyond what can be drawn then."""
         return min(self.over, self.period.waiting)
 
     @property

@@ -191,13 +191,16 @@ class ODataViewSet(GenericViewSet, ODataView):
         is_table = renderer.format == "csv"
         if is_table and options.shows_undeclared and isinstance(reader, JsonReader):
             raise BadQuery("What $compute and $ref make is served in JSON.", target="$format")
-        stream = get_read_log().log_stream(
-            self.entity_set, reader.stream(), self.query_options.parameters, has_others=self.expands_others
+        log_stream = partial(
+            get_read_log().log_stream, query=options.parameters, has_others=self.expands_others
         )
-        response = StreamingHttpResponse(
-            renderer.stream(reader.columns() if is_table else (), stream),
-            content_type=f"{renderer.media_type}; charset=utf-8",
-        )
+        if is_table:
+            table = reader.table()
+            rows_read = log_stream(self.entity_set, table.rows, json_of=table.json_of)
+            texts = renderer.stream(table, rows_read)
+        else:
+            texts = renderer.stream(log_stream(self.entity_set, reader.stream()))
+        response = StreamingHttpResponse(texts, content_type=f"{renderer.media_type}; charset=utf-8")
         if is_table:
             response["Content-Disposition"] = f'attachment; filename="{self.entity_set.name}.csv"'
         return response

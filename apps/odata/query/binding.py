@@ -412,7 +412,7 @@ def compare(operator: str, left: Operand, right: Operand, exact: bool) -> Combin
 def is_indexed_in_any_case(text: Operand, value: Operand) -> bool:
     """True when a column that ``$search`` looks into is compared with a known text.
 
-    A text equals its small letters in any place but for the sigma, which has another one at the end of a word.
+    A letter has one small letter wherever it stands, but for the sigma: at the end of a word it has another.
     """
     if text.prop is None or text.kind is not ValueKind.STRING or not isinstance(value.sql, Constant):
         return False

@@ -29,6 +29,7 @@ MEASUREMENTS = (
     "writes",
     "overload",
     "frameworks",
+    "peers",
     "money",
     "growth",
 )
