@@ -1053,8 +1053,8 @@ def test_the_message_says_what_periods_have_left_and_what_comes_when():
     scene = in_periods()
     told = only_message(scene.claim())
     assert told.startswith("The line's total of 140.00 is 0.01 more than the 139.99 left of")
-    assert "for the funding period 1 Jul 2026 – 30 Sep 2026 and those before it" in told
-    assert "The next one begins on 1 Oct 2026 with 860.01, for no day before." in told
+    assert "for the funding period from 01 Jul 2026 to 30 Sep 2026 and those before it" in told
+    assert "The next one begins on 01 Oct 2026 with 860.01, for no day before." in told
     scene.component.periods.filter(first_day="2026-07-01").update(claimed="139.99")
     assert "comes when nothing is left of" in only_message(scene.claim())
     scene.component.periods.filter(first_day="2026-07-01").update(claimed="150.00")
