@@ -186,6 +186,7 @@ def all_work(caller: Caller, browser: Browser) -> Iterator[Work]:
     yield from pages(caller)
     yield from exports(caller)
     yield from writes(caller)
+    yield from follows(caller)
 
 
 def get(caller: Caller, path: str, **options: str) -> Callable[[], bytes]:
@@ -297,3 +298,23 @@ def approve(keys: list[UUID]) -> None:
     with transaction.atomic():
         assert len(apply_transition(Claim, keys, TransitionName.APPROVE).done) == len(keys)
         transaction.set_rollback(True)
+
+
+def follows(caller: Caller) -> Iterator[Work]:
+    """What programs do that keep a cursor, and that know people by their own codes; version 2.1."""
+    moments = Claim.objects.order_by("modify_date").values_list("modify_date", flat=True)
+    moment = moments[moments.count() // 2].strftime("%Y-%m-%dT%H:%M:%SZ")
+    query = f"$filter={quote(f'ModifyDate ge {moment}')}&$orderby=ModifyDate&version=2.1"
+    paged = {"HTTP_PREFER": "odata.maxpagesize=1000"}
+    call = lambda: caller(caller.request("/api/claim", query, **paged))  # noqa: E731
+    assert json.loads(call())["value"]
+    yield Work("page of 1,000 claims by `ModifyDate`", call)
+    people = [
+        {"UniqueCode": f"{CODE}{number}", "FirstName": "New", "LastName": f"Person {number}"}
+        for number in range(WRITTEN)
+    ]
+    body = json.dumps({"@context": "#$delta", "value": people}).encode()
+    asked = {"REQUEST_METHOD": "PATCH", "HTTP_PREFER": "return=minimal"}
+    call = lambda: caller(caller.request("/api/contact", "version=2.1", body, **asked))  # noqa: E731
+    clean = unchecked(remove_new, "people_contact")
+    yield Work(f"upsert of {WRITTEN:,} contacts that are new", call, clean=clean)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from tempfile import TemporaryFile
+from typing import IO
 from urllib.parse import urljoin
 from uuid import UUID
 
@@ -178,19 +179,25 @@ def write_export(job: FileExport, caller: Caller) -> None:
         raise BadQuery("The application was revoked.")
     query, moment = query_of(job, caller), get_change_log().moment()
     job.rows_done, job.rows_total = 0, query.row_count
-    log_stream = partial(
-        READ_LOG.log_stream, query.entity_set, query=query.options.parameters, has_others=query.has_others
-    )
     with TemporaryFile() as file:
-        if query.format == "csv":
-            table = query.reader.table()
-            rows = with_progress(job, log_stream(table.rows, json_of=table.json_of))
-            file.writelines(text.encode() for text in CSVRenderer().stream(table, rows))
-        else:
-            write = exporting.WRITERS[query.format]
-            write(file, (), with_progress(job, log_stream(query.reader.stream())))
+        write_records(job, query, file)
         file.seek(0)
         with transaction.atomic():
             job.delta_link = query.delta_link(moment)
             job.save(update_fields=["delta_link"])
             store_file(job, file)
+
+
+def write_records(job: FileExport, query: ExportQuery, file: IO[bytes]) -> None:
+    """Write what a GET would answer; the read log has it as it would have that."""
+    reader, options = query.reader, query.options
+    logged = partial(
+        READ_LOG.log_stream, query.entity_set, query=options.parameters, has_others=query.has_others
+    )
+    if query.format == "csv":
+        table = reader.table()
+        rows = with_progress(job, logged(table.rows, json_of=table.json_of))
+        file.writelines(text.encode() for text in CSVRenderer().stream(table, rows))
+    else:
+        write = exporting.write_ndjson if query.format == "ndjson" else exporting.write_json
+        write(file, (), with_progress(job, logged(reader.stream())))

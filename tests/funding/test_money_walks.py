@@ -18,6 +18,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from apps.base import clock
 from apps.base.declaration.resource import V2_1, BodyKind
 from apps.base.declaration.service import get_service
 from apps.base.drafts import ValidationFailed
@@ -42,6 +43,8 @@ from apps.funding.models import (
 from apps.funding.services.provider_invoices import archive_provider_invoices, update_provider_invoices
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.validation.transitions import TransitionName, transition_named
+from apps.odata.query.options import EXPAND_ALL
+from apps.odata.read.reader import JsonReader
 from apps.odata.write.dispatch import Target, update
 from apps.people.merging import merge, undo_merge
 from apps.people.models import Contact
@@ -97,7 +100,7 @@ class Money(Office):
                 self.cut_periods([7])
         self.entries = [a_priced_entry(amount) for amount in ("10.00", "33.3333", "70.00")]
         self.given, self.paid, self.counted = ZERO, {}, {}
-        self.merged, self.may_count_less, self.lost = False, False, set()
+        self.merged, self.may_count_less, self.lost, self.shown = False, False, set(), {}
         self.enter(0, [amounts, ("1", "20")], 0, "claim")
         if resubmitted:
             self.pay_in_part_and_resubmit(0, 60, resubmitted)
@@ -170,7 +173,7 @@ class Money(Office):
         number=which,
         at=st.integers(0, 1),
         what=st.sampled_from(
-            ["Quantity", "Price", "both", "FromDate", "ToDate", "Product", "credit", "gone"]
+            ["Quantity", "Price", "both", "FromDate", "ToDate", "Product", "credit", "gone", "order"]
         ),
         amounts=st.tuples(quantities, prices),
         day=days,
@@ -186,6 +189,8 @@ class Money(Office):
         if what == "gone":
             lines.remove(changed)
             lines = lines or [self.line_body(product)]
+        elif what == "order":
+            lines.reverse()
         elif what == "credit":
             changed["IsCreditItem"] = True
         elif what == "Product":
@@ -439,6 +444,19 @@ class Money(Office):
         if not self.may_count_less:
             assert all(counted[key] >= paid for key, paid in self.counted.items())
         self.counted, self.may_count_less, self.lost = counted, False, set()
+
+    @invariant()
+    def whatever_the_interface_shows_of_a_bill_changes_with_its_modify_date(self):
+        if not hasattr(self, "given"):
+            return
+        clock.reset_now()  # the next step is a request of its own
+        for model in LINE_MODELS:
+            stamps = dict(model.objects.values_list("pk", "modify_date"))
+            rows = JsonReader(get_service(V2_1).by_model[model], model.objects.all(), EXPAND_ALL)
+            for key, (shown, _) in rows.read(list(stamps)).items():
+                text, stamp = self.shown.get(key, (shown, None))
+                assert text == shown or stamps[key] > stamp, (text, shown)
+                self.shown[key] = shown, stamps[key]
 
     @invariant()
     def a_provider_invoice_that_was_paid_is_not_free(self):

@@ -95,6 +95,8 @@ class Bill(Record):
         ordering = ("-creation_date", "-guid")
         indexes: ClassVar[tuple[models.Index, ...]] = (
             models.Index(fields=["creation_date", "guid"], name="funding_%(class)s_newest"),
+            # Pages of what changed since a moment, for programs that follow ModifyDate.
+            models.Index(fields=["modify_date", "guid"], name="funding_%(class)s_modified"),
             # A page of a participant's, in the order of the list.
             models.Index(fields=["contact", "creation_date", "guid"], name="funding_%(class)s_of_contact"),
             # The queues of the home page and of lists read nothing but these two.

@@ -251,7 +251,7 @@ class ODataContentNegotiation(BaseContentNegotiation):
         view, renderer = request.parser_context["view"], renderers[0]
         action, accept = getattr(view, "action", None), request.META.get("HTTP_ACCEPT", "")
         is_read = action in getattr(view, "negotiated_actions", ())
-        if not is_read and action not in ("create", "update"):
+        if not is_read and action not in ("create", "update", "upsert"):
             return renderer, str(renderer.media_type)
         formats = tuple([str(each.format) for each in renderers])
         requested = view.query_options.format
