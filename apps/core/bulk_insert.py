@@ -14,7 +14,7 @@ from django.db import connection, models
 from psycopg.types.json import Jsonb
 
 from apps.base import clock
-from apps.base.batched_queries import Statement, array_of_guids, text_of_trip
+from apps.base.batched_queries import Statement, array_of_guids, is_pooled, send_through_pooler, text_of_trip
 from apps.base.declaration.schema import final_field
 
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, each time two trips more.
@@ -178,7 +178,9 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
 
 
 def execute_in_one_trip(cursor: Any, statements: Sequence[Statement]) -> None:
-    if statements:
+    if statements and is_pooled(cursor.db):
+        send_through_pooler(cursor.db, statements)
+    elif statements:
         cursor.execute(text_of_trip(cursor.db, statements))
 
 
