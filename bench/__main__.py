@@ -25,10 +25,12 @@ WANTED = {
     "writes": (2_000, 3_000),
     "overload": (2_000, 3_000),
     "frameworks": (1_000, 100),
+    "peers": (1_000, 3_000),
     "money": (2_000, 500_000),
+    "growth": (2_000, 3_700),
 }
-#: Measured by name only: its claims would be beside all others, and it changes them.
-ALONE = frozenset({"money"})
+#: Measured by name only: the one changes its many claims, the other makes a second database.
+ALONE = frozenset({"money", "growth"})
 LOCK = Path(__file__).with_name("requirements.txt")
 #: What other frameworks need; it is not installed among the packages of the product.
 PACKAGES = Path(__file__).resolve().parents[1] / ".venv-bench"
@@ -36,11 +38,14 @@ PACKAGES = Path(__file__).resolve().parents[1] / ".venv-bench"
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./run bench", description=__doc__)
-    parser.add_argument("name", nargs="?", choices=WANTED, help="which measurement; without it all but money")
+    parser.add_argument(
+        "name", nargs="?", choices=WANTED, help="which measurement; without it all but money and growth"
+    )
     wanted = parser.parse_args(arguments).name
     names = [wanted] if wanted else [name for name in WANTED if name not in ALONE]
-    if "frameworks" in names:
+    if {"frameworks", "peers"} & {*names}:
         install_packages()
+    if "frameworks" in names:
         install_cap()
     try:
         with tempfile.TemporaryDirectory() as folder, postgres.throwaway_server() as url:

@@ -11,8 +11,9 @@ from records_site import urls as product
 
 if find_spec("ninja"):
     from bench.others import ninja_api
-else:  # only the measurement of frameworks installs it
-    ninja_api = None
+    from bench.others.values_api import ClaimsView
+else:  # only the measurements of others install them
+    ninja_api = ClaimsView = None
 
 router = DefaultRouter()
 router.register("client", ClientViewSet)
@@ -25,6 +26,7 @@ router.register("new-claim", NewClaimViewSet, basename="new-claim")
 
 urlpatterns = [
     *([path("ninja/", ninja_api.api.urls)] if ninja_api else ()),
+    *([path("values/claim/", ClaimsView.as_view())] if ClaimsView else ()),
     path("stock/", include(router.urls)),
     # As in the product itself: no level above them, which each request would pass.
     *product.urlpatterns,

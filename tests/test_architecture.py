@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engagements": {"base", "core", "access", "people"},
     "funding": {"base", "core", "access", "people", "documents", "engagements"},
     "payments": {"base", "core", "access", "people", "documents", "engagements", "funding"},
+    "integration": {"base", "core", "access", "people", "documents"},
     "operations": {
         *("base", "core", "access", "people", "documents", "sales", "engagements", "funding", "payments"),
     },
@@ -41,6 +42,9 @@ SPEAKS_THE_PROTOCOL = {
     "apps.documents.openapi": "describes a multipart body",
     "apps.documents.parsers": "is a parser of DRF's",
     "apps.documents.uploads": "stores a document as the interface stores a body",
+    "apps.integration.export_jobs": "writes what a GET of a set answers, with its delta link",
+    "apps.integration.import_forms": "is a parser of DRF's",
+    "apps.integration.openapi": "describes a multipart body",
     "apps.funding.approval": "is an action of the interface, with its body and description",
 }
 

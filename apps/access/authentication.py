@@ -29,7 +29,7 @@ from apps.access.callers import (
 )
 from apps.access.throttling import count_failure
 from apps.base import clock
-from apps.base.batched_queries import Statement, fetch_all
+from apps.base.batched_queries import SqlStatement, fetch_all
 from apps.base.errors import Forbidden, Unauthenticated
 from apps.core import history
 
@@ -168,7 +168,7 @@ def find_application_by_token(token: str) -> ApplicationCaller | None:
     database: Any = connections[DEFAULT_DB_ALIAS]  # looked up once: ``connection`` does so for each attribute
     # As a text: for psycopg, to adapt a time is more work than all else of this statement.
     now = str(database.ops.adapt_datetimefield_value(clock.now()))
-    [rows] = fetch_all([Statement(_BY_BEARER, [digest, now], label="find token")])
+    [rows] = fetch_all([SqlStatement(_BY_BEARER, [digest, now], label="find token")])
     return caller_from_row(*rows[0]) if rows else None
 
 

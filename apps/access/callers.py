@@ -23,7 +23,7 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db.models import Model
 
-from apps.base.declaration.resource import POST, PUT, V2_1
+from apps.base.declaration.resource import V2_1
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Draft, Extra
@@ -85,7 +85,7 @@ def offered_scopes() -> list[str]:
     for entity_set in get_service(V2_1).entity_sets:
         path = entity_set.path.lower()
         found.append(f"{path}.{READ}")
-        if entity_set.supports(POST) or entity_set.supports(PUT):
+        if entity_set.is_written:
             found.append(f"{path}.{WRITE}")
         found += [f"{path}.{right}" for right in entity_set.resource.further_rights]
     return found

@@ -6,6 +6,7 @@ from django.db import models
 
 from apps.access.callers import check_scope, new_client_id
 from apps.base import clock
+from apps.core.computed import ComputedDecimal
 from apps.core.models import Lookup, Record, new_guid
 
 
@@ -46,6 +47,14 @@ class ApiApplication(Lookup, Record):
         ordering = ("name",)
 
 
+def count_of_messages(state: str) -> ComputedDecimal:
+    """How many messages of a webhook are in a state."""
+    sql = (
+        "(SELECT count(*) FROM access_webhookmessage m WHERE m.webhook_id = {row}.guid AND m.state = 'STATE')"
+    )
+    return ComputedDecimal(sql.replace("STATE", state), max_digits=9, decimal_places=0)
+
+
 class Webhook(Record):
     """An address of an application's, which is told of changes of an entity set; archived means stopped.
 
@@ -71,6 +80,8 @@ class Webhook(Record):
         help_text="Messages hold personal data then; without it only keys and addresses.",
     )
     secret = models.CharField(max_length=64, editable=False)
+    waiting_count = count_of_messages("Waiting")
+    failed_count = count_of_messages("Failed")
     position = models.TextField(default="", editable=False)
     position_date = models.DateTimeField(default=clock.now, editable=False)
     #: Attempts in a row that the receiver has not accepted; it is not asked before ``paused_until``.

@@ -12,8 +12,10 @@ import json
 import logging
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import partial
 from urllib.parse import quote
 from uuid import UUID
@@ -27,8 +29,8 @@ from apps.access.outgoing import AddressRefused, check_address, post
 from apps.base import clock
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
-from apps.base.drafts import Issue, Rule
-from apps.base.errors import Gone, ServiceError
+from apps.base.drafts import Issue, Rule, ValidationFailed
+from apps.base.errors import Conflict, Gone, ServiceError
 from apps.core import history, saving
 from apps.core.models import Subscriber
 from apps.core.read_log import READ_LOG, ShownRecords
@@ -36,7 +38,7 @@ from apps.core.services import Checks, update_records
 from apps.odata.delta.change_log import get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
 from apps.odata.delta.reader import DeltaPage, DeltaReader
-from apps.odata.delta.tokens import DeltaToken, read_token
+from apps.odata.delta.tokens import DeltaToken, read_delta_link, read_token
 from apps.odata.errors import BadQuery
 from apps.odata.query.options import parse_options
 from apps.odata.read.reader import JsonReader, filter_rows
@@ -57,6 +59,9 @@ SENDING_TIME = dt.timedelta(minutes=5)
 POSITION_AGE = dt.timedelta(minutes=10)
 #: Accepted and failed messages are kept for so long.
 MESSAGE_AGE = dt.timedelta(days=30)
+
+#: Webhooks that an application has at most: the changes of each are looked for every few seconds.
+MOST_WEBHOOKS = 50
 
 #: Of what a receiver answers.
 RESULT_CHARACTERS = 200
@@ -111,6 +116,7 @@ WEBHOOK_RULES: Sequence[Rule[WebhookDraft]] = (
 
 def create_webhooks(drafts: Sequence[WebhookDraft]) -> list[UUID]:
     """Store new webhooks, which are told of changes from now on; each draft has its secret afterwards."""
+    refuse_too_many(drafts)
     saving.apply_model_defaults(Webhook, drafts)
     saving.validate(Webhook, drafts, WEBHOOK_RULES)
     for draft in drafts:
@@ -120,6 +126,20 @@ def create_webhooks(drafts: Sequence[WebhookDraft]) -> list[UUID]:
         "position": [position_now() for _ in drafts],
     }
     return saving.insert_records(Webhook, drafts, columns)
+
+
+def refuse_too_many(drafts: Sequence[WebhookDraft]) -> None:
+    """``ValidationFailed`` where an application would have more than ``MOST_WEBHOOKS`` that are not archived.
+
+    Before other rules, which look for the host of each address.
+    """
+    numbers = Counter(draft.key_of("application") for draft in drafts)
+    current = Webhook.objects.filter(application__in=filter(None, numbers), archive_date__isnull=True)
+    for application in current.values_list("application", flat=True):
+        numbers[application] += 1
+    if max(numbers.values(), default=0) > MOST_WEBHOOKS:
+        message = f"An application has {MOST_WEBHOOKS} of them at most."
+        raise ValidationFailed([(0, Issue("TooMany", "", message))])
 
 
 update_webhooks = partial(update_records, Webhook, checks=Checks(WEBHOOK_RULES))
@@ -151,6 +171,44 @@ def application_of(draft: WebhookDraft) -> ApiApplication | None:
 
 def caller_of(application: ApiApplication) -> ApplicationCaller:
     return ApplicationCaller(application.pk, application.name, (split_scope(application.scope),))
+
+
+# --- what a program asks for ------------------------------------------------------------------------------
+
+
+def send_test(webhook: Webhook) -> str:
+    """Let a message without changes be sent, without waiting for a pause; its ``webhook-id``."""
+    refuse_stopped(webhook)
+    Webhook.objects.filter(pk=webhook.pk).update(failures=0, paused_until=None)
+    return message_id(webhook.messages.create(body=message_body(webhook, "test", [])))
+
+
+@transaction.atomic
+def replay(webhook: Webhook, link: str) -> None:
+    """Let all changes since a delta link be told again, by going back to it; nothing is left out.
+
+    ``Gone`` when the database is not the one that gave the link, ``BadQuery`` when that is no delta link of
+    the webhook's entity set, ``Conflict`` when the webhook is stopped.
+    """
+    name, token = read_delta_link(link)
+    if name != webhook.entity_set:
+        raise BadQuery(f"It is a delta link of {name[:60]}, not of {webhook.entity_set}.")
+    webhook = Webhook.objects.select_for_update(of=("self",)).select_related("application").get(pk=webhook.pk)
+    refuse_stopped(webhook)
+    log, since = get_change_log(), token.since
+    assert since is not None
+    log.entries(since, log.moment(), (), None, 1)
+    with suppress(BadQuery):  # the key of signatures changed
+        position = read_token(webhook.position, "").since
+        since = since if position is None else log.earlier(since, position)
+    position_text = DeltaToken("", since=since).sign()
+    Webhook.objects.filter(pk=webhook.pk).update(position=position_text, position_date=clock.now())
+
+
+def refuse_stopped(webhook: Webhook) -> None:
+    """``Conflict`` for a webhook that nothing is sent of now."""
+    if webhook.is_archived or webhook.application.is_archived:
+        raise Conflict("It is archived: nothing is sent.")
 
 
 # --- messages -------------------------------------------------------------------------------------------
@@ -346,10 +404,14 @@ def save_result(message: WebhookMessage, is_accepted: bool, result: str) -> None
         overdue.update(state=State.FAILED, next_attempt=None, result=result)
 
 
+def message_id(message: WebhookMessage) -> str:
+    return f"msg_{message.pk.hex}"
+
+
 def signed_headers(secret: str, message: WebhookMessage) -> dict[str, str]:
     """The headers by which a receiver knows the sender, and a message that was sent before."""
     timestamp = str(int(clock.now().timestamp()))
-    name = f"msg_{message.pk.hex}"
+    name = message_id(message)
     signed = f"{name}.{timestamp}.{message.body}".encode()
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signature = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

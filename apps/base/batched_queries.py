@@ -39,7 +39,7 @@ Rows = list[tuple[Any, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SqlStatement:
     """SQL with its parameters, and how values of its rows become those of Python.
 
     ``converters`` are Django's, by the position of their column: functions (value, expression, connection).
@@ -70,9 +70,9 @@ class PreparedQuery:
 
     make: Callable[..., models.QuerySet[models.Model, tuple[object, ...]]]
     planned_each_time: bool = False
-    prepared: Statement | None = None
+    prepared: SqlStatement | None = None
 
-    def __call__(self, *values: Iterable[object]) -> Statement:
+    def __call__(self, *values: Iterable[object]) -> SqlStatement:
         """The query for these lists of values."""
         if self.prepared is None:
             self.prepared = self.prepare()
@@ -81,9 +81,9 @@ class PreparedQuery:
             param.adapt(values[param.number]) if isinstance(param, Placeholder) else param
             for param in prepared.params
         ]
-        return Statement(prepared.sql, params, prepared.converters, prepared.label)
+        return SqlStatement(prepared.sql, params, prepared.converters, prepared.label)
 
-    def prepare(self) -> Statement:
+    def prepare(self) -> SqlStatement:
         """The statement with placeholders as its parameters; other values are part of PostgreSQL's text."""
         count = len(signature(self.make).parameters)
         compiler = self.make(*map(Placeholder, range(count))).query.get_compiler(DEFAULT_DB_ALIAS)
@@ -96,7 +96,7 @@ class PreparedQuery:
             params = [param for param in params if isinstance(param, Placeholder)]
         name = f"{self.make.__module__}.{self.make.__qualname__}"
         label = name.removeprefix("apps.").partition(".<locals>")[0]
-        return Statement(sql, params, converters, "" if self.planned_each_time else label)
+        return SqlStatement(sql, params, converters, "" if self.planned_each_time else label)
 
 
 #: ``@prepared_query`` prepares the query that a function makes of lists of values.
@@ -105,7 +105,7 @@ prepared_query = PreparedQuery
 query_by_values = partial(PreparedQuery, planned_each_time=True)
 
 
-def fetch_all(queries: Sequence[Statement | None]) -> list[Rows]:
+def fetch_all(queries: Sequence[SqlStatement | None]) -> list[Rows]:
     """The rows of each query: one trip to PostgreSQL, one statement after the other on SQLite.
 
     ``None`` stands for a query that is not needed: it has no rows.
@@ -162,7 +162,7 @@ def is_pooled(connection: BaseDatabaseWrapper) -> bool:
     return is_set and bool(connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"))
 
 
-def send_through_pooler(connection: BaseDatabaseWrapper, statements: Sequence[Statement]) -> list[Rows]:
+def send_through_pooler(connection: BaseDatabaseWrapper, statements: Sequence[SqlStatement]) -> list[Rows]:
     """The rows of each statement, which go in one trip."""
     cursor = reused_cursor(connection)
     sent = [(each.label, each.sql, each.params) for each in statements]
@@ -179,7 +179,7 @@ def send_through_pooler(connection: BaseDatabaseWrapper, statements: Sequence[St
     return rows
 
 
-def text_of_trip(connection: BaseDatabaseWrapper, statements: Iterable[Statement]) -> str:
+def text_of_trip(connection: BaseDatabaseWrapper, statements: Iterable[SqlStatement]) -> str:
     """The text of several statements with their values in it: PostgreSQL takes several without parameters.
 
     The driver would read all of it for places of parameters, and only keeps what it read of short ones.

@@ -9,11 +9,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, TypeVar, get_type_hints
 
 from django.db import models
 
-from apps.base.batched_queries import AnyOf, PreparedQuery, Rows, Statement, fetch_all, prepared_query
+from apps.base.batched_queries import AnyOf, PreparedQuery, Rows, SqlStatement, fetch_all, prepared_query
 from apps.base.declaration.resource import Nesting
 from apps.base.declaration.schema import NavigationProperty, StructuredType
 
@@ -297,7 +298,7 @@ class Reference:
 
 
 def attach_references(
-    type_: StructuredType, drafts: Sequence[Draft], current: models.Model | None = None
+    type_: StructuredType, drafts: Sequence[Draft], current: Mapping[Any, models.Model] = MappingProxyType({})
 ) -> list[tuple[int, Issue]]:
     """Put the records where the drafts hold keys; the issues of those that cannot be referred to."""
     references = References(type_, drafts, current)
@@ -308,13 +309,17 @@ class References:
     """The references of drafts: send ``queries`` in a trip of your own, and give their rows to ``attach``.
 
     Unknown keys are ``NotFound``. Archived records of short lists (models with ``is_lookup``) are
-    ``Archived``, unless ``current``, the record that is being replaced, has them already; people and
-    organisations may be referred to after they were archived, since documents about them still come in. A
-    list that names a record twice holds it once. Members that hold records already stay as they are.
+    ``Archived``, unless the record that a draft changes, of those in ``current`` by their keys, has them
+    already; people and organisations may be referred to after they were archived, since documents about them
+    still come in. A list that names a record twice holds it once. Members that hold records already stay as
+    they are.
     """
 
     def __init__(
-        self, type_: StructuredType, drafts: Sequence[Draft], current: models.Model | None = None
+        self,
+        type_: StructuredType,
+        drafts: Sequence[Draft],
+        current: Mapping[Any, models.Model] = MappingProxyType({}),
     ) -> None:
         self.drafts, self.current = drafts, current
         self.named: list[tuple[int, Path, Draft, Reference]] = []
@@ -330,7 +335,7 @@ class References:
                 keys[reference.model].update(value if reference.many else (value,))
                 columns[reference.model] |= reference.columns
         self.columns = {model: selected_columns(model, frozenset(columns[model])) for model in keys}
-        self.queries: list[Statement] = [
+        self.queries: list[SqlStatement] = [
             query_by_key(model, *self.columns[model])(named) for model, named in keys.items()
         ]
 
@@ -366,16 +371,19 @@ class References:
             field = (*path, name, at) if reference.many else (*path, name)
             if record is None:
                 yield Issue("NotFound", field, f"There is no {noun} {key}.")
-            elif is_lookup and record.archive_date and key not in self.current_keys(reference):
+            elif is_lookup and record.archive_date and key not in self.current_keys(draft, reference):
                 yield Issue("Archived", field, f"The {noun} {key} is archived.")
         vars(draft)[name] = list(dict.fromkeys(found)) if reference.many else found[0]
 
-    def current_keys(self, reference: Reference) -> frozenset[Any]:
-        """The keys that the record refers to which is being replaced."""
-        value = None if self.current is None else getattr(self.current, reference.attribute)
-        if value is None:
+    def current_keys(self, draft: Draft, reference: Reference) -> frozenset[Any]:
+        """The keys that the record of a draft refers to; one query for the lists of all records."""
+        record: Any = self.current.get(draft.key)
+        if record is None:
             return frozenset()
-        return frozenset(value.values_list("pk", flat=True) if reference.many else [value.pk])
+        if not reference.many:
+            return frozenset([getattr(record, record._meta.get_field(reference.attribute).attname)])
+        models.prefetch_related_objects([*self.current.values()], reference.attribute)
+        return frozenset(one.pk for one in getattr(record, reference.attribute).all())
 
 
 def with_contained_rows(

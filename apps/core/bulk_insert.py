@@ -14,7 +14,13 @@ from django.db import connection, models
 from psycopg.types.json import Jsonb
 
 from apps.base import clock
-from apps.base.batched_queries import Statement, array_of_guids, is_pooled, send_through_pooler, text_of_trip
+from apps.base.batched_queries import (
+    SqlStatement,
+    array_of_guids,
+    is_pooled,
+    send_through_pooler,
+    text_of_trip,
+)
 from apps.base.declaration.schema import final_field
 
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, each time two trips more.
@@ -61,14 +67,14 @@ class WriteBatch:
     """
 
     def __init__(self) -> None:
-        self.writes: list[Statement | Insert] = []
+        self.writes: list[SqlStatement | Insert] = []
         self.vendor = connection.vendor
         # On PostgreSQL as a text: else the driver makes the text for each row.
         self.moment: object = str(clock.now()) if self.vendor == "postgresql" else clock.now()
 
     def execute(self, sql: str, params: Sequence[object]) -> None:
         """Add a statement."""
-        self.writes.append(Statement(sql, params, label=first_words(sql)))
+        self.writes.append(SqlStatement(sql, params, label=first_words(sql)))
 
     def insert(
         self, model: type[models.Model], columns: Sequence[str], rows: Iterable[Sequence[object]]
@@ -130,8 +136,7 @@ def written_columns(model: type[models.Model], columns: tuple[str, ...], vendor:
     written = tuple(fields[name] for name in (*columns, *makers))
     table, places = model._meta.db_table, ", ".join(["%s"] * len(written))
     statement = f"INSERT INTO {connection.ops.quote_name(table)} ({column_list(written)}) VALUES ({places})"  # noqa: S608  our own names
-    adapter_of = postgresql_adapter if vendor == "postgresql" else sqlite_adapter
-    adapters = tuple(adapter_of(final_field(field)) for field in written)
+    adapters = tuple(adapter_of(final_field(field), vendor) for field in written)
     return WrittenColumns(table, written, tuple(makers.values()), adapters, statement)
 
 
@@ -152,11 +157,11 @@ def value_maker(field: Any, columns: Sequence[str]) -> ValueMaker | None:
 # --- PostgreSQL -----------------------------------------------------------------------------------------
 
 
-def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
-    waiting: list[Statement] = []
+def send_to_postgresql(writes: Sequence[SqlStatement | Insert]) -> None:
+    waiting: list[SqlStatement] = []
     with connection.cursor() as cursor:
         for write in writes:
-            if isinstance(write, Statement):
+            if isinstance(write, SqlStatement):
                 waiting.append(write)
                 continue
             columns = write.columns
@@ -164,7 +169,7 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
             first = list(islice(rows, FEW + 1))
             if len(first) <= FEW:
                 label = first_words(columns.statement)
-                waiting += [Statement(columns.statement, row, label=label) for row in first]
+                waiting += [SqlStatement(columns.statement, row, label=label) for row in first]
                 continue
             execute_in_one_trip(cursor, waiting)
             waiting = []
@@ -177,7 +182,7 @@ def send_to_postgresql(writes: Sequence[Statement | Insert]) -> None:
         execute_in_one_trip(cursor, waiting)
 
 
-def execute_in_one_trip(cursor: Any, statements: Sequence[Statement]) -> None:
+def execute_in_one_trip(cursor: Any, statements: Sequence[SqlStatement]) -> None:
     if statements and is_pooled(cursor.db):
         send_through_pooler(cursor.db, statements)
     elif statements:
@@ -190,25 +195,26 @@ def first_words(sql: str) -> str:
     return sql.replace('"', "").partition("(")[0].partition("%")[0].strip()
 
 
-def postgresql_adapter(field: models.Field) -> Adapter | None:
-    return Jsonb if isinstance(field, models.JSONField) else None
-
-
 # --- SQLite ---------------------------------------------------------------------------------------------
 
 
-def send_to_sqlite(writes: Sequence[Statement | Insert]) -> None:
+def send_to_sqlite(writes: Sequence[SqlStatement | Insert]) -> None:
     with connection.cursor() as cursor:
         for write in writes:
-            if isinstance(write, Statement):
+            if isinstance(write, SqlStatement):
                 cursor.execute(write.sql, write.params)
                 continue
             if rows := list(adapt_rows(write.rows, write.columns.adapters)):
                 cursor.executemany(write.columns.statement, rows)
 
 
-def sqlite_adapter(field: models.Field) -> Adapter | None:
-    """The function that turns a value that is not null into what Django itself stores."""
+# --- both -----------------------------------------------------------------------------------------------
+
+
+def adapter_of(field: models.Field, vendor: str) -> Adapter | None:
+    """The function that turns a value that is not null into what the engine stores; none where it does so."""
+    if vendor == "postgresql":
+        return Jsonb if isinstance(field, models.JSONField) else None
     operations = connection.ops  # taken once: the connection is looked up by thread whenever it is named
     if isinstance(field, models.UUIDField):
         return attrgetter("hex")
@@ -223,9 +229,6 @@ def sqlite_adapter(field: models.Field) -> Adapter | None:
     if isinstance(field, models.JSONField):
         return json.dumps
     return None
-
-
-# --- both -----------------------------------------------------------------------------------------------
 
 
 def adapt_rows(

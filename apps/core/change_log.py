@@ -70,6 +70,9 @@ class SerialLog:
             for transaction, number, record_type, key, differences, kind in rows.values_list(*columns)[:limit]
         ]
 
+    def earlier(self, moment: Moment, other: Moment) -> Moment:
+        return min(moment, other, key=lambda each: int(each[2]))
+
     def read_snapshot(self) -> tuple[str, str]:
         return "", ""
 
@@ -91,6 +94,12 @@ class SnapshotLog(SerialLog):
         if in_progress.count(",") >= MAX_IN_PROGRESS:
             snapshot = f"{oldest}:{oldest}:"
         return snapshot, hashlib.blake2b(database.encode(), digest_size=8).hexdigest()
+
+    def earlier(self, moment: Moment, other: Moment) -> Moment:
+        """As that of a log in order; all that was in progress at one of them counts as not committed yet."""
+        database, _, newest, fingerprint = super().earlier(moment, other)
+        oldest = min(split_snapshot(each[1])[0] for each in (moment, other))
+        return database, f"{oldest}:{oldest}:", newest, fingerprint
 
     def rows_between(
         self, since: Moment, until: Moment, after: Cursor | None, last: Cursor | None

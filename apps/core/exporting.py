@@ -3,21 +3,19 @@
 In a table the lines of a record are rows, in each of which the record's own columns stand.
 """
 
-import csv
 import datetime as dt
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from decimal import Decimal
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from urllib.parse import urlencode
 
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 from openpyxl import Workbook
 
-from apps.base.cell_texts import formula_safe
+from apps.base.cell_texts import csv_texts, formula_safe
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import ServiceError
 from apps.core.importing.file_declaration import file_entity_set
@@ -28,10 +26,11 @@ from apps.core.read_log import READ_LOG, log_export, without_values
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.tables import ImportFileError
 from apps.core.table_files.workbooks import MAX_ROWS
-from apps.odata.http.formats import Echo, ndjson_lines
+from apps.odata.http.formats import ndjson_lines
 from apps.odata.query.options import parse_options
 from apps.odata.read.flattening import Column, columns, rows
 from apps.odata.read.reader import JsonReader, filter_rows
+from apps.odata.read.tables import decode_record
 
 
 class Operator:
@@ -109,20 +108,18 @@ def select_and_expand(names: Sequence[str]) -> dict[str, str]:
 
 def rows_of(wanted: Sequence[Column], records: Iterable[str]) -> Iterator[list[object]]:
     for record in records:
-        yield from rows(json.loads(record, parse_float=Decimal), wanted)
+        yield from rows(decode_record(record), wanted)
 
 
 def write_csv(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
-    lines = csv_lines([column.name for column in wanted], rows_of(wanted, records))
-    file.writelines(line.encode() for line in lines)
+    texts = csv_file([column.name for column in wanted], rows_of(wanted, records))
+    file.writelines(text.encode() for text in texts)
 
 
-def csv_lines(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
-    """The lines of a CSV file, with a byte order mark, by which spreadsheets know that it is UTF-8."""
-    writer: Any = csv.writer(Echo())
-    yield "\ufeff" + writer.writerow(header)
-    for row in rows:
-        yield writer.writerow(map(formula_safe, row))
+def csv_file(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+    """The texts of a CSV file, with a byte order mark, by which spreadsheets know that it is UTF-8."""
+    yield "\ufeff"
+    yield from csv_texts(chain([header], (map(formula_safe, row) for row in rows)))
 
 
 def write_workbook(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:

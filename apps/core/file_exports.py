@@ -2,14 +2,15 @@
 
 import datetime as dt
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import IO, Any, cast
 from uuid import UUID
 
 from django.conf import settings
 from django.contrib import admin
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Model
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
@@ -21,12 +22,11 @@ from apps.core import exporting
 from apps.core.history import Author
 from apps.core.history_display import model_of
 from apps.core.models import Change, FileExport, FileExportPart, Notice
+from apps.core.models import ExportStatus as Status
 from apps.core.notices import write_notices
 from apps.core.read_log import READ_LOG
 from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author
-
-Status = FileExport.Status
 
 PART_SIZE = 1024 * 1024
 PROGRESS_SECONDS = 1.0
@@ -104,13 +104,17 @@ def write_table(file_export: FileExport, file: IO[bytes]) -> None:
     write(file, columns, with_progress(file_export, lines))
 
 
-def with_progress(file_export: FileExport, records: Iterator[str]) -> Iterator[str]:
-    """The records, counted where the person sees it."""
+def with_progress(file_export: FileExport, records: Iterable[Any]) -> Iterator[Any]:
+    """The records, counted where whoever asked for them sees it.
+
+    Not while somebody else writes to SQLite: a connection that reads does not write then.
+    """
     shown_at = 0.0
     for record in records:
         if time.monotonic() - shown_at >= PROGRESS_SECONDS:
             shown_at = time.monotonic()
-            file_export.save(update_fields=["rows_done", "rows_total"])
+            with suppress(OperationalError):
+                file_export.save(update_fields=["rows_done", "rows_total"])
         file_export.rows_done += 1
         yield record
 

@@ -1,4 +1,4 @@
-"""The kinds of files that the back office imports: the records of each resource, and files of other forms."""
+"""The kinds of files that are imported: the records of each resource, and files of other forms."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -162,6 +162,12 @@ class ImportKind:
         return _FLAG.sub(lambda found: f"“{labels.get(found[1], found[1].replace('-', ' '))}”", text)
 
 
+def wire_sentence(text: str) -> str:
+    """A sentence of the importer with the options of commands as fields of an import job: ``HeaderRow``."""
+    text = text.replace("--month-first", "DayFirst=false")
+    return _FLAG.sub(lambda found: found[1].title().replace("-", ""), text)
+
+
 #: Files of other forms than those of a resource, by the app that imports them.
 FILE_KINDS: list[ImportKind] = []
 #: Resources that are imported by command only: rows of documents name files on the server, rows of staff and
@@ -261,14 +267,33 @@ def stated_day_first(chosen: Mapping[str, object]) -> bool | None:
     return day_order == "day" if day_order else None
 
 
+def column_options(entity_set: EntitySet, order: ImportOrder) -> dict[str, Any]:
+    """The options that say what the columns give: what was chosen for each, or with ``by_headers`` none.
+
+    Then headers decide, as they do for the command: one that is not understood stops the import.
+    """
+    chosen = order.options
+    if not chosen.get("by_headers"):
+        return {
+            "column_map": dict(enumerate(order.columns)),
+            "value_map": dict(enumerate(order.values)),
+        }
+    name = chosen.get("mapping")
+    return {
+        "column_map": chosen.get("column_map", {}),
+        "saved_mapping": find_mapping(entity_set.path, name) if name else SavedMapping(),
+        "match": chosen.get("match"),
+        "ignore_unknown": bool(chosen.get("ignore_unknown")),
+    }
+
+
 def import_records(entity_set: EntitySet, order: ImportOrder) -> ImportOutcome:
     switches = ("updates", "ignore_warnings", "by_name", "all_or_nothing")
     options = ImportOptions(
         **{name: order.options[name] for name in switches},
         **table_options(order.options),
+        **column_options(entity_set, order),
         day_first=stated_day_first(order.options),
-        column_map=dict(enumerate(order.columns)),
-        value_map=dict(enumerate(order.values)),
         errors=order.errors,
         issues=order.issues,
         dry_run=order.dry_run,

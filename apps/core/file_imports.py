@@ -1,4 +1,4 @@
-"""Imports in the back office: a file is stored; a worker reads its columns, checks it and imports it."""
+"""Imports of people and programs: a file is stored; a worker reads its columns, checks it and imports it."""
 
 import datetime as dt
 import json
@@ -16,19 +16,26 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks import TaskContext, task
 
-from apps.core.file_import_kinds import RECORD_COUNTS, ImportKind, ImportOrder, find_kind, short
+from apps.core.file_import_kinds import (
+    RECORD_COUNTS,
+    ImportKind,
+    ImportOrder,
+    find_kind,
+    short,
+    wire_sentence,
+)
 from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
 from apps.core.importing.mappings import find_mapping
 from apps.core.importing.report import IssueKind, RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.models import Change, FileImport, FileImportPage, Notice
+from apps.core.models import ImportStatus as Status
 from apps.core.notices import write_notices
+from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author
 from apps.core.virus_scanner import virus_in, virus_sentence
-
-Status = FileImport.Status
 
 #: Rows with issues on a page, and pages of them; all issues are in the file of issues.
 SHOWN_ROWS, SHOWN_PAGES = 100, 100
@@ -110,9 +117,18 @@ def count_texts(file_import: FileImport, words: Iterable[str]) -> list[str]:
 
 
 def create_file_import(
-    kind: ImportKind, name: str, content: bytes, staff_id: UUID | None, mapping: str = ""
+    kind: ImportKind,
+    name: str,
+    content: bytes,
+    staff_id: UUID | None,
+    mapping: str = "",
+    application_id: UUID | None = None,
+    answers: Mapping[str, object] = {},
 ) -> FileImport:
     """Store a file and let a worker read it; ``mapping``: under which name its columns and values were kept.
+
+    A person answers the questions of the kind later; a program gives the ``answers``, and with ``by_headers``
+    no columns: with ``imports_at_once`` the file is not checked before it is imported.
 
     Raises ``ImportFileError`` for one that is empty or of another kind or has a virus, and what the scanner
     raises.
@@ -126,12 +142,17 @@ def create_file_import(
         raise ImportFileError(f"{file_name} is empty.")
     if virus := virus_in(content):
         raise ImportFileError(virus_sentence(file_name, virus))
-    options = {option.name: option.default for option in kind.options}
+    options = {**{option.name: option.default for option in kind.options}, **answers}
     if mapping:
         find_mapping(kind.name, mapping)
         options["mapping"] = mapping
     file_import = FileImport(
-        kind=kind.name, file_name=file_name, content=content, options=options, staff_id=staff_id
+        kind=kind.name,
+        file_name=file_name,
+        content=content,
+        options=options,
+        staff_id=staff_id,
+        application_id=application_id,
     )
     file_import.save()
     start(file_import, Status.READING)
@@ -186,10 +207,11 @@ def process_file_import(context: TaskContext, guid: str) -> None:
 
     Repeated, an import changes only the rest.
     """
-    file_import = FileImport.objects.get(pk=guid)
+    file_import = FileImport.objects.select_related("application").get(pk=guid)
     if not file_import.is_running:
         return  # done by an attempt that was killed right after it
-    author = Author("Import", file_import.staff_id, request_id=guid)
+    application = None if file_import.application is None else file_import.application.name
+    author = Author("Import", file_import.staff_id, application, request_id=guid)
     with task_author(author):
         try:
             if file_import.status == Status.UNDOING:
@@ -200,7 +222,9 @@ def process_file_import(context: TaskContext, guid: str) -> None:
             if file_import.is_running:
                 run(file_import, is_repeated=context.attempt > 1)
         except ImportFileError as reason:
-            finish(file_import, Status.FAILED, message=import_kind_of(file_import).plain(str(reason)))
+            kind = import_kind_of(file_import)
+            plain = wire_sentence if file_import.options.get("by_headers") else kind.plain
+            finish(file_import, Status.FAILED, message=plain(str(reason)))
 
 
 def read(file_import: FileImport) -> None:
@@ -209,12 +233,14 @@ def read(file_import: FileImport) -> None:
     with TemporaryDirectory() as folder:
         found = kind.read_columns(write_file(file_import, Path(folder)), file_import.options)
     file_import.columns = [asdict(column) for column in found]
-    if kind.columns() and not any(column.member for column in found):
+    asks_person = kind.columns() and not file_import.options.get("by_headers")
+    if asks_person and not any(column.member for column in found):
         of_check: dict[str, object] = {"counts": {}, "notices": [], "issues": [], "issue_kinds": []}
         of_check |= {"rejected_rows": None, "all_issues": None}
         finish(file_import, Status.UPLOADED, columns=file_import.columns, **of_check)
         return
-    file_import.status = Status.CHECKING
+    at_once = file_import.options.get("imports_at_once")
+    file_import.status = Status.IMPORTING if at_once else Status.CHECKING
     file_import.save(update_fields=["status", "columns"])
 
 
@@ -300,6 +326,13 @@ def counts_of_history(
         "changed": len(changed),
         "unchanged": max(stored - len(created) - len(changed), 0),
     }
+
+
+def log_rows(file_import: FileImport, kind: str, row_count: int) -> None:
+    """Log rows of a file about people, which may be records of nobody yet."""
+    model = import_kind_of(file_import).model
+    if is_logged(model):
+        READ_LOG.add(model, kind, row_count, b"", file_import._meta.label_lower)
 
 
 def delete_import_files() -> int:

@@ -7,8 +7,9 @@ database and does not fail with the log. A worker that is killed loses those of 
 import logging
 import re
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Event, Thread
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 #: As many records as a page of the interface can have. A longer read is stored with its number of records.
 MAX_KEYS = 5_000
 KEY_BYTES = 16
+#: The keys of so many records of a stream are read together.
+KEYS_AT_ONCE = 100
 #: Entries that wait while the database takes none; later ones are lost, and the log line says how many.
 MAX_WAITING = 10_000
 WRITE_SECONDS = 1.0
@@ -107,26 +110,19 @@ class QueuedReadLog:
             self.add(entity_set.model, "Record", 1, key_bytes(key), without_values(query))
 
     def log_stream(
-        self, entity_set: EntitySet, records: Iterator[str], query: Query, *, has_others: bool
-    ) -> Iterator[str]:
+        self,
+        entity_set: EntitySet,
+        records: Iterable[Any],
+        query: Query,
+        *,
+        has_others: bool,
+        json_of: Callable[[Any], str] = str,
+    ) -> Iterable[Any]:
         if not is_logged(entity_set.model):
             return records
-        return self.logged_stream(entity_set, records, without_values(query), has_others, history.author())
-
-    def logged_stream(
-        self, entity_set: EntitySet, records: Iterator[str], query: str, has_others: bool, who: history.Author
-    ) -> Iterator[str]:
-        """The records; the entry is made when they end, all read or not."""
-        count, keys = 0, b""
-        try:
-            for record in records:
-                count += 1
-                if count <= MAX_KEYS:
-                    keys += rendered_keys(entity_set, [record], has_others)
-                yield record
-        finally:
-            with history.as_author(who):
-                self.add(entity_set.model, "Export", count, keys if count <= MAX_KEYS else b"", query)
+        keys_of = partial(rendered_keys, entity_set, has_others=has_others)
+        entry = partial(self.add, entity_set.model, "Export", query=without_values(query))
+        return logged_stream(records, json_of, keys_of, entry, history.author())
 
     # --- writing
 
@@ -224,6 +220,29 @@ def without_values(query: Query) -> str:
         f"{name}={_VALUE.sub('?', value) if name.lower().removeprefix('$') in EXPRESSIONS else '?'}"
         for name, value in query
     )
+
+
+def logged_stream(
+    records: Iterable[Any],
+    json_of: Callable[[Any], str],
+    keys_of: Callable[[Sequence[str]], bytes],
+    add: Callable[[int, bytes], None],
+    who: history.Author,
+) -> Iterator[Any]:
+    """The records; the entry is made when they end, all read or not."""
+    count, keys, texts = 0, b"", list[str]()
+    try:
+        for record in records:
+            count += 1
+            if count <= MAX_KEYS:
+                texts.append(json_of(record))
+                if len(texts) == KEYS_AT_ONCE:
+                    keys += keys_of(texts)
+                    texts.clear()
+            yield record
+    finally:
+        with history.as_author(who):
+            add(count, keys + keys_of(texts) if count <= MAX_KEYS else b"")
 
 
 # --- other reads ----------------------------------------------------------------------------------------

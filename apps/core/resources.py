@@ -1,15 +1,58 @@
 """Parts of declarations that all apps share: the dates of a record, and short lists."""
 
-from apps.base.declaration.resource import Key, NestedType, ReadOnly, UnrestrictedResource
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+from django.db import models
+
+from apps.base.declaration.resource import (
+    DELETE,
+    GET,
+    PATCH,
+    POST,
+    V2_1,
+    Key,
+    Navigation,
+    NestedType,
+    Property,
+    ReadOnly,
+    Required,
+    Resource,
+    UnrestrictedResource,
+)
+from apps.core.archive import archive
 from apps.core.models import Lookup
+from apps.core.services import update_records
 
 RECORD_DATES = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 
 
 class LookupResource(UnrestrictedResource):
-    """A short list that other records choose from: read-only, ordered by name."""
+    """A short list that other records choose from, ordered by name; version 2.1 changes its entries."""
 
     order = ("name",)
+    methods_of_2_1: ClassVar[Sequence[str]] = (PATCH, DELETE)
+    fields_of_2_1: ClassVar[Sequence[Property | Navigation]] = (Required("Name"),)
+
+    def __init_subclass__(cls) -> None:
+        """Declare the usual services where the list has none of its own."""
+        assert cls.model is not None
+        cls.update = cls.update or partial(update_records, cls.model)
+        cls.archive = cls.archive or archive
+
+
+class OwnResource(Resource):
+    """Something an API application began: it alone sees it by the interface, staff in the back office."""
+
+    since = V2_1
+    methods: ClassVar[Sequence[str]] = GET, POST
+    is_tracked = False
+
+    def visible_to(self, caller: object) -> models.QuerySet:
+        assert self.model is not None
+        guid = getattr(caller, "guid", None)
+        return self.model._default_manager.filter(application__isnull=False, application=guid)
 
 
 def lookup_summary(type_name: str, model: type[Lookup], key: str) -> type[NestedType]:

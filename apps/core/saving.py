@@ -19,7 +19,7 @@ from apps.base.batched_queries import (
     AnyRowOf,
     PreparedQuery,
     Rows,
-    Statement,
+    SqlStatement,
     fetch_all,
     prepared_query,
 )
@@ -156,7 +156,7 @@ class Conflicts:
             numbered = enumerate(map(unique.value_of, drafts))
             if values := [(number, value) for number, value in numbered if value is not None]:
                 self.values[unique] = values
-        self.queries: list[Statement] = [
+        self.queries: list[SqlStatement] = [
             owner_query(model, unique)({value for _, value in values})
             for unique, values in self.values.items()
         ]
@@ -439,19 +439,24 @@ def save_differences(model: type[models.Model], changes: Sequence[RecordChange])
         notify_assigned(model, each.column, assigned)
 
 
-def update(model: type[models.Model], columns: Sequence[str], records: Sequence[TimestampedModel]) -> None:
+def update(
+    model: type[models.Model],
+    columns: Sequence[str],
+    records: Sequence[TimestampedModel],
+    is_stamped: bool = True,
+) -> None:
     """Write these columns of the records, their normalised columns and the modify stamp in one statement.
 
+    Without ``is_stamped`` the stamp stays: the columns are the system's own, and nothing shows them.
     On PostgreSQL the rows go as one JSON: a statement for each takes five times as long, and the driver makes
     arrays value by value.
     """
-    written = {*columns, "modify_date"}
+    written = {*columns, "modify_date"} if is_stamped else {*columns}
     fields = [f for f in model._meta.concrete_fields if {f.attname, getattr(f, "text_field", None)} & written]
     key = model._meta.pk
     assert key is not None
-    now = clock.now()
-    for record in records:
-        record.modify_date = now
+    for record in records if is_stamped else ():
+        record.modify_date = clock.now()
     values = [
         [field.get_db_prep_save(field.pre_save(record, False), connection) for record in records]
         for field in [*fields, key]

@@ -4,6 +4,7 @@ RFC 9110 for ranges and conditions, RFC 6266 for names.
 """
 
 import re
+from collections.abc import Iterable
 from typing import ClassVar
 from urllib.parse import quote
 
@@ -71,12 +72,20 @@ def file_response(document: Document, request: HttpRequest, inline: bool = False
 
 def bytes_response(content: bytes, file_name: str, media_type: str) -> HttpResponse:
     """Bytes that are kept in a row, or were just made, as a file to store."""
-    headers = {
+    return HttpResponse(content, content_type=media_type, headers=attachment_headers(file_name))
+
+
+def parts_response(parts: Iterable[bytes], file_name: str, media_type: str) -> StreamingHttpResponse:
+    """Bytes of which one part at a time is in memory, as a file to store."""
+    return StreamingHttpResponse(parts, content_type=media_type, headers=attachment_headers(file_name))
+
+
+def attachment_headers(file_name: str) -> dict[str, str]:
+    return {
         "Content-Disposition": content_disposition(file_name, "attachment"),
         "Content-Security-Policy": settings.DATA_SECURITY_POLICY,
         "X-Content-Type-Options": "nosniff",
     }
-    return HttpResponse(content, content_type=media_type, headers=headers)
 
 
 def range_response(document: Document, request: HttpRequest) -> HttpResponseBase:

@@ -89,7 +89,7 @@ def file_response_schema(description: str) -> Json:
     return {"description": description, "headers": headers, "content": content}
 
 
-def kept_file_operation(set_name: str, path: str, summary: str, *keys: Json) -> Json:
+def file_operation(set_name: str, path: str, summary: str, *keys: Json) -> Json:
     """The download of a file that is kept in a row, by the right of the set's ``files``."""
     binary: Json = {"schema": {"type": "string", "format": "binary"}}
     disposition: Json = {"Content-Disposition": {"description": "The file's own name.", "schema": TEXT}}

@@ -1,7 +1,9 @@
 """The resources of documents, declared in the words of interface.md 2.6 and 4.5."""
 
 from apps.base.declaration.resource import (
+    DELETE,
     GET,
+    PATCH,
     POST,
     Key,
     Optional,
@@ -10,6 +12,7 @@ from apps.base.declaration.resource import (
     Required,
     UnrestrictedResource,
 )
+from apps.core.archive import archive
 from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
 from apps.documents.drafts import DocumentDraft
 from apps.documents.imports import DocumentImport
@@ -27,6 +30,7 @@ class DocumentResource(UnrestrictedResource):
     search = Document.searched.interface
     unpublished = ("contact",)
     methods = GET, POST
+    methods_of_2_1 = PATCH, DELETE
     fields = (
         Key("DocumentGuid"),
         Optional("DocumentName", source="name"),
@@ -37,7 +41,7 @@ class DocumentResource(UnrestrictedResource):
         RefersTo("DocumentCategory", DocumentCategorySummary, source="category", required=True),
     )
     draft_class = DocumentDraft
-    create, update = create_documents, update_documents
+    create, update, archive = create_documents, update_documents, archive
     importing = DocumentImport
 
 

@@ -1,6 +1,7 @@
 """The endpoints of documents (interface.md 4, 4.5, 4.6)."""
 
 from functools import cached_property
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -16,6 +17,7 @@ from apps.documents.openapi import DOWNLOAD, UPLOAD
 from apps.documents.parsers import Upload, UploadParser
 from apps.documents.storage import FileBatch
 from apps.documents.uploads import create_documents_of_upload
+from apps.odata.http.formats import JSONBodyParser
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
 from apps.odata.write.dispatch import Created
@@ -31,6 +33,12 @@ class DocumentViewSet(ODataViewSet):
     def file_batch(self) -> FileBatch:
         """The files that the parser stores."""
         return FileBatch()
+
+    def parse_body(self, request: Request) -> Any:
+        """A file and its data are uploaded as a form; what changes the data is JSON."""
+        if request.method == "PATCH":
+            request.parsers = [JSONBodyParser()]
+        return super().parse_body(request)
 
     def get_parser_context(self, http_request: HttpRequest) -> dict[str, object]:
         return {**super().get_parser_context(http_request), "file_batch": self.file_batch}

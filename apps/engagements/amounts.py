@@ -22,6 +22,7 @@ from django.db.models import QuerySet
 from apps.core import saving
 from apps.core.bulk_insert import WriteBatch, in_batches
 from apps.core.computed import to_the_cent
+from apps.engagements.funding_periods import PeriodAmounts, lies_in, share_of_days
 from apps.engagements.models import ZERO, Budget, CategoryBudget, FundingPeriod, ServiceBooking
 
 
@@ -70,38 +71,45 @@ def record_amounts(
     own_batch = batch or WriteBatch()
     if len(changes) > 1:
         lock_in_order(changes, model, own_batch)
-    own_batch.execute(update_of_budgets(model, connection.vendor), values_of_budgets(changes))
+    own_batch.execute(*addition(model, changes))
     if batch is None:
         with saving.in_transaction():
             own_batch.send()
 
 
+#: The stored funding periods of budgets, by the keys of these.
+Periods = Mapping[UUID, Sequence[PeriodAmounts]]
+
+
 def record_dated_amounts(
-    changes: Sequence[DatedChange], batch: WriteBatch | None = None, has_periods: bool | None = None
+    changes: Sequence[DatedChange], batch: WriteBatch | None = None, periods: Periods | None = None
 ) -> None:
     """As ``record_amounts`` for category budgets, and add to their funding periods by the days of supports.
 
-    ``has_periods``: whether any of the budgets has periods, where locks of their plans keep that so. Where
-    nobody knows, budgets are locked before: the periods are then those that are stored, however long another
-    transaction that replaces them had to be waited for.
+    ``periods``: those of the budgets, where locks of their plans keep them so. Where nobody knows them,
+    budgets are locked before: the periods are then those that are stored, however long another transaction
+    that replaces them had to be waited for.
     """
     own_batch = batch or WriteBatch()
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
     for change in changes:
         sums[change.budget] += change.amounts
-    if len(sums) > 1 or has_periods is None:
+    if len(sums) > 1 or periods is None:
         lock_in_order(sums, CategoryBudget, own_batch)
-    budgets, budget_params = update_of_budgets(CategoryBudget, connection.vendor), values_of_budgets(sums)
-    if has_periods is False:
-        own_batch.execute(budgets, budget_params)
-    elif connection.vendor == "postgresql":
-        # One statement: its budgets are locked before their periods.
-        periods = update_of_periods(connection.vendor)
-        text = f"WITH _locked AS ({budgets} RETURNING _budget.guid) {periods}"
-        own_batch.execute(text, [*budget_params, *values_of_changes(changes)])
+    budgets = addition(CategoryBudget, sums)
+    of_periods: Addition | None = None
+    if periods is None:
+        of_periods = addition_by_days(changes)
+    elif shares := add_shares(changes, periods):
+        of_periods = addition(FundingPeriod, shares)
+    if of_periods is not None and connection.vendor == "postgresql":
+        # One statement. A single budget is locked before its periods; several are locked already.
+        text = f"WITH _locked AS ({budgets[0]} RETURNING 1) {of_periods[0]} AND EXISTS (SELECT FROM _locked)"
+        own_batch.execute(text, [*budgets[1], *of_periods[1]])
     else:
-        own_batch.execute(budgets, budget_params)
-        own_batch.execute(update_of_periods(connection.vendor), values_of_changes(changes))
+        own_batch.execute(*budgets)
+        if of_periods is not None:
+            own_batch.execute(*of_periods)
     if batch is None:
         with saving.in_transaction():
             own_batch.send()
@@ -120,18 +128,24 @@ def lock_in_order(keys: Iterable[UUID], model: type[Budget], batch: WriteBatch) 
 # --- statements -----------------------------------------------------------------------------------------
 
 
+#: A text and its parameters.
+Addition = tuple[str, list[object]]
+
+
+def addition(model: type[Budget | FundingPeriod], changes: Mapping[UUID, Amounts]) -> Addition:
+    """The statement that adds to budgets or funding periods, by their keys."""
+    in_order = sorted(changes.items(), key=itemgetter(0))
+    rows = [(key, *astuple(amounts)) for key, amounts in in_order]
+    return update_by_key(model, connection.vendor, len(rows) == 1), values_of_rows(rows)
+
+
 @lru_cache(maxsize=8)
-def update_of_budgets(model: type[Budget], vendor: str) -> str:
-    """The statement that adds to budgets; ``values_of_budgets`` are its parameters."""
-    rows = rows_in_sql(("uuid", "numeric", "numeric", "numeric"), ("guid", *AMOUNT_COLUMNS), vendor)
+def update_by_key(model: type[Budget | FundingPeriod], vendor: str, is_single: bool) -> str:
+    types, names = ("uuid", "numeric", "numeric", "numeric"), ("guid", *AMOUNT_COLUMNS)
+    rows = rows_in_sql(types, names, vendor, is_single)
     table = connection.ops.quote_name(model._meta.db_table)
     new = ", ".join(f"{name} = {to_the_cent(f'_budget.{name} + _change.{name}')}" for name in AMOUNT_COLUMNS)
     return f"UPDATE {table} AS _budget SET {new} FROM {rows} _change WHERE _budget.guid = _change.guid"  # noqa: S608  our own names
-
-
-def values_of_budgets(changes: Mapping[UUID, Amounts]) -> list[object]:
-    in_order = sorted(changes.items(), key=itemgetter(0))
-    return values_of_rows([(key, *astuple(amounts)) for key, amounts in in_order])
 
 
 #: The first cents of an amount, those of ``{days}`` of its ``{all}`` days; half a cent is rounded away from
@@ -141,12 +155,20 @@ CENTS_UNTIL = (
 )
 
 
-@lru_cache(maxsize=2)
-def update_of_periods(vendor: str) -> str:
-    """The statement that adds to the funding periods that supports lie in; see ``values_of_changes``."""
+def addition_by_days(changes: Sequence[DatedChange]) -> Addition:
+    """The statement that adds to the funding periods that supports lie in; its amounts are cents."""
+    rows = [
+        (*each[:3], *(int(100 * amount) if amount else 0 for amount in astuple(each.amounts)))
+        for each in changes
+    ]
+    return update_by_days(connection.vendor, len(rows) == 1), values_of_rows(rows)
+
+
+@lru_cache(maxsize=4)
+def update_by_days(vendor: str, is_single: bool) -> str:
     is_postgresql = vendor == "postgresql"
     types, names = ("uuid", "date", "date", "bigint", "bigint", "bigint"), ("guid", "first_day", "last_day")
-    rows = rows_in_sql(types, (*names, *AMOUNT_COLUMNS), vendor)
+    rows = rows_in_sql(types, (*names, *AMOUNT_COLUMNS), vendor, is_single)
     least, greatest = ("least", "greatest") if is_postgresql else ("min", "max")
 
     def days(until: str, since: str) -> str:
@@ -166,28 +188,32 @@ def update_of_periods(vendor: str) -> str:
         f"{name} = {to_the_cent(f'_period.{name} + _share.{name} / 100.0')}" for name in AMOUNT_COLUMNS
     )
     table = connection.ops.quote_name(FundingPeriod._meta.db_table)
-    locked = ", _locked WHERE _locked.guid = _share.budget AND" if is_postgresql else " WHERE"
     return (
         f"UPDATE {table} AS _period SET {new} FROM"  # noqa: S608  our own names
-        f" (SELECT _own.guid, _own.category_budget_id AS budget, {shares} FROM {rows} _change"
+        f" (SELECT _own.guid, {shares} FROM {rows} _change"
         f" JOIN {table} _own ON _own.category_budget_id = _change.guid"
         " AND _own.first_day <= _change.last_day AND _own.last_day >= _change.first_day"
-        f" GROUP BY _own.guid, _own.category_budget_id) _share{locked} _period.guid = _share.guid"
+        " GROUP BY _own.guid) _share WHERE _period.guid = _share.guid"
     )
 
 
-def values_of_changes(changes: Sequence[DatedChange]) -> list[object]:
-    """The parameters of ``update_of_periods``: days, and amounts in cents."""
-    return values_of_rows(
-        [
-            (*each[:3], *(int(100 * amount) if amount else 0 for amount in astuple(each.amounts)))
-            for each in changes
-        ]
-    )
+def add_shares(changes: Iterable[DatedChange], periods: Periods) -> dict[UUID, Amounts]:
+    """Add what falls on the days of each funding period; by its key."""
+    sums: dict[UUID, Amounts] = defaultdict(Amounts)
+    for budget, first, last, amounts in changes:
+        for period in periods.get(budget, ()):
+            if period.key is not None and lies_in(period, first, last):
+                days = period.first_day, period.last_day
+                shares = [share_of_days(each, (first, last), days) for each in astuple(amounts)]
+                sums[period.key] += Amounts(*shares)
+    return sums
 
 
-def rows_in_sql(types: Sequence[str], names: Sequence[str], vendor: str) -> str:
+def rows_in_sql(types: Sequence[str], names: Sequence[str], vendor: str, is_single: bool) -> str:
     """A table of rows, to be followed by its alias; ``values_of_rows`` are its parameters."""
+    if vendor == "postgresql" and is_single:
+        # PostgreSQL expects ten rows of an array, for which it reads a small table whole.
+        return f"(SELECT {', '.join(map('%s::{} AS {}'.format, types, names))})"
     if vendor == "postgresql":
         arrays = ", ".join(f"%s::{each}[]" for each in types)
         return f"(SELECT * FROM unnest({arrays}) _row ({', '.join(names)}))"  # noqa: S608  our own names
@@ -197,7 +223,7 @@ def rows_in_sql(types: Sequence[str], names: Sequence[str], vendor: str) -> str:
 
 def values_of_rows(rows: Sequence[Sequence[object]]) -> list[object]:
     if connection.vendor == "postgresql":
-        return [list(column) for column in zip(*rows, strict=True)]
+        return list(rows[0]) if len(rows) == 1 else [list(column) for column in zip(*rows, strict=True)]
     values = [
         [value if isinstance(value, int) else getattr(value, "hex", None) or str(value) for value in row]
         for row in rows
@@ -227,7 +253,7 @@ def replace_amounts(records: QuerySet[Any], sums: Mapping[UUID, Amounts]) -> int
     types = ("uuid", "numeric", "numeric", "numeric")
     batch = WriteBatch()
     for changes in in_batches(differing):
-        values = rows_in_sql(types, ("guid", *AMOUNT_COLUMNS), connection.vendor)
+        values = rows_in_sql(types, ("guid", *AMOUNT_COLUMNS), connection.vendor, len(changes) == 1)
         batch.execute(
             f"UPDATE {table} AS _record SET {new} FROM {values} _new WHERE _record.guid = _new.guid",  # noqa: S608  our own names
             values_of_rows(changes),

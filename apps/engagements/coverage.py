@@ -180,7 +180,7 @@ def booking_query(plans: Iterable[object]) -> QuerySet[Model, tuple[object, ...]
 #: A row for each funding period, and one for a component without.
 COMPONENT_COLUMNS = (
     *("component_name", "further_categories", "stated_items", "periods__first_day", "periods__last_day"),
-    *("periods__released", "periods__claimed", "periods__waiting"),
+    *("periods__released", "periods__claimed", "periods__waiting", "periods__pk"),
 )
 
 
@@ -259,9 +259,9 @@ def build_component(
     name, further, stated, *_ = rows[0][BOOKING_START:]
     periods: list[PeriodAmounts] = []
     for row in rows:
-        first, last, amount, claimed, waiting = row[BOOKING_START + 3 :]
-        if first is not None:
-            periods.append(PeriodAmounts(first, last, amount, claimed + waiting))
+        first, last, amount, claimed, waiting, key = row[BOOKING_START + 3 :]
+        if key is not None:
+            periods.append(PeriodAmounts(first, last, amount, claimed + waiting, key))
     if periods:
         for start, end, total in released.get(budget.pk, ()):
             periods = use_days(periods, start, end, -total)

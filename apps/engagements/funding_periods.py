@@ -8,6 +8,7 @@ import datetime as dt
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import NamedTuple
+from uuid import UUID
 
 ZERO = Decimal("0.00")
 
@@ -16,12 +17,16 @@ Days = tuple[dt.date, dt.date]
 
 
 class PeriodAmounts(NamedTuple):
-    """A funding period, what it releases, and what supports of its own days come to."""
+    """A funding period, what it releases, and what supports of its own days come to.
+
+    ``key`` is that of its record, where it is stored.
+    """
 
     first_day: dt.date
     last_day: dt.date
     released: Decimal
     used: Decimal = ZERO
+    key: UUID | None = None
 
 
 class Drawing(NamedTuple):
@@ -44,14 +49,17 @@ def draw(periods: Iterable[PeriodAmounts]) -> list[Drawing]:
     """
     left: list[Decimal] = []
     drawn: list[tuple[Decimal, Decimal]] = []
+    total = ZERO
     for period in periods:
-        carried_in, missing = sum(left, ZERO), period.used
+        carried_in, missing = total, period.used
         left.append(period.released)
         for at in reversed(range(len(left))):
-            part = min(missing, left[at])
-            if part > 0 or missing < 0:  # credits give back
-                left[at] -= part
-                missing -= part
+            if not missing:
+                break
+            part = min(missing, left[at])  # credits, below zero, give back
+            left[at] -= part
+            missing -= part
+        total += period.released - period.used + missing
         drawn.append((carried_in, missing))
     return [
         Drawing(carried_in, rest, missing) for (carried_in, missing), rest in zip(drawn, left, strict=True)
@@ -85,10 +93,15 @@ def use_days(
     """Periods after a support of some days, which counts on each by its days."""
     return [
         each._replace(used=each.used + share_of_days(amount, (first, last), (each.first_day, each.last_day)))
-        if first <= each.last_day and each.first_day <= last
+        if lies_in(each, first, last)
         else each
         for each in periods
     ]
+
+
+def lies_in(period: PeriodAmounts, first: dt.date, last: dt.date) -> bool:
+    """True when one of the days, of a support, is a day of the period."""
+    return first <= period.last_day and period.first_day <= last
 
 
 def share_of_days(
@@ -100,6 +113,8 @@ def share_of_days(
     before it. So the parts of consecutive periods add up. For the database it is ``amounts.CENTS_UNTIL``.
     """
     (first, last), (period_first, period_last) = support, period
+    if period_first <= first and last <= period_last:
+        return amount
     days = (last - first).days + 1
     until = (min(last, period_last) - first).days + 1
     before = (max(first, period_first) - first).days

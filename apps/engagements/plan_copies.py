@@ -5,11 +5,11 @@ plan's first day come to lie as many months after the new one's, other days as m
 """
 
 import datetime as dt
-from calendar import monthrange
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from apps.engagements.calendars import later
 from apps.engagements.drafts import BookingDraft, ComponentDraft, EngagementDraft, PeriodDraft
 from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
 
@@ -52,19 +52,13 @@ class DayMoves(NamedTuple):
         if day.day != self.old_first.day:
             return self.new_first + (day - self.old_first)
         months = 12 * (day.year - self.old_first.year) + day.month - self.old_first.month
-        return add_months(self.new_first, months)
+        return later(self.new_first, months)
 
     def moved_end(self, day: dt.date) -> dt.date:
         """A day on which something ends, at most the new plan's last day."""
         if day >= self.old_last:
             return self.new_last
         return min(self.moved(day + DAY) - DAY, self.new_last)
-
-
-def add_months(day: dt.date, months: int) -> dt.date:
-    """The same day so many months later, or the last day of a month that is shorter."""
-    year, month = divmod(12 * day.year + day.month - 1 + months, 12)
-    return dt.date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
 
 
 def plan_draft(plan: ClientEngagement, terms: PlanTerms) -> EngagementDraft:

@@ -3,6 +3,8 @@
 from django.db.models import QuerySet
 
 from apps.base.declaration.resource import (
+    DELETE,
+    PATCH,
     V2_1,
     Contains,
     Embedded,
@@ -13,10 +15,12 @@ from apps.base.declaration.resource import (
     RefersTo,
     Required,
     Resource,
+    UnrestrictedResource,
 )
+from apps.core.archive import archive
 from apps.core.resources import RECORD_DATES, LookupResource
 from apps.engagements.choices import ParticipantType
-from apps.engagements.drafts import EngagementDraft
+from apps.engagements.drafts import BookingDraft, EngagementDraft
 from apps.engagements.imports import ClientEngagementImport
 from apps.engagements.models import (
     CategoryBudget,
@@ -25,7 +29,12 @@ from apps.engagements.models import (
     ServiceBooking,
     SupportCategory,
 )
-from apps.engagements.services import create_engagements, update_engagements
+from apps.engagements.services import (
+    create_bookings,
+    create_engagements,
+    update_bookings,
+    update_engagements,
+)
 from apps.people.models import Contact
 from apps.people.resources import AddressType
 
@@ -99,6 +108,13 @@ class ServiceBookingType(NestedType):
     )
 
 
+CLAIMED_AMOUNTS = (
+    ReadOnly("Claimed", description="Claimed from the agency, and not refused by it."),
+    ReadOnly("Paid", description="The part of Claimed that was paid."),
+    ReadOnly("Waiting", description="Entered and not yet claimed."),
+)
+
+
 class FundingPeriodType(NestedType):
     """The days from which a component releases a part of its money, with what was claimed of its days."""
 
@@ -108,9 +124,7 @@ class FundingPeriodType(NestedType):
         ReadOnly("FirstDay"),
         ReadOnly("LastDay"),
         ReadOnly("Released"),
-        ReadOnly("Claimed", description="Claimed from the agency, and not refused by it."),
-        ReadOnly("Paid", description="The part of Claimed that was paid."),
-        ReadOnly("Waiting", description="Entered and not yet claimed."),
+        *CLAIMED_AMOUNTS,
     )
 
 
@@ -122,9 +136,7 @@ class CategoryBudgetType(NestedType):
         Key("CategoryBudgetGuid"),
         ReadOnly("Budget"),
         ReadOnly("UsedElsewhere"),
-        ReadOnly("Claimed", description="Claimed from the agency, and not refused by it."),
-        ReadOnly("Paid", description="The part of Claimed that was paid."),
-        ReadOnly("Waiting", description="Entered and not yet claimed."),
+        *CLAIMED_AMOUNTS,
         ReadOnly("ManagementType"),
         ReadOnly("ComponentName", description="As the plan names it."),
         ReadOnly("FurtherCategories", description="Numbers of the other categories that it pays for."),
@@ -148,6 +160,8 @@ class ClientEngagementResource(Resource):
     path = "clientengagement"
     name = "ClientEngagement"
     search = ClientEngagement.searched.interface
+    methods_of_2_1 = PATCH, DELETE
+    has_warnings = True
     fields = (
         Key("ClientEngagementGuid"),
         ReadOnly("ParticipantType"),
@@ -185,7 +199,7 @@ class ClientEngagementResource(Resource):
         ),
     )
     fields_of_2_1 = (
-        ReadOnly("EndorsementDate"),
+        Optional("EndorsementDate"),
         Contains(
             "CategoryBudgets",
             CategoryBudgetType,
@@ -195,7 +209,7 @@ class ClientEngagementResource(Resource):
             description="The budgets of a PACE plan, which has no service bookings.",
         ),
     )
-    create, update = create_engagements, update_engagements
+    create, update, archive = create_engagements, update_engagements, archive
     importing = ClientEngagementImport
     draft_class = EngagementDraft
 
@@ -203,6 +217,37 @@ class ClientEngagementResource(Resource):
         """PACE plans are shown from version 2.1 on (interface.md 9)."""
         plans = ClientEngagement.objects.all()
         return plans if self.version == V2_1 else plans.filter(participant_type=ParticipantType.AGENCY)
+
+
+class BookingResource(UnrestrictedResource):
+    """A service booking: a part of a plan's budget, reserved for a support."""
+
+    model = ServiceBooking
+    path = "booking"
+    since = V2_1
+    methods_of_2_1 = (PATCH,)
+    has_warnings = True
+    fields = (
+        Key("ServiceBookingGuid"),
+        ReadOnly("ClientEngagementGuid", source="engagement"),
+        Required("SupportPurpose"),
+        Optional("SupportItem"),
+        Optional("BudgetManagerStaffGuid", source="budget_manager"),
+        Optional("Budget"),
+        Optional("UsedElsewhere", description="Drawn by others, or before this service was used."),
+        Optional("BalanceDate", description="The day of UsedElsewhere."),
+        ReadOnly("Claimed", description="Claimed from the agency, and not refused by it."),
+        ReadOnly("Paid", description="The part of Claimed that was paid."),
+        ReadOnly("Waiting", description="Entered and not yet claimed."),
+        Optional("ManagementType"),
+        Optional("BookingStartDate"),
+        Optional("BookingEndDate"),
+        Optional("BookingNumber"),
+        *RECORD_DATES,
+        RefersTo("Category", CategoryType),
+    )
+    draft_class = BookingDraft
+    create, update = create_bookings, update_bookings
 
 
 class SupportCategoryResource(LookupResource):

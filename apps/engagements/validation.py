@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 
 from apps.base.drafts import D, Issue, Rule, is_allowed_when
 from apps.engagements.choices import (
@@ -37,12 +38,17 @@ def ends_after_its_start(name: str, message: str, period: Callable[[D], Period])
     return rule
 
 
+def is_no_negative_budget(name: str, amount: Callable[[D], Decimal | None]) -> Rule[D]:
+    """The rule that an amount, which is this member, is not below 0."""
+
+    def rule(draft: D) -> Iterator[Issue]:
+        if (amount(draft) or ZERO) < 0:
+            yield Issue("OutOfRange", name, "A budget is not negative.")
+
+    return rule
+
+
 # --- plans: rules ---------------------------------------------------------------------------------------
-
-
-def total_budget_is_not_negative(draft: EngagementDraft) -> Iterator[Issue]:
-    if draft.total_budget_amount is not None and draft.total_budget_amount < 0:
-        yield Issue("OutOfRange", "total_budget_amount", "A budget is not negative.")
 
 
 ENGAGEMENT_RULES: tuple[Rule[EngagementDraft], ...] = (
@@ -56,7 +62,7 @@ ENGAGEMENT_RULES: tuple[Rule[EngagementDraft], ...] = (
         "The bookings end before they start.",
         lambda draft: (draft.booking_start_date, draft.booking_end_date),
     ),
-    total_budget_is_not_negative,
+    is_no_negative_budget("total_budget_amount", lambda draft: draft.total_budget_amount),
     is_allowed_when(
         "endorsement_date",
         "Only PACE plans are endorsed.",
@@ -125,11 +131,6 @@ ENGAGEMENT_WARNINGS: tuple[Rule[EngagementDraft], ...] = (
 # --- service bookings: rules ----------------------------------------------------------------------------
 
 
-def budget_is_not_negative(draft: BudgetDraft) -> Iterator[Issue]:
-    if draft.budget is not None and draft.budget < 0:
-        yield Issue("OutOfRange", "budget", "A budget is not negative.")
-
-
 def booking_has_a_category_or_a_custom_purpose(draft: BookingDraft) -> Iterator[Issue]:
     if draft.category is None and draft.support_purpose != SupportPurpose.CUSTOM_PURPOSE:
         yield Issue(
@@ -160,7 +161,7 @@ BOOKING_RULES: tuple[Rule[BookingDraft], ...] = (
         "The booking ends before it starts.",
         lambda draft: (draft.booking_start_date, draft.booking_end_date),
     ),
-    budget_is_not_negative,
+    is_no_negative_budget("budget", lambda draft: draft.budget),
     booking_has_a_category_or_a_custom_purpose,
     purpose_is_that_of_the_category,
     booking_is_not_of_pace,
@@ -246,11 +247,6 @@ BOOKING_WARNINGS: tuple[Rule[BookingDraft], ...] = (
 # --- category budgets -----------------------------------------------------------------------------------
 
 
-def category_budget_is_in_a_pace_plan(draft: BudgetDraft) -> Iterator[Issue]:
-    if draft.engagement is not None and not draft.engagement.is_pace:
-        yield Issue("NotAllowed", "engagement", "Only PACE plans have budgets by category.")
-
-
 def further_categories_are_numbers(draft: ComponentDraft) -> Iterator[Issue]:
     for word in (draft.further_categories or "").split():
         if not (word.isdecimal() and 1 <= int(word) <= LAST_CATEGORY):
@@ -288,8 +284,12 @@ def support_is_in_one_component(draft: ComponentDraft) -> Iterator[Issue]:
 
 
 CATEGORY_BUDGET_RULES: tuple[Rule[ComponentDraft], ...] = (
-    budget_is_not_negative,
-    category_budget_is_in_a_pace_plan,
+    is_no_negative_budget("budget", lambda draft: draft.budget),
+    is_allowed_when(
+        "engagement",
+        "Only PACE plans have budgets by category.",
+        lambda draft: draft.engagement is None or draft.engagement.is_pace,
+    ),
     further_categories_are_numbers,
     stated_supports_have_no_further_categories,
     support_is_in_one_component,

@@ -212,6 +212,7 @@ class ClaimResource(UnrestrictedResource):
         ),
         Contains("LineItems", ClaimLineType, required=True, order=("position",)),
     )
+    fields_of_2_1 = (ReadOnly("ModifyDate"),)
     create, update, archive = create_claims, update_claims, archive_claims
     loads_references = True
     importing = ClaimImport
@@ -253,6 +254,7 @@ class InvoiceResource(UnrestrictedResource):
         responsible_staff("Invoices"),
         Contains("LineItems", InvoiceLineType, required=True, order=("position",)),
     )
+    fields_of_2_1 = (ReadOnly("ModifyDate"),)
     create, update, archive = create_invoices, update_invoices, archive_invoices
     loads_references = True
     importing = InvoiceImport
@@ -266,6 +268,7 @@ class ProviderInvoiceResource(UnrestrictedResource):
     path = "providerInvoice"
     search = ProviderInvoice.searched.interface
     methods = GET, POST
+    methods_of_2_1 = PATCH, DELETE
     fields = (
         Key("ProviderInvoiceGuid"),
         Optional("ProviderInvoiceReference", source="reference"),

@@ -6,7 +6,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from apps.base.errors import NotFound
-from apps.documents.openapi import kept_file_operation, path_key
+from apps.documents.openapi import file_operation, path_key
 from apps.funding import resources
 from apps.funding.approval import OPERATION, apply_action
 from apps.funding.downloads import claim_file_response
@@ -46,7 +46,7 @@ class ClaimFileViewSet(ODataViewSet):
     resource = resources.ClaimFileResource
 
     @extend_schema(
-        operation=kept_file_operation("ClaimFile", "claimFile", "The bytes of a claim file", CLAIM_FILE_KEY)
+        operation=file_operation("ClaimFile", "claimFile", "The bytes of a claim file", CLAIM_FILE_KEY)
     )
     @action(detail=True, methods=["get"], url_path="Download", url_name="download", right="files")
     def download(self, request: Request, key: str) -> HttpResponse:

@@ -68,6 +68,8 @@ HINTS = {
     "odata.E022": "Name it by set_navigation=… or partner=… in the declaration, or rename the member.",
     # an annotation of a draft class names no member, or not its type
     "odata.E023": draft_checks.HINT,
+    # an alternate key is no member that bodies give and no two records share
+    "odata.E024": "Name a writable member whose column, or its normalised column, is unique.",
     # a required member may be null in the database
     "odata.W001": "Set null=False on the field, or declare the member Optional.",
     # the plain filter of a property has the name of a query option
@@ -116,6 +118,7 @@ def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
         return  # find_invalid_addresses reports it
     try:
         bound = bind_resource(resource, V2_1)
+        bound.alternate_keys  # noqa: B018  (raises DeclarationError)
     except DeclarationError as error:
         yield error.id, str(error)
         return
@@ -125,7 +128,7 @@ def find_mistakes(resource: type[Resource]) -> Iterator[Mistake]:
     for type_ in bound.type.walk():
         for check in TYPE_CHECKS:
             yield from check(type_)
-    if bound.supports("POST") or bound.supports("PUT"):
+    if bound.is_written:
         yield from check_writable(bound.type)
     yield from check_drafts(bound)
 

@@ -145,14 +145,14 @@ def load_runs(payments: Payments, days: Sequence[dt.date], opening: int) -> None
         else:
             payments.release(run, days[-ago])
     if payments.runs:
-        doubt_accounts(payments, days[-1])
+        add_account_problems(payments, days[-1])
     with context.clock_at(days[-1], 16), suppress(RunRefused):
         ready = list(open_claims().order_by("pk").values_list("pk", flat=True))
         create_run(ready[::2], context.as_of, payments.maker)
         context.report(PaymentRun, 1)
 
 
-def doubt_accounts(payments: Payments, day: dt.date) -> None:
+def add_account_problems(payments: Payments, day: dt.date) -> None:
     """A payment of the last run comes back; another of the last payees has a new account, not confirmed."""
     items = [item for run in payments.runs[:-4:-1] for item in run.items.select_related("client", "contact")]
     returned, others = items[0], [item for item in items if item.account_id != items[0].account_id]

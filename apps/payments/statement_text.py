@@ -159,7 +159,8 @@ def find_changes(before: Iterable[StatementLine], after: Iterable[StatementLine]
     changes = []
     for place in dict.fromkeys([*old, *new]):
         was, now = old.get(place), new.get(place)
-        name = line_name(now or was)
+        line = new.get(place) or old[place]
+        name = f"{line.provider}, invoice {line.reference or line.number} ({line.budget})"
         if was is None:
             changes.append(f"New: {name}, {amounts_text(now)}.")
         elif now is None:
@@ -175,11 +176,6 @@ def by_place(lines: Iterable[StatementLine]) -> Mapping[tuple[str, str], Stateme
 
 def amounts_of(line: StatementLine) -> list[Decimal]:
     return [getattr(line, column) for column in AMOUNT_WORDS]
-
-
-def line_name(line: StatementLine | None) -> str:
-    assert line is not None
-    return f"{line.provider}, invoice {line.reference or line.number} ({line.budget})"
 
 
 def amounts_text(line: StatementLine | None) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from apps.base import clock
-from apps.base.drafts import Issue, Rule
+from apps.base.drafts import Issue, Rule, is_allowed_when, is_required
 from apps.payments.choices import CodeUse, RunStatus, StatementRecipient
 from apps.payments.drafts import AccountCodeDraft, AccountDraft, ConsentDraft
 from apps.payments.file_formats.bank_file import plain_text
@@ -16,11 +16,6 @@ RELEASE_PERMISSION = "payments.release_paymentrun"
 CONFIRMATION_LENGTH = 400
 
 
-def account_has_one_owner(draft: AccountDraft) -> Iterator[Issue]:
-    if (draft.client is None) == (draft.contact is None):
-        yield Issue("Required", "client", "Name the organisation or the person that the account belongs to.")
-
-
 def bank_accepts_name_and_number(draft: AccountDraft) -> Iterator[Issue]:
     if draft.has("account_name") and not plain_text(draft.account_name):
         yield Issue("NotAllowed", "account_name", "No character of it can stand in a file for the bank.")
@@ -29,22 +24,28 @@ def bank_accepts_name_and_number(draft: AccountDraft) -> Iterator[Issue]:
 
 
 ACCOUNT_RULES: tuple[Rule[AccountDraft], ...] = (
-    account_has_one_owner,
+    is_required(
+        "client",
+        "Name the organisation or the person that the account belongs to.",
+        lambda draft: (draft.client is None) == (draft.contact is None),
+    ),
     bank_accepts_name_and_number,
 )
 
 
-def consent_was_given(draft: ConsentDraft) -> Iterator[Issue]:
-    if draft.since > clock.today():
-        yield Issue("NotAllowed", "since", "A consent is recorded once it is given.")
-
-
-def representative_is_named(draft: ConsentDraft) -> Iterator[Issue]:
-    if draft.recipient == StatementRecipient.REPRESENTATIVE and draft.contact.representative_id is None:
-        yield Issue("NotAllowed", "recipient", "No representative is named on the participant's page.")
-
-
-CONSENT_RULES: tuple[Rule[ConsentDraft], ...] = (consent_was_given, representative_is_named)
+CONSENT_RULES: tuple[Rule[ConsentDraft], ...] = (
+    is_allowed_when(
+        "since", "A consent is recorded once it is given.", lambda draft: draft.since <= clock.today()
+    ),
+    is_allowed_when(
+        "recipient",
+        "No representative is named on the participant's page.",
+        lambda draft: (
+            draft.recipient != StatementRecipient.REPRESENTATIVE
+            or draft.contact.representative_id is not None
+        ),
+    ),
+)
 
 
 def no_other_code_is_for_the_same(draft: AccountCodeDraft) -> Iterator[Issue]:
@@ -52,14 +53,13 @@ def no_other_code_is_for_the_same(draft: AccountCodeDraft) -> Iterator[Issue]:
         yield Issue("NotUnique", "code", "Another row is for the same use, cost centre, category and tax.")
 
 
-def bills_of_providers_have_no_cost_centre(draft: AccountCodeDraft) -> Iterator[Issue]:
-    if draft.used_for == CodeUse.PROVIDER_BILL and draft.cost_centre is not None:
-        yield Issue("NotAllowed", "cost_centre", "Only the organisation's own invoices have cost centres.")
-
-
 ACCOUNT_CODE_RULES: tuple[Rule[AccountCodeDraft], ...] = (
     no_other_code_is_for_the_same,
-    bills_of_providers_have_no_cost_centre,
+    is_allowed_when(
+        "cost_centre",
+        "Only the organisation's own invoices have cost centres.",
+        lambda draft: draft.used_for != CodeUse.PROVIDER_BILL,
+    ),
 )
 
 

@@ -6,7 +6,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from apps.base.errors import NotFound
-from apps.documents.openapi import kept_file_operation, path_key
+from apps.documents.openapi import file_operation, path_key
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
 from apps.odata.metadata.json_schema import COUNT, GUID
@@ -31,7 +31,7 @@ class PaymentRunViewSet(ODataViewSet):
     resource = resources.PaymentRunResource
 
     @extend_schema(
-        operation=kept_file_operation("PaymentRun", "paymentRun", "The bytes of a bank file", *BANK_FILE_KEYS)
+        operation=file_operation("PaymentRun", "paymentRun", "The bytes of a bank file", *BANK_FILE_KEYS)
     )
     @action(
         detail=True,
@@ -62,7 +62,7 @@ class StatementViewSet(ODataViewSet):
     resource = resources.StatementResource
 
     @extend_schema(
-        operation=kept_file_operation("Statement", "statement", "The document of a statement", STATEMENT_KEY)
+        operation=file_operation("Statement", "statement", "The document of a statement", STATEMENT_KEY)
     )
     @action(detail=True, methods=["get"], url_path="Download", url_name="download", right="files")
     def download(self, request: Request, key: str) -> HttpResponse:

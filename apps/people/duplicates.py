@@ -118,9 +118,14 @@ def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, object]]:
         beside_name |= Q(AnyOf(f"{column}_digits", values["phone1"]))
     for column in EMAILS:
         beside_name |= Q(AnyOf(f"{column}_lower", values["primary_email"]))
+    no_digits = (Value(NOT_DIGITS.pattern), Value(""), Value("g"))
+    digits = {
+        column: Func(F(column), *no_digits, function="regexp_replace", output_field=CharField())
+        for column in PHONES
+    }
     contacts = Contact.objects.alias(
         compared_name=FULL_NAME,
-        **{f"{column}_digits": last_digits(column) for column in PHONES},
+        **{f"{column}_digits": Right(found, PHONE_DIGITS) for column, found in digits.items()},
         **{f"{column}_lower": Lower(column) for column in EMAILS},
     ).filter(
         Q(AnyOf("scheme_number", values["scheme_number"]))
@@ -128,12 +133,6 @@ def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, object]]:
     )
     # Not by the database, which would walk all contacts in their order to find a few.
     return sorted(contacts.order_by().values(*LOADED), key=itemgetter("creation_date", "pk"))
-
-
-def last_digits(column: str) -> Right:
-    """The digits of a phone number that are compared."""
-    texts = (Value(NOT_DIGITS.pattern), Value(""), Value("g"))
-    return Right(Func(F(column), *texts, function="regexp_replace", output_field=CharField()), PHONE_DIGITS)
 
 
 def duplicate_warnings(drafts: Sequence[Draft]) -> Iterator[tuple[int, Issue]]:

@@ -300,6 +300,7 @@ class Client(Addressed, Record):
             models.Index(fields=["creation_date", "guid"], name="people_client_newest"),
             models.Index(fields=["modify_date", "guid"], name="people_client_modified"),
             models.Index(fields=["business_number"], name="people_client_business_number"),
+            models.Index(fields=["business_name"], name="people_client_by_name"),
             models.Index(
                 fields=["merged_into"],
                 name="people_client_merged_into",

@@ -1,6 +1,7 @@
 """The resources of people, declared in the words of interface.md 2.1, 2.2, 4.1 and 4.2."""
 
 from apps.base.declaration.resource import (
+    DELETE,
     GET,
     PATCH,
     POST,
@@ -15,6 +16,7 @@ from apps.base.declaration.resource import (
     Required,
     UnrestrictedResource,
 )
+from apps.core.archive import archive
 from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
 from apps.people.drafts import ClientDraft, ContactDraft, RoleDraft, StaffDraft
 from apps.people.imports import ClientImport, ContactImport, RoleImport, StaffImport
@@ -190,7 +192,8 @@ class StaffResource(UnrestrictedResource):
     search = Staff.searched.interface
     unpublished = "password", "last_login"
     methods = GET, POST, PUT
-    methods_of_2_1 = (PATCH,)
+    methods_of_2_1 = PATCH, DELETE
+    alternate_keys = ("UniqueCode",)
     fields = (
         Key("StaffGuid"),
         Required("FirstName"),
@@ -227,7 +230,8 @@ class ClientResource(UnrestrictedResource):
     path = "client"
     search = Client.searched.interface
     methods = GET, POST
-    methods_of_2_1 = PUT, PATCH
+    methods_of_2_1 = PUT, PATCH, DELETE
+    alternate_keys = ("UniqueCode",)
     fields = (
         Key("ClientGuid"),
         Required("BusinessName"),
@@ -245,7 +249,7 @@ class ClientResource(UnrestrictedResource):
         RefersTo("KeyContact", ContactSummary),
     )
     draft_class = ClientDraft
-    create, update = create_clients, update_clients
+    create, update, archive = create_clients, update_clients, archive
     importing = ClientImport
 
 
@@ -256,7 +260,8 @@ class ContactResource(UnrestrictedResource):
     path = "contact"
     search = Contact.searched.interface
     methods = GET, POST
-    methods_of_2_1 = (PATCH,)
+    methods_of_2_1 = PATCH, DELETE
+    alternate_keys = ("UniqueCode",)
     fields = (
         Key("ContactGuid"),
         Required("FirstName"),
@@ -278,7 +283,7 @@ class ContactResource(UnrestrictedResource):
         ACCOUNT_MANAGER,
     )
     draft_class = ContactDraft
-    create, update = create_contacts, update_contacts
+    create, update, archive = create_contacts, update_contacts, archive
     importing = ContactImport
 
 
@@ -287,6 +292,8 @@ class RoleResource(LookupResource):
 
     model = Role
     path = "role"
+    # Its rights are given in the back office, by those who have them.
+    methods_of_2_1, fields_of_2_1 = (), ()
     unpublished = "all_permissions", "requires_second_factor", "permissions"
     fields = (Key("RoleGuid"), ReadOnly("Name"), *RECORD_DATES)
     draft_class = RoleDraft

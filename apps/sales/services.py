@@ -19,7 +19,7 @@ from apps.core import saving
 from apps.core.services import Checks, create_records, load_references, update_records
 from apps.people.models import Staff
 from apps.sales.choices import DECIDED, Outcome
-from apps.sales.drafts import OpportunityDraft, TemplateDraft
+from apps.sales.drafts import OpportunityDraft
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityTemplate
 from apps.sales.validation import (
     AVAILABILITY,
@@ -128,12 +128,9 @@ def load_unchanged_references(
 # --- templates ------------------------------------------------------------------------------------------
 
 
-def clear_unavailable_by_source(drafts: Sequence[TemplateDraft]) -> None:
-    for draft in drafts:
-        clear_unavailable(draft, AVAILABILITY_BY_SOURCE)
-
-
-TEMPLATE_CHECKS = Checks(TEMPLATE_RULES, prepare=clear_unavailable_by_source)
+TEMPLATE_CHECKS = Checks(
+    TEMPLATE_RULES, prepare=lambda drafts: clear_unavailable(drafts, AVAILABILITY_BY_SOURCE)
+)
 create_templates = partial(create_records, OpportunityTemplate, checks=TEMPLATE_CHECKS)
 update_templates = partial(update_records, OpportunityTemplate, checks=TEMPLATE_CHECKS)
 
@@ -171,7 +168,7 @@ def apply_defaults(draft: OpportunityDraft) -> None:
     The default of Outcome is Deferred, that of OutcomeDate is now (interface.md 4.7). Whatever depends on an
     invalid member stays as it is.
     """
-    clear_unavailable(draft, AVAILABILITY)
+    clear_unavailable([draft], AVAILABILITY)
     with suppress(InvalidValue):
         apply_outcome_defaults(draft)
 
@@ -203,11 +200,12 @@ def unavailable_members(draft: D, availability: Availability[D]) -> set[str]:
     return unavailable | {MAILING_LIST} if "outcome" in unavailable else unavailable
 
 
-def clear_unavailable(draft: D, availability: Availability[D]) -> None:
+def clear_unavailable(drafts: Iterable[D], availability: Availability[D]) -> None:
     """Clear the members that are not available and were not given."""
-    for name in unavailable_members(draft, availability) - draft.given - draft.invalid:
-        if draft.get(name):
-            set_member(draft, name, [] if isinstance(draft.get(name), list) else None)
+    for draft in drafts:
+        for name in unavailable_members(draft, availability) - draft.given - draft.invalid:
+            if draft.get(name):
+                set_member(draft, name, [] if isinstance(draft.get(name), list) else None)
 
 
 def set_member(draft: Draft, name: str, value: object) -> None:

@@ -168,3 +168,27 @@ def test_a_reference_deleted_at_the_same_moment_leaves_nothing_half_done(api):
         assert answer.status_code in (201, 400, 409)
         assert (answer.status_code == 201) is (deleted is not True)
     assert not Client.objects.filter(key_contact__isnull=True).exists()
+
+
+def test_of_those_who_upsert_one_code_at_once_one_creates_it(api):
+    """By address and by delta payloads, which name records that others lock in another order."""
+    version = {"api_version": "2.1"}
+    for number in range(ROUNDS):
+        code = f"race {number}"
+        ok(api.post("contact", {"value": [a_contact_body(UniqueCode=f"{code} {at}") for at in "ab"]}), 201)
+        items = [a_contact_body(UniqueCode=each) for each in (code, f"{code} a", f"{code} b")]
+        calls = []
+        for at, caller in enumerate(callers(api, 8)):
+            ordered = items if at % 4 else items[::-1]
+            payload = {"@context": "#$delta", "value": [{**each, "Phone1": str(at)} for each in ordered]}
+            if at % 2:
+                calls.append(lambda caller=caller, sent=payload: caller.patch("contact", sent, **version))
+            else:
+                address, sent = f"contact(UniqueCode='{code}')", {**items[0], "Phone1": str(at)}
+                calls.append(lambda caller=caller, to=address, sent=sent: caller.patch(to, sent, **version))
+        answers = call_at_once(*calls)
+        # 428: it came when the record was there, and named no state of it.
+        assert {answer.status_code for answer in answers} <= {200, 201, 409, 428}, statuses(answers)
+        assert all(answer.status_code == 200 for answer in answers[1::2]), statuses(answers)
+        made = Contact.objects.get(unique_code=code)
+        assert Change.objects.filter(record_key=str(made.pk), kind="Created").count() == 1

@@ -14,6 +14,7 @@ from apps.core.models import Subscriber
 from apps.funding.admin.claims import ClaimAdmin
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.services.transitions import apply_transition
+from apps.funding.validation.warning_codes import WarningCode
 from tests.funding.admin_forms import (
     CLAIMS,
     INVOICES,
@@ -399,6 +400,15 @@ def test_a_list_shows_and_filters_by_the_kinds_of_warnings(client):
         "NoBooking": set(),
     }.items():
         assert set(listed(client, CLAIMS, warning=chosen)) == {str(each) for each in expected}, chosen
+
+
+@pytest.mark.parametrize("chosen", WarningCode.values)
+def test_a_list_filters_by_each_kind_of_warning(client, chosen):
+    warned = {code: a_warned_claim(code) for code in WarningCode.values}
+    page = get_unrendered(client, CLAIMS)
+    [choices] = [each for each in page.context["cl"].filter_specs if each.title == "warnings"]
+    assert chosen in dict(choices.lookup_choices)
+    assert listed(client, CLAIMS, warning=chosen) == [str(warned[chosen])]
 
 
 def test_the_warnings_of_a_list_take_one_statement(client, django_assert_max_num_queries):

@@ -9,11 +9,13 @@ from django.core.management import call_command
 
 from apps.base import clock
 from apps.engagements.amounts import Amounts
+from apps.engagements.drafts import PeriodDraft, PeriodsDraft
 from apps.engagements.models import CategoryBudget, ServiceBooking
+from apps.engagements.services import save_periods
 from apps.funding.choices import InvoiceStatus
 from apps.funding.services.effects import BudgetPosting, budget_amounts, post_to_budgets, recount_budgets
 from apps.funding.validation.transitions import Resubmission
-from tests.engagements.builders import a_booking, a_category_budget
+from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, day
 from tests.funding.builders import a_claim, an_invoice
 
 TOTAL, PAID = Decimal("100.00"), Decimal("40.00")
@@ -188,3 +190,27 @@ def test_a_recount_takes_the_same_statements_for_any_number_of_lines(django_asse
             recount_budgets()
     assert ServiceBooking.objects.filter(waiting="3.00").count() == 4
     assert not CategoryBudget.objects.exists()
+
+
+@pytest.mark.django_db
+def test_money_that_was_claimed_is_divided_anew_when_periods_are_cut_anew():
+    component = a_category_budget(a_pace_plan(), budget=Decimal("300.00"))
+    for make, status in ((a_claim, "AwaitingStaffApproval"), (an_invoice, "AgencyClaimed")):
+        line = {"category_budget": component, "from_date": dt.date(2026, 9, 30), "price": "10.00"}
+        of_days = {**line, "to_date": dt.date(2026, 10, 3), "quantity": "4"}
+        make(contact=component.engagement.participant, lines=[line, of_days], funding_status=status)
+    recount_budgets()
+    for ends, of_each_bill in {
+        ("2026-09-30", "2027-06-30"): ("30.00", "30.00"),
+        ("2027-06-30",): ("60.00",),
+        ("2026-09-30", "2026-10-01", "2027-06-30"): ("30.00", "10.00", "20.00"),
+    }.items():
+        starts = [day("2026-07-01"), *(day(end) + dt.timedelta(days=1) for end in ends[:-1])]
+        rows = [
+            {"first_day": first, "last_day": day(last), "released": Decimal(50)}
+            for first, last in zip(starts, ends, strict=True)
+        ]
+        periods = [PeriodDraft(row, row) for row in rows]
+        save_periods([PeriodsDraft({"periods": periods}, key=component.pk)], ignore_warnings=True)
+        sums = [held(period) for period in component.periods.all()]
+        assert sums == [amounts(claimed=amount, waiting=amount) for amount in of_each_bill]

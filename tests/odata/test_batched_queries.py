@@ -11,7 +11,7 @@ from apps.base import batched_queries, clock, pooled_statements
 from apps.base.batched_queries import (
     AnyOf,
     AnyRowOf,
-    Statement,
+    SqlStatement,
     by_name,
     fetch_all,
     prepared_query,
@@ -139,7 +139,7 @@ def test_a_query_that_is_not_needed_has_no_rows_and_makes_no_trip():
 
 
 def test_a_query_in_sql_has_the_rows_of_the_driver():
-    assert fetch_all([Statement("SELECT %s, 'b'", ["a"])]) == [[("a", "b")]]
+    assert fetch_all([SqlStatement("SELECT %s, 'b'", ["a"])]) == [[("a", "b")]]
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no PREPARE")
@@ -201,7 +201,7 @@ def test_a_pooler_is_asked_in_one_trip_for_statements_that_it_prepares(pooled):
         teams_of([team.pk]),
         clients_of([]),
         staff_called([staff.last_name], ["%s"]),
-        Statement("SELECT %s, NULL, '%%'", ["100 %"]),
+        SqlStatement("SELECT %s, NULL, '%%'", ["100 %"]),
     ]
     for _ in range(3):
         (names, left_out, teams, nothing, found, plain), number = trips(lambda: fetch_all(queries()))
@@ -222,7 +222,7 @@ def test_a_pooler_is_asked_in_one_trip_for_statements_that_it_prepares(pooled):
 @pytest.mark.postgres("SQLite has no pooler")
 def test_a_statement_that_fails_behind_a_pooler_leaves_what_was_prepared_as_it_was(pooled):
     client = a_client()
-    wrong = Statement("SELECT 1 / %s::int, 'seen once'", ["0"], label="wrong")
+    wrong = SqlStatement("SELECT 1 / %s::int, 'seen once'", ["0"], label="wrong")
     for _ in range(2):
         with pytest.raises(DataError), transaction.atomic():
             fetch_all([clients_of([client.pk]), wrong, teams_of([])])
@@ -235,7 +235,7 @@ def test_a_trip_behind_a_pooler_begins_the_transaction_that_it_is_in(pooled):
     team = a_team()
     with pytest.raises(ZeroDivisionError), transaction.atomic():  # noqa: PT012
         change = "UPDATE people_team SET name = %s WHERE name = %s RETURNING name"
-        assert fetch_all([Statement(change, ["Undone", team.name], label="rename")]) == [[("Undone",)]]
+        assert fetch_all([SqlStatement(change, ["Undone", team.name], label="rename")]) == [[("Undone",)]]
         raise ZeroDivisionError
     assert Team.objects.get().name == team.name
 

@@ -134,6 +134,7 @@ def test_this_service_has_no_messages():
         (fields(ReadOnly("Lines", source="job__lines")), "odata.E008", "a list of records"),
         (resource(create=None), "odata.E009", "has the method POST and no create"),
         (resource(methods=(GET, POST, PUT)), "odata.E009", "has the method PUT and no update"),
+        (resource(alternate_keys=("Name",)), "odata.E024", "has no unique member Name"),
         (resource(methods_of_2_1=(DELETE,)), "odata.E009", "has the method DELETE and no archive"),
         (resource(visible_to=Resource.visible_to), "odata.E010", "does not override visible_to"),
         (resource(path="parcel-post"), "odata.E012", "'parcel-post'"),

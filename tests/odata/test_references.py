@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
-from apps.base.batched_queries import Statement, fetch_all
+from apps.base.batched_queries import SqlStatement, fetch_all
 from apps.base.drafts import Draft, References, attach_references, wire_target
 from apps.odata.write.bodies import read_records
 from apps.people.models import Contact
@@ -177,7 +177,7 @@ def test_a_service_may_send_the_queries_of_references_with_its_own():
     ).drafts
     references = References(entity_set("staff").type, [draft])
     with CaptureQueriesContext(connection) as queries:
-        _, *reference_rows = fetch_all([Statement("SELECT 1", ()), *references.queries])
+        _, *reference_rows = fetch_all([SqlStatement("SELECT 1", ()), *references.queries])
     assert references.attach(reference_rows) == []
     assert (draft.role, draft.teams) == (role, [team])
     if connection.vendor == "postgresql":

@@ -246,6 +246,16 @@ def test_it_waits_for_imports_and_exports_that_run(participant, erase, model, da
     erase(participant.contact)
 
 
+def test_exports_of_programs_go_whatever_set_they_begin_at(participant, erase, data_folder):
+    application = ApiApplication.objects.create(name="Payroll")
+    FileExport.objects.create(
+        record_type="access.webhook", file_name="x.json", status="Ready", application=application
+    )
+    of_staff = FileExport.objects.create(record_type="access.webhook", file_name="y.csv", status="Ready")
+    erase(participant.contact)
+    assert list(FileExport.objects.all()) == [of_staff]
+
+
 def test_the_report_names_what_remains_and_until_when(participant, erase, settings, tmp_path, at):
     at("2026-11-20 09:00")
     settings.BACKUP_DAYS, settings.READ_LOG_DAYS = 30, 0

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 MONTHS = int(os.environ.get("MONEY_MONTHS", "2"))
 
 
-@pytest.mark.parametrize("seed", range(1, 4))
+@pytest.mark.parametrize("seed", [1, 2])  # with a payment for each claim, and for each payee
 def test_after_each_step_of_the_months_every_cent_is_somewhere(at, tmp_path, seed):
     at("2026-01-02 09:00")
     save_settings()

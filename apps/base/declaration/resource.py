@@ -217,9 +217,11 @@ class Resource(NestedType):
     declares how files of these records are imported; without it they cannot be. ``unpublished`` are columns
     that people enter in the back office, and the interface does not have.
 
-    ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides; ``since`` is the first version
-    that has the set at all. ``further_rights`` are rights that reading and writing do not include, each with
-    what it allows in words: an action of the viewset that needs one names it (``right="files"``).
+    ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides, or in place of a field of that
+    name, ``alternate_keys`` the unique members by which it finds a record as by its key; ``since`` is the
+    first version that has the set at all. ``is_tracked`` is false where the log of changes has no entries of
+    these records: there are no links of changes. ``further_rights`` are rights that reading and writing do
+    not include, each with what it allows in words: an action that needs one names it (``right="files"``).
     """
 
     path: ClassVar[str]
@@ -228,6 +230,8 @@ class Resource(NestedType):
     methods: ClassVar[Sequence[str]] = (GET,)
     methods_of_2_1: ClassVar[Sequence[str]] = ()
     fields_of_2_1: ClassVar[Sequence[Property | Navigation]] = ()
+    alternate_keys: ClassVar[Sequence[str]] = ()
+    is_tracked: ClassVar[bool] = True
     further_rights: ClassVar[Mapping[str, str]] = {}
     order: ClassVar[Sequence[str]] = ("-creation_date",)
     etag_field: ClassVar[str | None] = "modify_date"

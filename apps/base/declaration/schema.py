@@ -17,6 +17,10 @@ from django.db.models.enums import ChoicesType
 
 from apps.base.declaration.edm import EdmType, edm_type
 from apps.base.declaration.resource import (
+    DELETE,
+    PATCH,
+    POST,
+    PUT,
     V2_0,
     V2_1,
     Behaviour,
@@ -282,6 +286,18 @@ class StructuredType:
             yield from navigation.type.walk()
 
 
+@dataclass(frozen=True, slots=True)
+class AlternateKey:
+    """A unique member by which callers find a record as by its key; ``column`` is what it is compared by."""
+
+    prop: StructuralProperty
+    column: Any
+
+    def normalised(self, text: str) -> object:
+        """The text as the column has it; ``None`` where nothing is left of it."""
+        return self.column.normalise(text) if hasattr(self.column, "normalise") else text or None
+
+
 @dataclass(eq=False, repr=False)  # types refer to each other: writing one into a traceback took minutes
 class EntitySet:
     """A resource bound to its model: its declaration and its type."""
@@ -318,6 +334,17 @@ class EntitySet:
         return is_added or method in self.resource.methods
 
     @cached_property
+    def is_written(self) -> bool:
+        """True when any method of the set writes."""
+        return any(map(self.supports, (POST, PUT, PATCH, DELETE)))
+
+    @cached_property
+    def alternate_keys(self) -> Mapping[str, AlternateKey]:
+        """The alternate keys by their names in lower case; of version 2.1 alone."""
+        names = self.resource.alternate_keys if self.resource.version == V2_1 else ()
+        return {name.lower(): bind_alternate_key(self.type, name) for name in names}
+
+    @cached_property
     def etag_field(self) -> str | None:
         """The field an ETag is made of; ``None`` when the model does not have it."""
         name = self.resource.etag_field
@@ -347,11 +374,13 @@ def bind_type(
 ) -> StructuredType:
     """Bind one type; ``name`` identifies it in error messages, ``prefix`` is put before its sources.
 
-    ``added`` are fields besides those it declares.
+    ``added`` are fields besides those it declares, or in the place of one of the same name.
     """
     properties: dict[str, StructuralProperty] = {}
     navigations: dict[str, NavigationProperty] = {}
-    for member in (*declaration.fields, *added):
+    others = {member.name: member for member in added}
+    fields = [others.pop(member.name, member) for member in declaration.fields]
+    for member in (*fields, *others.values()):
         if member.name in properties or member.name in navigations:
             raise DeclarationError(f"{name} declares {member.name} twice", "odata.E003")
         if isinstance(member, Property):
@@ -400,6 +429,16 @@ def bind_navigation(
     bound = bind_type(nested_type, target, type_name)
     bound.order = total_order(declaration.order, target)
     return NavigationProperty(declaration, bound, prefix + source, steps)
+
+
+def bind_alternate_key(type_: StructuredType, name: str) -> AlternateKey:
+    """The key of a member; ``DeclarationError`` where bodies cannot give it, or two records may share it."""
+    prop = type_.properties.get(name)
+    if prop is not None and prop.writable:
+        for column in type_.model._meta.concrete_fields:
+            if column.unique and prop.path in (column.name, getattr(column, "text_field", None)):
+                return AlternateKey(prop, column)
+    raise DeclarationError(f"{type_.name} has no unique member {name} that bodies give", "odata.E024")
 
 
 def fields_on_path(model: type[models.Model], path: str, owner: str) -> tuple[Any, ...]:

@@ -28,20 +28,19 @@ from apps.core.file_import_kinds import (
 )
 from apps.core.file_imports import (
     SHOWN_ROWS,
-    Status,
     count_texts,
     count_words,
     create_file_import,
-    import_kind_of,
+    log_rows,
     note_dead_task,
     start,
 )
 from apps.core.importing.mappings import keep_mapping, mapping_names
 from apps.core.models import FileImport, ImportMapping
-from apps.core.read_log import READ_LOG, is_logged
+from apps.core.models import ImportStatus as Status
 from apps.core.table_files.tables import ImportFileError, column_letters
 
-LIST_COLUMNS = ("file", "kind_title", "status_label", "result", "staff", "created_at")
+LIST_COLUMNS = ("file", "kind_title", "status_label", "result", "begun_by", "created_at")
 COLOURS = {
     "Imported": "success",
     "Failed": "danger",
@@ -55,7 +54,7 @@ FEW_VALUES = 5
 #: As many files as are read in one go.
 MOST_FILES = 50
 #: The parameter of the list for the imports that were begun in one go.
-TOGETHER = "guid__in"
+KEYS_PARAMETER = "guid__in"
 #: Characters of what a value means.
 CELL_LIMIT = 500
 
@@ -87,7 +86,7 @@ class FileImportAdmin(ReadOnlyAdmin):
     icon = "upload_file"
     list_display = LIST_COLUMNS
     list_display_links = ("file",)
-    list_select_related = ("staff",)
+    list_select_related = ("staff", "application")
     list_filter = (
         ImportKindFilter,
         ("status", ChoicesDropdownFilter),
@@ -134,6 +133,10 @@ class FileImportAdmin(ReadOnlyAdmin):
     def status_label(self, file_import: FileImport) -> str:
         return file_import.get_status_display()
 
+    @display(description="begun by", ordering="staff")
+    def begun_by(self, file_import: FileImport) -> str:
+        return file_import.author_name
+
     @display(description="result")
     def result(self, file_import: FileImport) -> str:
         """Why nothing was done, the sums of a file, or its counts."""
@@ -147,7 +150,7 @@ class FileImportAdmin(ReadOnlyAdmin):
         """Import the checked files of which nothing is asked and no row has a fault; name the others."""
         begun = 0
         for record in queryset.order_by("created_at", "guid"):
-            if (reason := find_doubt(record)) or not start(record, Status.IMPORTING):
+            if (reason := find_obstacle(record)) or not start(record, Status.IMPORTING):
                 text = f"{record.file_name} was left: {reason or 'somebody else has begun it'}."
                 messages.warning(request, text)
             else:
@@ -184,7 +187,7 @@ class FileImportAdmin(ReadOnlyAdmin):
                     record = create_file_import(kind, files[0].name or "", content, staff, mapping_name)
                     return redirect(self.page_url("file", record.pk))
                 if keys := create_imports(request, kind, files, mapping_name):
-                    return redirect(f"{self.page_url('changelist')}?{TOGETHER}={','.join(keys)}")
+                    return redirect(f"{self.page_url('changelist')}?{KEYS_PARAMETER}={','.join(keys)}")
             except ImportFileError as reason:
                 error = str(reason) if kind is None else kind.plain(str(reason))
             except ServiceError as refusal:
@@ -262,6 +265,7 @@ class FileImportAdmin(ReadOnlyAdmin):
     def check_file(self, request: HttpRequest, record: FileImport, kind: ImportKind) -> None:
         """Take over columns and options; a worker checks the file, and reads it anew where they say how."""
         before = dict(record.options)
+        record.options["by_headers"] = record.options["imports_at_once"] = False
         record.options["mapping"] = request.POST.get("mapping", "")
         for option in kind.options:
             given = request.POST.get(option.name, "").strip()
@@ -333,7 +337,7 @@ def create_imports(
     return keys
 
 
-def find_doubt(file_import: FileImport) -> str:
+def find_obstacle(file_import: FileImport) -> str:
     """Why a file is not imported without a look at it; empty when it may be."""
     kind = find_kind(file_import.kind)
     if kind is None or not kind.takes_many_files:
@@ -410,13 +414,6 @@ def stored_file(file_import: FileImport, content: Any, name: str, row_count: int
     response = FileResponse(BytesIO(content), as_attachment=True, filename=name)
     response["Content-Type"] = "application/octet-stream"
     return response
-
-
-def log_rows(file_import: FileImport, kind: str, row_count: int) -> None:
-    """Log rows of a file about people, which may be records of nobody yet."""
-    model = import_kind_of(file_import).model
-    if is_logged(model):
-        READ_LOG.add(model, kind, row_count, b"", file_import._meta.label_lower)
 
 
 def row_cells(row: dict[str, Any], file_import: FileImport) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from apps.core import history, history_display
 from apps.core.admin_base.filters import DateTimeRangeFilter
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import Page, ReadOnlyAdmin
-from apps.core.exporting import csv_lines
+from apps.core.exporting import csv_file
 from apps.core.models import TimestampedModel
 from apps.core.read_log import ShownRecords, log_shown
 
@@ -136,7 +136,7 @@ class AuditAdmin(ReadOnlyAdmin):
         entries = self.filtered_records(request).order_by("-pk")
         name = f"{self.export_name}-{timezone.localdate():%Y-%m-%d}.csv"
         return StreamingHttpResponse(
-            csv_lines(self.export_columns, self.all_export_rows(entries)),
+            csv_file(self.export_columns, self.all_export_rows(entries)),
             content_type="text/csv; charset=utf-8",
             headers={"Content-Disposition": f'attachment; filename="{name}"'},
         )

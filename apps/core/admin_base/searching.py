@@ -154,14 +154,11 @@ def similar_names(records: QuerySet[Model], column: str, word: str) -> list[str]
     else:
         starts_alike = has_words([column], [word[:SAME_LETTERS]], "startswith")
         candidates = list(with_small_letters(texts, [column]).filter(starts_alike)[:COMPARED_NAMES])
-    ranked = sorted(((similarity(text, word), text) for text in candidates), reverse=True)
-    return [text for rank, text in ranked[:ALIKE_LIMIT] if rank >= SIMILARITY]
-
-
-def similarity(text: str, word: str) -> float:
-    """How much the word is like the most similar word of a text, from 0 to 1."""
-    parts = text.lower().split()
-    return max((difflib.SequenceMatcher(None, word, part).ratio() for part in parts), default=0.0)
+    ranked = []
+    for text in candidates:
+        ratios = (difflib.SequenceMatcher(None, word, part).ratio() for part in text.lower().split())
+        ranked.append((max(ratios, default=0.0), text))
+    return [text for rank, text in sorted(ranked, reverse=True)[:ALIKE_LIMIT] if rank >= SIMILARITY]
 
 
 @cache

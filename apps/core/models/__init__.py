@@ -3,11 +3,13 @@
 from apps.core.models.back_office import (
     BackgroundRun,
     ChosenColumns,
+    ExportStatus,
     FileExport,
     FileExportPart,
     FileImport,
     FileImportPage,
     ImportMapping,
+    ImportStatus,
     Notice,
     NoticePreference,
     SavedFilter,

@@ -1,4 +1,7 @@
-"""Records of the back office for one person: chosen lists, imports and exports of files, notices."""
+"""Records of the back office for one person: chosen lists, imports and exports of files, notices.
+
+Programs have imports and exports of files as well: the interface's jobs.
+"""
 
 from typing import ClassVar
 
@@ -6,6 +9,8 @@ from django.conf import settings
 from django.db import models
 
 from apps.base import clock
+from apps.base.declaration.resource import Enumeration
+from apps.core.computed import ComputedDecimal
 from apps.core.models.records import new_guid
 
 
@@ -64,7 +69,7 @@ class ChosenColumns(ListChoice):
 
 
 class BackgroundRun(models.Model):
-    """Work that a worker does for somebody in the back office, and how far it is."""
+    """Work that a worker does for somebody, and how far it is."""
 
     guid = models.UUIDField("identifier", primary_key=True, default=new_guid, editable=False)
     staff = models.ForeignKey(
@@ -88,22 +93,53 @@ class BackgroundRun(models.Model):
         return self.status in self.running_statuses
 
 
-class FileImport(BackgroundRun):
-    """A file that somebody imports in the back office, its columns, and what became of it.
+class FileRun(BackgroundRun):
+    """The import or export of a file, which an API application may have begun."""
+
+    application = models.ForeignKey(
+        "access.ApiApplication",
+        null=True,
+        on_delete=models.SET_NULL,
+        related_name="+",
+        db_index=False,
+        verbose_name="API application",
+    )
+
+    class Meta:
+        abstract = True
+
+    @property
+    def author_name(self) -> str:
+        """The person or the API application that began it."""
+        return str(self.staff or self.application or "somebody")
+
+
+class ImportStatus(Enumeration):
+    """How far an import of a file is, and its outcome."""
+
+    READING = "Reading", 0
+    UPLOADED = "Uploaded", 1, "Read"
+    CHECKING = "Checking", 2
+    CHECKED = "Checked", 3
+    IMPORTING = "Importing", 4
+    IMPORTED = "Imported", 5
+    FAILED = "Failed", 6
+    UNDOING = "Undoing", 7
+    UNDONE = "Undone", 8
+
+
+def count_of_import(word: str) -> ComputedDecimal:
+    """A number of the counts of a file of records; null before it is checked or imported."""
+    return ComputedDecimal(f"({{row}}.counts ->> '{word}')", max_digits=9, decimal_places=0, null=True)
+
+
+class FileImport(FileRun):
+    """A file that a person or an API application imports, its columns, and what became of it.
 
     ``content``, ``rejected_rows`` and ``issues`` have personal data and are deleted after a while.
     """
 
-    class Status(models.TextChoices):
-        READING = "Reading"
-        UPLOADED = "Uploaded", "Read"
-        CHECKING = "Checking"
-        CHECKED = "Checked"
-        IMPORTING = "Importing"
-        IMPORTED = "Imported"
-        FAILED = "Failed"
-        UNDOING = "Undoing"
-        UNDONE = "Undone"
+    Status = ImportStatus
 
     running_statuses = frozenset({Status.READING, Status.CHECKING, Status.IMPORTING, Status.UNDOING})
 
@@ -120,6 +156,11 @@ class FileImport(BackgroundRun):
     counts = models.JSONField(default=dict, help_text="ImportCounts")
     issue_kinds = models.JSONField(default=list, db_default=[], help_text="An IssueKind each")
     issues = models.JSONField(default=list, help_text="A RowIssues each, of the first rows that have any")
+    new_count = count_of_import("new")
+    changed_count = count_of_import("changed")
+    unchanged_count = count_of_import("unchanged")
+    rejected_count = count_of_import("rejected")
+    warning_count = count_of_import("with_warnings")
 
     class Meta:
         ordering = ("-created_at", "-guid")
@@ -168,13 +209,22 @@ class ImportMapping(models.Model):
         return self.name
 
 
-class FileExport(BackgroundRun):
-    """A file of what a list of the back office shows with its filters, for whoever asked for it."""
+class ExportStatus(Enumeration):
+    """How far an export is, and its outcome."""
 
-    class Status(models.TextChoices):
-        EXPORTING = "Exporting"
-        READY = "Ready"
-        FAILED = "Failed"
+    EXPORTING = "Exporting", 0
+    READY = "Ready", 1
+    FAILED = "Failed", 2
+
+
+class FileExport(FileRun):
+    """A file of what a list of the back office shows with its filters, for whoever asked for it.
+
+    Of an API application it is what the interface answers at the address ``query``, below ``/api/``;
+    ``delta_link`` leads to what has changed since the first record was read.
+    """
+
+    Status = ExportStatus
 
     running_statuses = frozenset({Status.EXPORTING})
 
@@ -183,6 +233,7 @@ class FileExport(BackgroundRun):
     file_name = models.CharField("file", max_length=100)
     created_at = models.DateTimeField("created", default=clock.now)
     status = models.CharField(max_length=10, choices=Status, default=Status.EXPORTING)
+    delta_link = models.TextField(null=True)
 
     class Meta:
         ordering = ("-created_at", "-guid")

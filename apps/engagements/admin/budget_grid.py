@@ -28,13 +28,14 @@ def amount_field(label: str) -> AmountField:
     return AmountField(decimal_places=2, label=label, widget=widget, show_hidden_initial=True)
 
 
-class BudgetRow(forms.Form):
-    """A budget (``record``), or the category that has none yet.
+class BudgetCells(forms.Form):
+    """The cells of a budget (``record``), or of one that is not there yet.
 
     What was opened is sent along with what is entered. ``data`` is corrected to what is saved meanwhile.
     """
 
     data: QueryDict
+    record: Any
 
     budget = amount_field("Budget")
     management_type = forms.ChoiceField(
@@ -45,6 +46,33 @@ class BudgetRow(forms.Form):
         show_hidden_initial=True,
     )
     used_elsewhere = amount_field("Spent elsewhere")
+
+    def saved(self) -> dict[str, str]:
+        """The cells of the budget as it is saved."""
+        if self.record is None:
+            return {"budget": "", "management_type": ManagementType.PLAN.value, "used_elsewhere": ""}
+        return {
+            "budget": plain_amount(self.record.budget),
+            "management_type": self.record.management_type,
+            "used_elsewhere": plain_amount(self.record.used_elsewhere) if self.record.used_elsewhere else "",
+        }
+
+    def clean(self) -> dict[str, object]:
+        """Refuse to overwrite what somebody else saved since: it is shown, and can then be overwritten."""
+        saved = self.saved()
+        for name in self.changed_data:
+            if name not in saved:
+                continue
+            opened = self[name].html_initial_name
+            if self.data.get(opened, saved[name]) != saved[name]:
+                self.data[opened] = saved[name]
+                text = f"Meanwhile {saved[name] or 'nothing'} was saved here. Save again to overwrite it."
+                self.add_error(name, forms.ValidationError(text, code="Stale"))
+        return self.cleaned_data
+
+
+class BudgetRow(BudgetCells):
+    """A budget, or the category that has none yet."""
 
     def __init__(
         self, record: Any, category: SupportCategory | None, data: QueryDict | None, **options: Any
@@ -58,33 +86,12 @@ class BudgetRow(forms.Form):
     def title(self) -> str:
         return str(self.record or self.category)
 
-    def saved(self) -> dict[str, str]:
-        """The cells of the budget as it is saved."""
-        if self.record is None:
-            return {"budget": "", "management_type": ManagementType.PLAN.value, "used_elsewhere": ""}
-        return {
-            "budget": plain_amount(self.record.budget),
-            "management_type": self.record.management_type,
-            "used_elsewhere": plain_amount(self.record.used_elsewhere) if self.record.used_elsewhere else "",
-        }
-
     @property
     def is_filled(self) -> bool:
         """True when something is to be stored; a category without an amount has no budget."""
         if self.record is not None:
             return bool(self.changed_data)
         return any(self.cleaned_data.get(name) for name in ("budget", "used_elsewhere")) or bool(self.errors)
-
-    def clean(self) -> dict[str, object]:
-        """Refuse to overwrite what somebody else saved since: it is shown, and can then be overwritten."""
-        saved = self.saved()
-        for name in self.changed_data:
-            opened = self[name].html_initial_name
-            if self.data.get(opened, saved[name]) != saved[name]:
-                self.data[opened] = saved[name]
-                text = f"Meanwhile {saved[name] or 'nothing'} was saved here. Save again to overwrite it."
-                self.add_error(name, forms.ValidationError(text, code="Stale"))
-        return self.cleaned_data
 
     def draft(self, plan: ClientEngagement) -> BudgetDraft:
         draft_class = ComponentDraft if plan.is_pace else BookingDraft

@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 from django import forms
 from django.contrib import admin
 from django.http import HttpRequest, QueryDict
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Issue, apply_rules
 from apps.core.admin_base.display import plain_amount
-from apps.engagements.admin.budget_grid import amount_field
+from apps.engagements.admin.budget_grid import BudgetCells, amount_field
 from apps.engagements.calendars import USUAL_MONTHS, calendar_of, divide_evenly
-from apps.engagements.choices import ManagementType
 from apps.engagements.drafts import ComponentDraft, EnteredComponent, PeriodsDraft
 from apps.engagements.funding_periods import Days
 from apps.engagements.imports.component_rows import (
@@ -43,8 +42,8 @@ from apps.engagements.validation import PERIODS_WARNINGS
 #: A period: its first day, its last, and what it releases.
 Period = tuple[dt.date, dt.date, Decimal]
 
-#: Codes of what ``standing_differences`` names as long as it stands.
-STANDING = frozenset({"TotalDiffers", "OutsidePlan"})
+#: Codes of what ``find_differences`` names as long as it stands.
+DIFFERENCE_CODES = frozenset({"TotalDiffers", "OutsidePlan"})
 
 
 class Warned(NamedTuple):
@@ -69,14 +68,13 @@ def text_widget(**attributes: str) -> UnfoldAdminTextInputWidget:
     return UnfoldAdminTextInputWidget(attrs={"autocomplete": "off", **attributes})
 
 
-class ComponentCells(forms.Form):
-    """A component (``record``), or a row for a new one, with its periods.
+class ComponentCells(BudgetCells):
+    """A component, or a row for a new one, with its periods.
 
-    Periods are cells of the plan's ``calendar``, or a text where the component has other days. What was
-    opened is sent along with what is entered. ``data`` is corrected to what is saved meanwhile.
+    Periods are cells of the plan's ``calendar``, or a text where the component has other days.
     """
 
-    data: QueryDict
+    field_order = COLUMNS
 
     component_name = forms.CharField(
         label="Component",
@@ -91,15 +89,7 @@ class ComponentCells(forms.Form):
         widget=text_widget(placeholder="01 02 03, or codes"),
         show_hidden_initial=True,
     )
-    management_type = forms.ChoiceField(
-        label="Managed by",
-        choices=ManagementType.choices,
-        widget=UnfoldAdminSelectWidget,
-        required=False,
-        show_hidden_initial=True,
-    )
     budget = amount_field("Amount")
-    used_elsewhere = amount_field("Spent elsewhere")
     own_periods = forms.CharField(
         label="Periods of its own",
         required=False,
@@ -139,15 +129,11 @@ class ComponentCells(forms.Form):
 
     def saved(self) -> dict[str, str]:
         """The cells of the component as it is saved."""
-        if self.record is None:
-            return {**dict.fromkeys(COLUMNS, ""), "management_type": ManagementType.PLAN.value}
-        used = self.record.used_elsewhere
+        record = self.record
         return {
-            "component_name": self.record.component_name or "",
-            "pays_for": str(supports_of(self.record)),
-            "management_type": self.record.management_type,
-            "budget": plain_amount(self.record.budget),
-            "used_elsewhere": plain_amount(used) if used else "",
+            "component_name": "" if record is None else record.component_name or "",
+            "pays_for": "" if record is None else str(supports_of(record)),
+            **super().saved(),
         }
 
     def saved_cells(self) -> dict[str, str]:
@@ -195,17 +181,9 @@ class ComponentCells(forms.Form):
         return text
 
     def clean(self) -> dict[str, object]:
-        """Refuse to overwrite what somebody else saved since: it is shown, and can then be overwritten."""
+        """The same of its periods, which are compared as one."""
         self.read_periods()
-        saved = self.saved()
-        for name in self.changed_data:
-            if name not in saved:
-                continue
-            opened = self[name].html_initial_name
-            if self.data.get(opened, saved[name]) != saved[name]:
-                self.data[opened] = saved[name]
-                text = f"Meanwhile {saved[name] or 'nothing'} was saved here. Save again to overwrite it."
-                self.add_error(name, forms.ValidationError(text, code="Stale"))
+        super().clean()
         saved_key = key_of(self.saved_periods)
         if self.has_changed_periods and self.opened_periods != saved_key:
             self.data[self.opened_name] = saved_key
@@ -458,7 +436,7 @@ def amount_of(text: str) -> Decimal | None:
     return Decimal(text) if re.fullmatch(r"\d{1,12}(\.\d{0,2})?", text, re.ASCII) else None
 
 
-def standing_differences(plan: ClientEngagement, components: Sequence[CategoryBudget]) -> list[str]:
+def find_differences(plan: ClientEngagement, components: Sequence[CategoryBudget]) -> list[str]:
     """The sums that do not add up as stored: periods and their component, components and the total."""
     drafts = [
         PeriodsDraft(

@@ -13,10 +13,10 @@ from django.shortcuts import redirect
 from apps.base.errors import plural
 from apps.core.table_files.tables import ImportFileError
 from apps.engagements.admin.component_grid import (
-    STANDING,
+    DIFFERENCE_CODES,
     ComponentGrid,
     Warned,
-    standing_differences,
+    find_differences,
     state_of,
 )
 from apps.engagements.choices import CATEGORIES
@@ -118,7 +118,10 @@ def components_page(page: Any, request: HttpRequest, plan: ClientEngagement) -> 
         if request.method == "POST":
             # Of two people saving together, the second must find what the first has saved.
             ClientEngagement.objects.select_for_update(of=("self",)).get(pk=plan.pk)
-        components = sorted_components(plan)
+        components = sorted(
+            components_of([plan.pk])[plan.pk],
+            key=lambda each: (each.category.number, each.stated_items or "", str(each.pk)),
+        )
         grid = ComponentGrid(request, plan, components)
         pasted = Pasted()
         if request.method == "POST" and grid.data is None and not grid.is_readable_only:
@@ -145,17 +148,11 @@ def components_page(page: Any, request: HttpRequest, plan: ClientEngagement) -> 
         grid=grid,
         pasted=pasted,
         may_store=may_store(grid, pasted),
-        differences=standing_differences(plan, components),
+        differences=find_differences(plan, components),
         allocated=allocated,
         categories=[(f"{number:02}", name) for number, name, _ in CATEGORIES],
     )
     return answer
-
-
-def sorted_components(plan: ClientEngagement) -> list[CategoryBudget]:
-    """The components with their periods, by their categories."""
-    found = components_of([plan.pk])[plan.pk]
-    return sorted(found, key=lambda each: (each.category.number, each.stated_items or "", str(each.pk)))
 
 
 def may_store(grid: ComponentGrid, pasted: Pasted) -> bool:
@@ -169,7 +166,7 @@ def saved(
 ) -> HttpResponse:
     """The page again, which names differences itself as long as they stand."""
     for warning in warnings:
-        if warning.code not in STANDING:
+        if warning.code not in DIFFERENCE_CODES:
             messages.warning(request, warning.text)
     text = f"{plural(count, 'component')} saved." if count else "Nothing was changed."
     page.message_user(request, text, messages.SUCCESS)

@@ -68,7 +68,7 @@ class PeriodBar:
 
     @property
     def waiting_over(self) -> Decimal:
-        """What waits for it and is more than can be drawn then."""
+        """The amount that waits for it beyond what can be drawn then."""
         return min(self.over, self.period.waiting)
 
     @property
@@ -95,14 +95,14 @@ def period_bars(
     return [
         PeriodBar(
             period,
-            drawing.carried_in,
+            money.carried_in,
             all_used.used - used.used,
             left_for(amounts, position),
             period.first_day <= today <= min(period.last_day, plan_end),
             today < period.first_day <= plan_end,
             period.first_day > plan_end,
         )
-        for position, (period, drawing, used, all_used) in enumerate(
+        for position, (period, money, used, all_used) in enumerate(
             zip(periods, draw(amounts), own, amounts, strict=True)
         )
     ]

@@ -158,7 +158,7 @@ def compare_components(
     existing: Sequence[CategoryBudget],
     categories: Mapping[int, SupportCategory],
 ) -> list[ComponentChange]:
-    """What each component that was read would change; one that cannot be stored gets errors.
+    """The changes of each component that was read; one that cannot be stored gets errors.
 
     ``existing`` are the components of the plan, with their periods.
     """

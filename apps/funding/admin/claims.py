@@ -18,7 +18,7 @@ from apps.core.admin_base.display import list_url, record_link, short_day, short
 from apps.documents.admin import form_file_context
 from apps.documents.models import Document
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.bill_lists import ClaimWindowFilter
+from apps.funding.admin.bill_filters import ClaimWindowFilter
 from apps.funding.admin.bills import BillAdmin, staff_of
 from apps.funding.admin.documents import ENTRY_PERMISSIONS, entry_place, entry_url
 from apps.funding.admin.forms import INVOICE_FIELDS, ClaimForm, LineForm

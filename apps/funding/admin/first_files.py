@@ -94,20 +94,26 @@ def granted_to_two(label: str, sentence: str, first: tuple[str, ...], second: tu
     return Requirement(label, lacks, "Roles", Role)
 
 
-def no_registration_number() -> str:
-    is_there = Subscriber.current().registration_number
-    return "" if is_there else "Without the registration number nothing can be claimed."
+def entered_in_settings(label: str, sentence: str, column: str) -> Requirement:
+    """A column of the organisation's settings."""
+
+    def lacks() -> str:
+        return "" if getattr(Subscriber.current(), column) else sentence
+
+    return Requirement(label, lacks, "Organisation settings", Subscriber, "change", "change", 1)
 
 
-def no_business_number() -> str:
-    is_there = Subscriber.current().business_number
-    return "" if is_there else "Without the business number (ABN) invoices to the agency are left out."
-
-
-SETTINGS = ("Organisation settings", Subscriber, "change", "change", 1)
 CLAIM_FILE_REQUIREMENTS: tuple[Requirement, ...] = (
-    Requirement("Registration number", no_registration_number, *SETTINGS),
-    Requirement("Business number (ABN)", no_business_number, *SETTINGS),
+    entered_in_settings(
+        "Registration number",
+        "Without the registration number nothing can be claimed.",
+        "registration_number",
+    ),
+    entered_in_settings(
+        "Business number (ABN)",
+        "Without the business number (ABN) invoices to the agency are left out.",
+        "business_number",
+    ),
     granted_to_somebody(
         "Somebody who makes claim files",
         "Nobody's role lets them make, send and withdraw claim files and claim from the agency.",

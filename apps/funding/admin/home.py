@@ -10,7 +10,7 @@ from apps.core.admin_base import HOME_PANELS, Figure, HomeContent, HomePanel, Wo
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.display import admin_url, list_url
 from apps.core.computed import MoneySum
-from apps.funding.admin.bill_lists import PROGRESS, over_business_days
+from apps.funding.admin.bill_filters import PROGRESS, over_business_days
 from apps.funding.admin.month_end import entered_in, group_by_month, last_months
 from apps.funding.admin.queues import (
     DECIDED,

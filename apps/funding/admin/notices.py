@@ -58,14 +58,13 @@ def lapsing_provider_invoices(today: dt.date) -> Iterator[Notice]:
     waiting = ProviderInvoice.objects.filter(invoice_support_between(windows, today, today + LAPSE_DAYS))
     related = ("contact__account_manager", "created_by", "provider")
     found = waiting.select_related(*related).order_by("service_start_date", "pk")
-    assigned = [(invoice, responsible_for(invoice)) for invoice in found]
-    yield from notices_of(
-        [
-            lapse_of(windows, invoice, invoice.service_start_date, staff, today)
-            for invoice, staff in assigned
-            if staff
-        ]
-    )
+    lapses = []
+    for invoice in found:
+        people = (invoice.created_by, invoice.contact and invoice.contact.account_manager)
+        staff = next((person.pk for person in people if person is not None and person.is_active), None)
+        if staff is not None:
+            lapses.append(lapse_of(windows, invoice, invoice.service_start_date, staff, today))
+    yield from notices_of(lapses)
 
 
 def lapse_of(
@@ -77,12 +76,6 @@ def lapse_of(
     window = windows.on(support, last_day + dt.timedelta(days=1))
     assert window is not None
     return Lapse(record, last_day, window, staff)
-
-
-def responsible_for(invoice: ProviderInvoice) -> UUID | None:
-    """The person who entered a provider invoice; else the account manager of its participant."""
-    people = (invoice.created_by, invoice.contact and invoice.contact.account_manager)
-    return next((person.pk for person in people if person is not None and person.is_active), None)
 
 
 def notices_of(lapses: Iterable[Lapse]) -> Iterator[Notice]:

@@ -1,21 +1,26 @@
 """Claims and invoices on the overviews of participants, organisations, staff and plans."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Count, F, Model, Q
+from django.db.models import Count, F, Model, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 
+from apps.base.errors import plural
 from apps.core.admin_base import Panel, record_panel, register_panels
 from apps.core.admin_base.display import list_url
 from apps.core.computed import MoneySum
-from apps.engagements.models import ClientEngagement
-from apps.funding.admin.bill_lists import PLAN, STATUS_COLOURS, bills_on_plan
+from apps.engagements.admin import BUDGET_LISTS, PERIOD_BILLS, BudgetList
+from apps.engagements.models import ClientEngagement, FundingPeriod
+from apps.funding.admin.bill_filters import BUDGET, PLAN, bills_on_plan
+from apps.funding.admin.bill_lists import STATUS_COLOURS
 from apps.funding.admin.queues import STATUS
 from apps.funding.choices import ClaimStatus
-from apps.funding.models import Claim, Invoice, ProviderInvoice, resubmission_exists
-from apps.funding.statuses import RESUBMITTABLE, STATUSES, OpenAmount
+from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice, resubmission_exists
+from apps.funding.statuses import RESUBMITTABLE, STATUSES, OpenAmount, statuses_where
 from apps.people.models import Client, Contact, Staff
 
 CLAIM_COLUMNS = ("number", "provider_name", "days", "amount", "status", "since")
@@ -104,3 +109,41 @@ register_panels(
     record_panel(Claim, CLAIM_COLUMNS, condition=bills_on_plan(Claim), parameter=PLAN, order=20),
     record_panel(Invoice, INVOICE_COLUMNS, condition=bills_on_plan(Invoice), parameter=PLAN, order=30),
 )
+
+
+# --- what a plan's page shows of bills -------------------------------------------------------------------
+
+# A plan's page leads to the lists of the bills on each of its budgets.
+BUDGET_LISTS.extend(BudgetList(model, BUDGET) for model in (Claim, Invoice))
+
+WAITING_STATUSES = sorted(statuses_where(lambda row: row.open_amount is OpenAmount.WAITING))
+
+
+def bills_waiting_for(periods: Collection[UUID]) -> dict[UUID, str]:
+    """``12 claims, 1 invoice`` by the key of a funding period: what waits with days in it. One query."""
+    numbers = [
+        Coalesce(Subquery(number_in_period(line_model, bill)), 0)
+        for line_model, bill in ((ClaimLine, "claim"), (InvoiceLine, "invoice"))
+    ]
+    rows = FundingPeriod.objects.filter(pk__in=periods).order_by().values_list("pk", *numbers)
+    return {
+        key: ", ".join(
+            plural(number, noun) for number, noun in ((claims, "claim"), (invoices, "invoice")) if number
+        )
+        for key, claims, invoices in rows
+    }
+
+
+def number_in_period(line_model: type[ClaimLine | InvoiceLine], bill: str) -> QuerySet[Any, Any]:
+    """How many bills wait with a line on the component and in the days of an outer funding period."""
+    lines = line_model._default_manager.filter(
+        category_budget=OuterRef("category_budget"),
+        first_day__lte=OuterRef("last_day"),
+        last_day__gte=OuterRef("first_day"),
+        **{f"{bill}__archive_date": None, f"{bill}__funding_status__in": WAITING_STATUSES},
+    )
+    groups = lines.order_by().values("category_budget")
+    return groups.annotate(number=Count(bill, distinct=True)).values("number")
+
+
+PERIOD_BILLS.append(bills_waiting_for)

@@ -30,8 +30,9 @@ from apps.core.admin_base.display import (
 )
 from apps.core.admin_base.forms import AmountField, DayField
 from apps.core.admin_base.pages import PageAdmin
+from apps.engagements.calendars import later
 from apps.engagements.models import Budget, ClientEngagement
-from apps.engagements.plan_copies import DAY, PlanTerms, add_months
+from apps.engagements.plan_copies import DAY, PlanTerms
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.funding.services.plan_changes import (
     BudgetCopy,
@@ -242,7 +243,7 @@ def usual_terms(plan: ClientEngagement) -> dict[str, object]:
     first = plan.last_day + DAY
     return {
         "first_day": first,
-        "last_day": add_months(first, 12) - DAY,
+        "last_day": later(first, 12) - DAY,
         "total": plain_amount(plan.total_budget_amount),
     }
 

@@ -45,13 +45,8 @@ from apps.funding.admin.actions import (
     may_administer,
 )
 from apps.funding.admin.autocomplete import read_key
-from apps.funding.admin.bill_lists import (
-    ClaimWindowFilter,
-    age_conditions,
-    find_contacts,
-    find_providers,
-    find_texts,
-)
+from apps.funding.admin.bill_filters import ClaimWindowFilter, age_conditions
+from apps.funding.admin.bill_lists import find_contacts, find_providers, find_texts
 from apps.funding.admin.bills import staff_of
 from apps.funding.admin.forms import use_typed_days
 from apps.funding.admin.queues import (

@@ -29,7 +29,7 @@ from django.http import HttpRequest
 from apps.core.admin_base import COUNT_LIMIT, ConditionFilter, Conditions, Figure
 from apps.core.admin_base.display import list_url
 from apps.core.computed import MoneySum
-from apps.funding.admin.bill_lists import over_business_days
+from apps.funding.admin.bill_filters import over_business_days
 from apps.funding.admin.queues import Queue, in_cents
 from apps.funding.choices import ClaimStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ClaimFile, ClaimFileLine, ProviderInvoice

@@ -95,6 +95,8 @@ class Bill(Record):
         ordering = ("-creation_date", "-guid")
         indexes: ClassVar[tuple[models.Index, ...]] = (
             models.Index(fields=["creation_date", "guid"], name="funding_%(class)s_newest"),
+            # Pages of what changed since a moment, for programs that follow ModifyDate.
+            models.Index(fields=["modify_date", "guid"], name="funding_%(class)s_modified"),
             # A page of a participant's, in the order of the list.
             models.Index(fields=["contact", "creation_date", "guid"], name="funding_%(class)s_of_contact"),
             # The queues of the home page and of lists read nothing but these two.
@@ -196,6 +198,14 @@ class Claim(Bill):
             models.Index(
                 fields=["provider", "provider_invoice_reference_key"], name="funding_claim_by_reference"
             ),
+            # A page of a provider's, in the order of the list.
+            models.Index(fields=["provider", "creation_date", "guid"], name="funding_claim_of_provider"),
+            # What lists are sorted by, and the interface filters by.
+            models.Index(fields=["start_date"], name="funding_claim_by_start_date"),
+            models.Index(
+                fields=["due_date"], condition=Q(due_date__isnull=False), name="funding_claim_by_due_date"
+            ),
+            models.Index(fields=["total"], name="funding_claim_by_total"),
             # The sums by month of the home page and of month end read nothing else.
             models.Index(
                 fields=["creation_date", "funding_status"],

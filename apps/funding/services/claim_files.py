@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from stdnum.au import abn
 
 from apps.base import clock
-from apps.base.batched_queries import AnyOf, Statement, fetch_all
+from apps.base.batched_queries import AnyOf, SqlStatement, fetch_all
 from apps.base.retries import retry_on_conflict
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
@@ -268,7 +268,7 @@ def lock(model: type[AnyBill], keys: Sequence[UUID]) -> None:
 def next_number(count: int) -> int:
     """The first of so many numbers. Others wait until the transaction ends, so none is given twice."""
     [[(following,)]] = fetch_all(
-        [Statement(ADVANCE_SEQUENCE, [SEQUENCE, count, count], label="advance sequence")]
+        [SqlStatement(ADVANCE_SEQUENCE, [SEQUENCE, count, count], label="advance sequence")]
     )
     return int(following) - count
 
@@ -309,16 +309,12 @@ def create_file(
             *("claim_id", "claim_line_id", "invoice_id", "invoice_line_id"),
         ),
         [
-            (key, position, reference, line.total, *bill_columns(bill, line))
+            (key, position, reference, line.total)
+            + ((bill.key, line.key, None, None) if bill.model is Claim else (None, None, bill.key, line.key))
             for position, ((bill, line), reference) in enumerate(zip(pairs, references, strict=True), 1)
         ],
     )
     return file
-
-
-def bill_columns(bill: ClaimableBill, line: ClaimableLine) -> tuple[UUID | None, ...]:
-    keys = (bill.key, line.key)
-    return (*keys, None, None) if bill.model is Claim else (None, None, *keys)
 
 
 def claim_row(bill: ClaimableBill, line: ClaimableLine, reference: str) -> ClaimRow:

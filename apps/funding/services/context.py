@@ -23,7 +23,7 @@ from apps.base.batched_queries import (
     AnyRowOf,
     PreparedQuery,
     Rows,
-    Statement,
+    SqlStatement,
     fetch_all,
     prepared_query,
 )
@@ -187,12 +187,12 @@ def grants(permission: str) -> ExpressionWrapper:
     )
 
 
-def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> Statement:
+def predecessors_query(model: type[models.Model], keys: Iterable[UUID]) -> SqlStatement:
     """The keys of the bills that these bills resubmit, and that those resubmit."""
     bills = model._default_manager.filter(AnyOf("guid", keys), resubmission_of__isnull=False)
     # Not public, and the only way to the text of a part of a statement; updates of resubmissions test it.
     sql, params = bills.order_by().values("resubmission_of").query.sql_with_params()
-    return Statement(
+    return SqlStatement(
         f"WITH RECURSIVE earlier(guid) AS ({sql} UNION SELECT bill.resubmission_of_id"  # noqa: S608  our own names
         f" FROM {model._meta.db_table} bill JOIN earlier ON bill.guid = earlier.guid)"
         " SELECT guid FROM earlier WHERE guid IS NOT NULL",

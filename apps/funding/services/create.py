@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import Model, QuerySet
 
-from apps.base.batched_queries import AnyOf, PreparedQuery, Statement, fetch_all, prepared_query
+from apps.base.batched_queries import AnyOf, PreparedQuery, SqlStatement, fetch_all, prepared_query
 from apps.base.declaration import service
 from apps.base.drafts import (
     Issue,
@@ -76,8 +76,9 @@ def create_bills(
         unclaimed = [key for key, invoice in invoices.items() if not invoice.is_claimed]
         batch.set_flag(ProviderInvoice, "is_claimed", unclaimed)
     status = ClaimStatus.AWAITING_STAFF_APPROVAL.value
-    has_periods = any(line.category_budget is not None and line.category_budget.periods for line in lines)
-    post_to_budgets([line_posting(line, status) for line in lines], batch, has_periods)
+    budgets = [line.category_budget for line in lines if line.category_budget is not None]
+    periods = {budget.pk: budget.periods for budget in budgets}
+    post_to_budgets([line_posting(line, status) for line in lines], batch, periods)
     batch.send()
     if bill_type is CLAIMS:
         apply_claim_effects(cast("Sequence[ClaimDraft]", drafts))
@@ -253,10 +254,10 @@ def next_numbers(model: type[Claim | Invoice], count: int, given: Collection[str
     step, lock = count, None
     if connection.vendor == "postgresql":
         name = f"numbers of {sequence}s"  # imports wait for each other by the name of their set
-        lock = Statement(LOCK_SEQUENCE, [name], label="lock sequence")
+        lock = SqlStatement(LOCK_SEQUENCE, [name], label="lock sequence")
     while len(numbers) < count:
         # The row of the sequence stays locked until the transaction ends.
-        advance = Statement(ADVANCE_SEQUENCE, [sequence, step, step], label="advance sequence")
+        advance = SqlStatement(ADVANCE_SEQUENCE, [sequence, step, step], label="advance sequence")
         _, [(following,)] = fetch_all([lock, advance])
         first = following - step
         looked_up = {f"{prefix}{number:0{digits}d}": number for number in range(first, first + step)}

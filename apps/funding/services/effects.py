@@ -37,6 +37,7 @@ from apps.core.computed import MoneySum
 from apps.engagements.amounts import (
     Amounts,
     DatedChange,
+    Periods,
     record_amounts,
     record_dated_amounts,
     replace_amounts,
@@ -116,11 +117,11 @@ def record_posting(line: LineItem, status: str) -> BudgetPosting:
 
 
 def post_to_budgets(
-    postings: Iterable[BudgetPosting], batch: WriteBatch | None = None, has_periods: bool | None = None
+    postings: Iterable[BudgetPosting], batch: WriteBatch | None = None, periods: Periods | None = None
 ) -> None:
     """Add postings to the budgets and their funding periods, in the transaction of the change.
 
-    ``has_periods``: whether any of the budgets has some, where their plans are locked (``amounts``).
+    ``periods``: those of the budgets, where their plans are locked (``amounts``).
 
     Locks service bookings, then category budgets, each in the order of their keys: to be called once, after
     everything else is locked. They are sent with the ``batch`` when one is given.
@@ -146,7 +147,7 @@ def post_to_budgets(
         if amounts != Amounts()
     ]
     if dated:
-        record_dated_amounts(dated, batch, has_periods)
+        record_dated_amounts(dated, batch, periods)
 
 
 #: The budgets in the order in which they are locked everywhere, by the line's reference to them.

@@ -167,10 +167,10 @@ def preview_moves(key: UUID) -> PlanChange:
 def find_successor(plan: ClientEngagement) -> ClientEngagement | None:
     """The plan that replaced this one; ``None`` while it was not replaced."""
     others = ClientEngagement.objects.filter(participant=plan.participant_id, archive_date=None)
-    return successor_among(plan, others)
+    return choose_successor(plan, others)
 
 
-def successor_among(plan: ClientEngagement, plans: Iterable[ClientEngagement]) -> ClientEngagement | None:
+def choose_successor(plan: ClientEngagement, plans: Iterable[ClientEngagement]) -> ClientEngagement | None:
     """A plan is replaced once it has ended early, by the next plan of its participant."""
     end = plan.no_active_plan_from_date
     if end is None:
@@ -199,10 +199,11 @@ def replace_plan(key: UUID, terms: PlanTerms) -> PlanChange:
     participant = ClientEngagement.objects.values_list("participant", flat=True).get(pk=key)
     records = LockedPlans.of(participant, terms.first_day)
     old, others = records.plan_and_others(key)
-    successor = successor_among(old, others)
+    successor = choose_successor(old, others)
     if successor is not None:
         return PlanChange(old, successor, is_new=False)
-    raise_if_impossible(old, terms, others)
+    if issues := [(0, issue) for issue in find_issues(old, terms, others)]:
+        raise ValidationFailed(issues)
     close_plan(old, terms.first_day)
     [new_key] = create_engagements([plan_draft(old, terms)], ignore_warnings=True)
     new = ClientEngagement.objects.select_related("participant").get(pk=new_key)
@@ -218,18 +219,12 @@ def move_lines_of_replaced(key: UUID) -> PlanChange:
         raise ValidationFailed([(0, Issue("NotAllowed", "", "The plan was not replaced."))])
     records = LockedPlans.of(plan.participant_id, successor.plan_start_date)
     old, others = records.plan_and_others(key)
-    successor = successor_among(old, others)
+    successor = choose_successor(old, others)
     if successor is None:
         raise Outrun
     change = PlanChange(old, successor, is_new=False)
     records.place_lines(change)
     return change
-
-
-def raise_if_impossible(old: ClientEngagement, terms: PlanTerms, others: Iterable[ClientEngagement]) -> None:
-    issues = [(0, issue) for issue in find_issues(old, terms, others)]
-    if issues:
-        raise ValidationFailed(issues)
 
 
 def find_issues(

@@ -91,7 +91,7 @@ def create_resubmissions(
     saving.insert_instances(model, new_bills)
     history.write_entries(model, [bill.pk for bill in new_bills], "Created")
     saving.insert_instances(line_model, new_lines)
-    saving.update(line_model, ("resubmitted_as_id",), old_lines)
+    saving.update(line_model, ("resubmitted_as_id",), old_lines, is_stamped=False)
     keys = {bill.resubmission_of_id: bill.pk for bill in new_bills}
     return Resubmissions(keys, [record_posting(line, AWAITING) for line in new_lines], paid_earlier)
 

@@ -252,6 +252,7 @@ def update_lines(
     line_history: dict[UUID, LineHistory] = defaultdict(dict)
     for draft in drafts:
         bill, entries = existing[draft.key], line_history[draft.key]
+        unseen: LineHistory = {}
         lines = {line.pk: line for line in bill.lines}
         status = bill.record.funding_status
         postings += [-record_posting(line, status) for line in bill.lines]
@@ -265,14 +266,17 @@ def update_lines(
             record = lines.pop(line.key)
             before = describe_line(record)
             set_columns(record, line, position)
-            changed = tuple(history.differences(record))
-            if changed:
-                updated[changed].append(record)
-            if changed and after != before:
-                entries[f"Line {position + 1}"] = [before, after]
+            if changed := history.differences(record):
+                updated[tuple(changed)].append(record)
+                if after != before:
+                    entries[f"Line {position + 1}"] = [before, after]
+                else:
+                    unseen[f"Line {position + 1}"] = describe_columns(record, changed)
         for record in lines.values():
             deleted.append(record.pk)
             entries[f"Line {record.position + 1} before"] = [describe_line(record), None]
+        if not entries:
+            entries |= unseen
     if deleted:
         bill_type.line_model.objects.filter(AnyOf("guid", deleted)).delete()
     for names, records in updated.items():
@@ -309,6 +313,12 @@ def describe_line(line: LineItem | LineDraft) -> str:
         line.notes and f"“{line.notes}”",
     ]
     return "; ".join(str(word) for word in words if word)
+
+
+def describe_columns(record: LineItem, changed: history.Differences) -> list[object]:
+    """The columns that changed of a line that reads as before: its place, its own days, its budget."""
+    names = {column.attname: column.verbose_name for column in record._meta.concrete_fields}
+    return ["; ".join(f"{names[name]} {values[side]}" for name, values in changed.items()) for side in (0, 1)]
 
 
 def shortest(number: object) -> str:

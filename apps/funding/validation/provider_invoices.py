@@ -56,6 +56,13 @@ def invoice_total_covers_what_was_paid(draft: ProviderInvoiceDraft) -> Iterator[
     yield Issue("NotAllowed", "invoice_total", f"{paid_with}: the total is never less.")
 
 
+def who_entered_it_stays(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
+    if draft.existing is None or "created_by" not in draft.given:
+        return
+    if draft.key_of("created_by") != draft.existing.created_by_id:
+        yield Issue("NotAllowed", "created_by", "Who entered it is a fact: leave it out.")
+
+
 PROVIDER_INVOICE_RULES: tuple[Rule[ProviderInvoiceDraft], ...] = (
     provider_invoice_has_content,
     service_dates_are_in_order,
@@ -63,6 +70,7 @@ PROVIDER_INVOICE_RULES: tuple[Rule[ProviderInvoiceDraft], ...] = (
     document_is_not_archived,
     reusable_is_fixed_by_claims,
     invoice_total_covers_what_was_paid,
+    who_entered_it_stays,
 )
 
 

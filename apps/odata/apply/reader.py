@@ -23,6 +23,7 @@ from apps.odata.query.operands import Operand, RequestContext
 from apps.odata.query.options import QueryOptions
 from apps.odata.query.transformations import Compute, Filter
 from apps.odata.read.reader import ResultPage
+from apps.odata.read.tables import Table, table_from_json
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
@@ -86,6 +87,10 @@ class TransformedReader:
         has_more = len(records) > skip + limit and (options.top is None or options.top > limit)
         shown = [record.decode() for record in records[skip : skip + limit]]
         return ResultPage(shown, count, str(skip + limit) if has_more else None)
+
+    def table(self) -> Table:
+        """All rows as rows of cells."""
+        return table_from_json(self.columns(), self.stream())
 
     def stream(self) -> Iterator[str]:
         """All rows, with a chunk of them in memory at a time."""

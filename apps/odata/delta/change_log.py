@@ -50,6 +50,9 @@ class ChangeLog(Protocol):
         back to ``since``, or is another database's.
         """
 
+    def earlier(self, moment: Moment, other: Moment) -> Moment:
+        """A moment before which nothing is that is not before both."""
+
 
 def get_change_log() -> ChangeLog:
     log: ChangeLog = import_string(settings.ODATA_CHANGE_LOG)()

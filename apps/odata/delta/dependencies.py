@@ -162,6 +162,8 @@ def find_dependencies(
 
     ``UntrackableError`` when the result can change without an entry in the log that tells it.
     """
+    if not entity_set.resource.is_tracked:
+        raise UntrackableError(f"Of {entity_set.name} no changes are known.")
     if options.apply is not None or options.top is not None or options.skip is not None:
         raise UntrackableError("Of $apply, $top and $skip no changes are known.")
     collector, type_ = DependencyCollector(entity_set), entity_set.type

@@ -3,11 +3,17 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from urllib.parse import urlencode, urlsplit
 
 from django.core.signing import BadSignature, Signer
 
 from apps.odata.delta.change_log import Cursor, Moment
 from apps.odata.errors import BadQuery
+from apps.odata.query.options import OPTIONS_OF_A_PAGE, parameters
+
+#: Characters that are not escaped in a link, so that people can read it.
+READABLE = "$,()/:@'*"
+Query = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +54,36 @@ def read_token(text: str, query: str) -> DeltaToken:
     )
 
 
-def query_digest(entity_set: str, options: Sequence[tuple[str, str]]) -> str:
-    text = repr((entity_set, list(options)))
+def tracked_options(query: Query) -> list[tuple[str, str]]:
+    """The options of a query without those of a page, and without $count."""
+    left_out = OPTIONS_OF_A_PAGE | {"count"}
+    return [(name, value) for name, value in query if name.lower().removeprefix("$") not in left_out]
+
+
+def query_digest(entity_set: str, query: Query) -> str:
+    text = repr((entity_set, tracked_options(query)))
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def delta_link(address: str, query: Query, token: DeltaToken) -> str:
+    """The link to the changes of the collection at an address since the token."""
+    options = [*tracked_options(query), ("$deltatoken", token.sign())]
+    return f"{address}?{urlencode(options, safe=READABLE)}"
+
+
+def read_delta_link(link: str) -> tuple[str, DeltaToken]:
+    """The name of the entity set and the token of a delta link; ``BadQuery`` for one that was never given."""
+    try:
+        parts = urlsplit(link)
+    except ValueError:
+        raise BadQuery("It is no address.", code="InvalidDeltatoken") from None
+    query = list(parameters(parts.query.encode("utf-8", "replace")))
+    texts = [value for name, value in query if name.lower().removeprefix("$") == "deltatoken"]
+    entity_set = parts.path.rpartition("/")[2]
+    token = read_token(texts[0] if texts else "", query_digest(entity_set, query))
+    if token.since is None:
+        raise BadQuery("The first read of this link has not ended.", code="InvalidDeltatoken")
+    return entity_set, token
 
 
 def deltatoken_signer() -> Signer:

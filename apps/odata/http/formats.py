@@ -4,11 +4,10 @@ A parser reads the bytes of a body within its limit; ``apps.odata.write`` decode
 database writes the JSON of each record, so a renderer only joins texts and never encodes a record again.
 """
 
-import csv
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
+from itertools import chain
 from typing import Any, ClassVar, cast
 
 from django.conf import settings
@@ -17,15 +16,14 @@ from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from apps.base.cell_texts import formula_safe
+from apps.base.cell_texts import csv_texts
 from apps.base.declaration.schema import NavigationProperty, StructuredType
 from apps.base.errors import TooLarge
-from apps.odata.apply.results import ResultColumn
 from apps.odata.errors import BadQuery, NotAcceptable, UnsupportedMediaType
 from apps.odata.http.record_writer import RecordWriter
 from apps.odata.query.media_types import MediaType, preferred_media_type
 from apps.odata.query.operands import Operand
-from apps.odata.read.flattening import Column
+from apps.odata.read.tables import Table
 
 # --- parsers --------------------------------------------------------------------------------------------
 
@@ -171,7 +169,7 @@ class NDJSONRenderer(BaseRenderer):
     media_type = "application/x-ndjson"
     format = "ndjson"
 
-    def stream(self, columns: Sequence[Column | ResultColumn], records: Iterable[str]) -> Iterator[str]:
+    def stream(self, records: Iterable[str]) -> Iterator[str]:
         return ndjson_lines(records)
 
 
@@ -187,23 +185,12 @@ class CSVRenderer(BaseRenderer):
     media_type = "text/csv"
     format = "csv"
 
-    def stream(self, columns: Sequence[Column | ResultColumn], records: Iterable[str]) -> Iterator[str]:
-        """A header of member names, then a line for each record (RFC 4180).
+    def stream(self, table: Table, rows: Iterable[Any]) -> Iterator[str]:
+        """A header of member names, then a line for each of the table's rows.
 
         Numbers keep their digits; cells that a spreadsheet would run as a formula are made text.
         """
-        writer: Any = csv.writer(Echo())
-        yield writer.writerow(column.name for column in columns)
-        for text in records:
-            record = json.loads(text, parse_float=Decimal)
-            yield writer.writerow(formula_safe(column.cell(record)) for column in columns)
-
-
-class Echo:
-    """A file that returns what is written to it, with which Django's documentation streams CSV."""
-
-    def write(self, text: str) -> str:
-        return text
+        return csv_texts(chain([table.header], map(table.cells_of, rows)))
 
 
 class BytesRenderer(BaseRenderer):
@@ -264,7 +251,7 @@ class ODataContentNegotiation(BaseContentNegotiation):
         view, renderer = request.parser_context["view"], renderers[0]
         action, accept = getattr(view, "action", None), request.META.get("HTTP_ACCEPT", "")
         is_read = action in getattr(view, "negotiated_actions", ())
-        if not is_read and action not in ("create", "update"):
+        if not is_read and action not in ("create", "update", "upsert"):
             return renderer, str(renderer.media_type)
         formats = tuple([str(each.format) for each in renderers])
         requested = view.query_options.format

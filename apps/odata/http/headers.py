@@ -81,6 +81,7 @@ class Preferences:
     result: str = ""
     omits_nulls: bool = False
     tracks_changes: bool = False
+    continues_on_error: bool = False
 
     def applied(
         self,
@@ -88,6 +89,7 @@ class Preferences:
         is_write: bool = False,
         has_body: bool = True,
         is_tracked: bool = False,
+        is_delta: bool = False,
     ) -> str:
         """The value of Preference-Applied: the preferences that count for a response of this kind."""
         applied = ["odata.track-changes"] if self.tracks_changes and is_tracked else []
@@ -95,6 +97,8 @@ class Preferences:
             applied.append(f"odata.maxpagesize={self.max_page_size}")
         if is_write and self.result:
             applied.append(f"return={self.result}")
+        if is_delta and self.continues_on_error:
+            applied.append("continue-on-error")
         if has_body and self.omits_nulls:
             applied.append("omit-values=nulls")
         return ", ".join(applied)
@@ -116,6 +120,7 @@ def read_preferences(header: str, largest_page: int) -> Preferences:
         result if result in ("minimal", "representation") else "",
         values.get("omit-values") == "nulls",
         "track-changes" in values,
+        values.get("continue-on-error", "false") in ("", "true"),
     )
 
 

@@ -15,7 +15,7 @@ from apps.odata.apply.reader import TransformedReader
 from apps.odata.delta.change_log import get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
 from apps.odata.delta.reader import DeltaPage, DeltaReader
-from apps.odata.delta.tokens import DeltaToken, query_digest, read_token
+from apps.odata.delta.tokens import READABLE, DeltaToken, query_digest, read_token, tracked_options
 from apps.odata.errors import BadQuery
 from apps.odata.http.headers import reads_version_401
 from apps.odata.http.views import QUERY_IN_BODY
@@ -25,8 +25,6 @@ from apps.odata.read.reader import JsonReader
 #: What reads the records of a page, or the rows that are made of them.
 PageReader = JsonReader | TransformedReader | DeltaReader
 
-#: Characters that are not escaped in a link, so that people can read it.
-_READABLE = "$,()/:@'*"
 #: Those of a link in a header, where readers split at commas.
 _READABLE_IN_HEADER = "$()/:@'*?&=%+~#[]!"
 #: Characters of the greatest link that a Link header repeats: proxies refuse long lines of headers.
@@ -64,7 +62,7 @@ class KeysetPagination(BasePagination):
         A preference that cannot be met is not applied, as OData says; a token that no longer fits is refused.
         """
         text, view = self.view.query_options.deltatoken, self.view
-        digest = query_digest(view.address, self.options_of_query("count"))
+        digest = query_digest(view.address, view.query_options.parameters)
         token = None if text is None else read_token(text, digest)
         try:
             if view.action == "member":
@@ -121,10 +119,11 @@ class KeysetPagination(BasePagination):
         elif tracking is not None:
             following = DeltaToken(tracking.query, since=tracking.until)
             token = page.delta_token if isinstance(page, DeltaPage) else following.sign()
-            yield "@odata.deltaLink", self.link(self.options_of_query("count"), ("$deltatoken", token))
+            options = tracked_options(self.view.query_options.parameters)
+            yield "@odata.deltaLink", self.link(options, ("$deltatoken", token))
 
     def link(self, query: list[tuple[str, str]], *options: tuple[str, str]) -> str:
-        text = urlencode([*query, *options], safe=_READABLE)
+        text = urlencode([*query, *options], safe=READABLE)
         if self.view.action == QUERY_IN_BODY and len(text) > MAX_QUERY_OF_LINK:
             return self.link_for_same_body(options)
         return f"{self.view.base_url}{self.view.address}?{text}"
@@ -140,15 +139,14 @@ class KeysetPagination(BasePagination):
             (name, value) for name, value in sent if name.lower().removeprefix("$") not in OPTIONS_OF_A_PAGE
         ]
         given = {"$skip": "0", **dict(options)} if self.view.query_options.skip else dict(options)
-        return self.query_address + urlencode([*unpaged, *given.items()], safe=_READABLE)
+        return self.query_address + urlencode([*unpaged, *given.items()], safe=READABLE)
 
-    def options_of_query(self, *others: str) -> list[tuple[str, str]]:
-        """The options of the request without those of a page and the ``others``."""
-        left_out = OPTIONS_OF_A_PAGE.union(others)
+    def options_of_query(self) -> list[tuple[str, str]]:
+        """The options of the request without those of a page."""
         return [
             (name, value)
             for name, value in self.view.query_options.parameters
-            if name.lower().removeprefix("$") not in left_out
+            if name.lower().removeprefix("$") not in OPTIONS_OF_A_PAGE
         ]
 
     def link_header(self, link: str) -> str:

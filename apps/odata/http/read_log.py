@@ -1,8 +1,8 @@
 """The log of reads that viewsets tell; ``settings.ODATA_READ_LOG`` names it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Protocol
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -34,9 +34,15 @@ class ReadLog(Protocol):
         """Take note of a record of which an address shows a part."""
 
     def log_stream(
-        self, entity_set: EntitySet, records: Iterator[str], query: Query, *, has_others: bool
-    ) -> Iterator[str]:
-        """The same records, which are taken note of while they are read."""
+        self,
+        entity_set: EntitySet,
+        records: Iterable[Any],
+        query: Query,
+        *,
+        has_others: bool,
+        json_of: Callable[[Any], str] = str,
+    ) -> Iterable[Any]:
+        """The same records, which are taken note of while they are read; ``json_of`` one has its keys."""
 
 
 class NoReadLog:
@@ -47,8 +53,8 @@ class NoReadLog:
     log_count = log_refusal = log_key = log_records
 
     def log_stream(
-        self, entity_set: EntitySet, records: Iterator[str], query: Query, *, has_others: bool
-    ) -> Iterator[str]:
+        self, entity_set: EntitySet, records: Iterable[Any], *_: object, **__: object
+    ) -> Iterable[Any]:
         return records
 
 

@@ -72,7 +72,13 @@ class ODataRouter(SimpleRouter):
 
     #: The addresses that most requests have come first.
     routes = [
-        Route(r"^{prefix}/?$", {"get": "list", "post": "create"}, "{basename}-list", False, {}),
+        Route(
+            r"^{prefix}/?$",
+            {"get": "list", "post": "create", "patch": "upsert"},
+            "{basename}-list",
+            False,
+            {},
+        ),
         *(
             Route(
                 rf"^{{prefix}}{key}/?$",
@@ -152,11 +158,12 @@ class ODataRouter(SimpleRouter):
     def get_method_map(self, viewset: type[ODataViewSet], method_map: dict[str, object]) -> dict[str, object]:
         """The methods of an address in all versions; those that write only where the resource has them."""
         supported = (*viewset.resource.methods, *viewset.resource.methods_of_2_1)
-        writing = ("create", "update", "partial_update", "destroy")
+        writing = ("create", "upsert", "update", "partial_update", "destroy")
         return {
             method: action
             for method, action in method_map.items()
             if action not in writing or method.upper() in supported
+            if action != "upsert" or viewset.resource.alternate_keys
         }
 
     def get_urls(self) -> list[URLPattern]:

@@ -1,12 +1,10 @@
 """The viewset that every resource derives from."""
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, cast
-from urllib.parse import unquote
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
@@ -22,11 +20,11 @@ from rest_framework.viewsets import GenericViewSet
 from apps.base.declaration.resource import V2_1, BodyKind, Caller, Resource
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
-from apps.base.declaration.values import WireValueError, parse_value
 from apps.base.errors import RECORD_CHANGED, NotFound, PreconditionFailed, ServiceError
 from apps.base.replica import database_for_lists
 from apps.odata.apply.reader import TransformedReader
 from apps.odata.errors import BadQuery, MethodNotAllowed, PreconditionRequired
+from apps.odata.http.delta_payloads import respond_delta
 from apps.odata.http.filters import ODataFilterBackend, PlainFilterBackend
 from apps.odata.http.formats import (
     CSVRenderer,
@@ -36,22 +34,20 @@ from apps.odata.http.formats import (
     RenderedRecords,
 )
 from apps.odata.http.headers import matches_etag, requested_version
+from apps.odata.http.keys import read_key
 from apps.odata.http.pagination import KeysetPagination, PageReader
 from apps.odata.http.read_log import get_read_log
 from apps.odata.http.views import ODataView
-from apps.odata.query.options import QueryOptions, parse_options
+from apps.odata.query.options import EXPAND_ALL, QueryOptions
 from apps.odata.query.stored_values import make_etag
 from apps.odata.read.addresses import MemberAddress, follow, read_member
 from apps.odata.read.projection import bind_projection
 from apps.odata.read.reader import JsonReader, filter_rows
 from apps.odata.write import dispatch
 from apps.odata.write.dispatch import Created
-
-#: The options by which a response shows records that were just written.
-EXPAND_ALL = parse_options("$expand=*")
+from apps.odata.write.upserts import AlternateValue, create_named
 
 OPTIONS_OF_LISTS = (*("filter", "orderby", "top", "skip", "search", "skiptoken", "deltatoken", "apply"),)
-_NAMED_KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
 
 
 class ODataViewSet(GenericViewSet, ODataView):
@@ -108,27 +104,18 @@ class ODataViewSet(GenericViewSet, ODataView):
         return str(self.entity_set.name)
 
     def read_key(self, text: str, entity_set: EntitySet | None = None) -> object:
-        """The key in an address (``{guid}``, ``ClaimGuid={guid}``, ``@alias``) as the model stores it.
+        """The key in an address as the model stores it, of an alternate key that of its record.
 
-        ``BadQuery`` when it is invalid.
+        ``BadQuery`` when it is invalid, ``NotFound`` for an alternate key of no record.
         """
         entity_set = entity_set or self.entity_set
-        key, value = entity_set.key, unquote(text).strip()
-        match = _NAMED_KEY.fullmatch(value)
-        if match:
-            if match[1].lower() != key.name.lower():
-                raise BadQuery(f"The key of {entity_set.name} is {key.name}, not {match[1][:60]}.")
-            value = match[2].strip()
-        if value.startswith("@"):
-            if value not in self.query_options.aliases:
-                raise BadQuery(f"There is no value for {value[:60]}.", target=value[:60])
-            value = str(self.query_options.aliases[value].value)
-        if len(value) >= 2 and value[0] == value[-1] == "'":
-            value = value[1:-1]
-        try:
-            return parse_value(value, key)
-        except WireValueError as error:
-            raise BadQuery(f"The key {value[:60]!r} {error}", code=error.code) from None
+        key = read_key(text, entity_set, self.query_options.aliases)
+        if not isinstance(key, AlternateValue):
+            return key
+        found = key.find_in(entity_set.resource.visible_to(self.request.auth))
+        if found is None:
+            raise NotFound(f"There is no {entity_set.name} with {key}.")
+        return found
 
     def get_queryset(self) -> QuerySet[Any]:
         """The records that the caller may see."""
@@ -204,13 +191,16 @@ class ODataViewSet(GenericViewSet, ODataView):
         is_table = renderer.format == "csv"
         if is_table and options.shows_undeclared and isinstance(reader, JsonReader):
             raise BadQuery("What $compute and $ref make is served in JSON.", target="$format")
-        stream = get_read_log().log_stream(
-            self.entity_set, reader.stream(), self.query_options.parameters, has_others=self.expands_others
+        log_stream = partial(
+            get_read_log().log_stream, query=options.parameters, has_others=self.expands_others
         )
-        response = StreamingHttpResponse(
-            renderer.stream(reader.columns() if is_table else (), stream),
-            content_type=f"{renderer.media_type}; charset=utf-8",
-        )
+        if is_table:
+            table = reader.table()
+            rows_read = log_stream(self.entity_set, table.rows, json_of=table.json_of)
+            texts = renderer.stream(table, rows_read)
+        else:
+            texts = renderer.stream(log_stream(self.entity_set, reader.stream()))
+        response = StreamingHttpResponse(texts, content_type=f"{renderer.media_type}; charset=utf-8")
         if is_table:
             response["Content-Disposition"] = f'attachment; filename="{self.entity_set.name}.csv"'
         return response
@@ -391,7 +381,10 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def respond_created(self, request: Request) -> HttpResponse:
         self.refuse_plain_filters()
-        created = self.store(request)
+        return self.respond_stored(self.store(request))
+
+    def respond_stored(self, created: Created) -> HttpResponse:
+        """The new records, without a body when that is preferred."""
         preferences, keys = self.preferences, created.keys
         location = f"{self.base_url}{self.entity_set.name}({keys[0]})" if len(keys) == 1 else ""
         is_minimal = preferences.result == "minimal"
@@ -429,10 +422,26 @@ class ODataViewSet(GenericViewSet, ODataView):
         return self.respond_once(request, partial(self.respond_changed, request, key, BodyKind.PARTIAL))
 
     def respond_changed(self, request: Request, key: str, kind: BodyKind) -> HttpResponse:
+        """The changed record; the new one where the address has an alternate key of none."""
         self.refuse_plain_filters()
-        body, target = self.parse_body(request), self.target(key)
+        body = self.parse_body(request)
+        named, records = read_key(key, self.entity_set, self.query_options.aliases), self.get_queryset()
+        record_key = named.find_in(records) if isinstance(named, AlternateValue) else named
+        if isinstance(named, AlternateValue) and record_key is None:
+            if request.META.get("HTTP_IF_MATCH", "").strip():
+                raise PreconditionFailed(f"There is no {self.entity_set.name} with {named}.")
+            return self.respond_stored(
+                create_named(self.entity_set, records, named, body, self.ignores_warnings)
+            )
+        target = self.target(record_key)
+        if isinstance(named, AlternateValue):
+            target = replace(target, named_by=named.key)
         dispatch.update(target, body, kind, self.ignores_warnings)
         return self.respond_updated(request, target.key)
+
+    def upsert(self, request: Request) -> HttpResponse:
+        """PATCH of the set: a delta payload, whose records are created, changed or archived."""
+        return self.respond_once(request, partial(respond_delta, self))
 
     def destroy(self, request: Request, key: str) -> HttpResponse:
         """DELETE: the record is archived."""
@@ -440,10 +449,10 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def respond_archived(self, key: str) -> HttpResponse:
         self.refuse_plain_filters()
-        dispatch.archive(self.target(key))
+        dispatch.archive(self.target(self.read_key(key)))
         return self.respond(status=204)
 
-    def target(self, key: str) -> dispatch.Target:
+    def target(self, key: object) -> dispatch.Target:
         """The record that a request changes; in version 2.1 it must say which state it has read."""
         if_match = self.request.META.get("HTTP_IF_MATCH", "").strip()
         if_none_match = self.request.META.get("HTTP_IF_NONE_MATCH", "").strip()
@@ -452,7 +461,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             raise PreconditionRequired(message, target="If-Match")
         is_conditional = if_match not in ("", "*") or if_none_match
         check = self.check_preconditions if is_conditional else None
-        return dispatch.Target(self.entity_set, self.read_key(key), self.get_queryset(), check)
+        return dispatch.Target(self.entity_set, key, self.get_queryset(), check)
 
     def respond_updated(self, request: Request, record_key: object) -> HttpResponse:
         """The record after a write with its ETag, without a body when that is preferred."""

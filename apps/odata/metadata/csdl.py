@@ -262,6 +262,7 @@ class TypeCollector:
             **description(entity_set.type.declaration.__doc__),
             **{f"@{_CAPABILITIES}.{term}": value for term, value in capabilities(entity_set).items()},
             **({f"@{_CORE}.OptimisticConcurrency": []} if requires_etag else {}),
+            **({f"@{_CORE}.AlternateKeys": alternate_keys(entity_set)} if entity_set.alternate_keys else {}),
             f"@{_AGGREGATION}.ApplySupported": {
                 "Transformations": list(TRANSFORMATIONS),
                 "Rollup": VocabularyMember(f"{_AGGREGATION}.RollupType", "MultipleHierarchies"),
@@ -297,6 +298,8 @@ def capabilities(entity_set: EntitySet) -> dict[str, object]:
     update: dict[str, object] = {"Updatable": bool(methods)}
     if methods:
         update["UpdateMethod"] = VocabularyMember(f"{_CAPABILITIES}.HttpMethod", ",".join(methods))
+    if entity_set.alternate_keys:
+        update |= {"Upsertable": True, "DeltaUpdateSupported": True}
     expand: dict[str, object] = {"Expandable": True}
     of_one_record = [part.name for part in entity_set.type.navigations.values() if part.item_only]
     if of_one_record:
@@ -309,13 +312,18 @@ def capabilities(entity_set: EntitySet) -> dict[str, object]:
         "FilterRestrictions": {"Filterable": True},
         "SortRestrictions": {"Sortable": True},
         "ExpandRestrictions": expand,
-        "ChangeTracking": {"Supported": True},
+        "ChangeTracking": {"Supported": entity_set.resource.is_tracked},
         "SearchRestrictions": {"Searchable": bool(entity_set.resource.search)},
         "NavigationRestrictions": {"Navigability": navigation},
         "InsertRestrictions": insert,
         "UpdateRestrictions": update,
         "DeleteRestrictions": {"Deletable": entity_set.supports(DELETE)},
     }
+
+
+def alternate_keys(entity_set: EntitySet) -> list[dict[str, list[dict[str, str]]]]:
+    names = [key.prop.name for key in entity_set.alternate_keys.values()]
+    return [{"Key": [{"Name": PropertyPath(name), "Alias": name}]} for name in names]
 
 
 def navigation_bindings(type_: StructuredType, path: str = "") -> Iterator[tuple[str, str]]:

@@ -6,16 +6,17 @@ and the other components (``apps.odata.metadata.openapi_components``).
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from django.conf import settings
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
 from apps.base.declaration.resource import DELETE, GET, PATCH, POST, PUT, V2_0, V2_1, BodyKind
 from apps.base.declaration.schema import EntitySet, StructuralProperty
-from apps.base.declaration.service import get_service
+from apps.base.declaration.service import Service, get_service
 from apps.odata.metadata.json_schema import (
     CHANGE_SCHEMAS,
     COUNT,
@@ -26,6 +27,8 @@ from apps.odata.metadata.json_schema import (
     example_of,
     example_value,
     item_schema,
+    list_schema,
+    object_schema,
     primitive,
     read_schemas,
     reference,
@@ -81,7 +84,7 @@ def normalise_endpoints(endpoints: list[Endpoint]) -> list[Endpoint]:
 def address_of(entity_set: EntitySet, action: str, path: str) -> str:
     """``/api/claim``, ``/api/claim/$count``, ``/api/claim/{ClaimGuid}`` …"""
     collection = f"{ROOT}{entity_set.path}"
-    if action in ("list", "create"):
+    if action in ("list", "create", "upsert"):
         return collection
     if action in ("count", "query"):
         return f"{collection}/${action}"
@@ -106,7 +109,7 @@ class ODataSchema(AutoSchema):
             return None  # of another version
         if operation is None:
             return super().get_operation(path, path_regex, path_prefix, method, registry)
-        if operation.has_key and not self.view.entity_set.supports(method):
+        if operation.scope == "write" and not self.view.entity_set.supports(method):
             return None  # of another version
         return operation.describe(self.view.entity_set)
 
@@ -177,6 +180,36 @@ def records_body(entity_set: EntitySet) -> Json:
         },
     }
     return {JSON: content}
+
+
+def delta_body(entity_set: EntitySet) -> Json:
+    keys = [entity_set.key, *(key.prop for key in entity_set.alternate_keys.values())]
+    change = reference(f"{entity_set.name}{CHANGE_SCHEMAS[BodyKind.PARTIAL]}")
+    named = object_schema(
+        {
+            entity_set.key.name: value_schema(entity_set.key),
+            "@odata.etag": {**TEXT, "description": "The state that was read; any without it."},
+            "@removed": {"type": "object", "description": "Archives the record."},
+        }
+    )
+    schema = object_schema(
+        {
+            "@context": {**TEXT, "const": "#$delta"},
+            "value": list_schema({"allOf": [named, change]}, minItems=1, maxItems=settings.API_MAX_RECORDS),
+        },
+        required=["@context", "value"],
+    )
+    example = {"@context": "#$delta", "value": [{keys[-1].name: "P-1", **example_of(entity_set.type)}]}
+    return {JSON: {"schema": schema, "example": example}}
+
+
+def delta_response(entity_set: EntitySet) -> Json:
+    stored = {
+        "description": "The items in their order: records as they are now; @removed for those that were"
+        " archived; with continue-on-error the annotation DataModificationException for those with faults.",
+        "content": {JSON: {"schema": object_schema({"value": list_schema({"type": "object"})})}},
+    }
+    return {"200": stored, "204": {"description": "Stored (Prefer: return=minimal)."}}
 
 
 def record_body(entity_set: EntitySet) -> Json:
@@ -284,6 +317,20 @@ OPERATIONS = {
         errors=("400", "401", "403", "409", "413", "415", "422", "429"),
         body=records_body,
     ),
+    "upsert": Operation(
+        name="upsert",
+        summary="Create or change {} records",
+        description=(
+            "A delta payload: each item names its record by its key or by an alternate key, and an unknown"
+            " alternate key is a new record. All are stored, or none; with Prefer: continue-on-error those"
+            " without faults are."
+        ),
+        scope="write",
+        parameters=(*VERSION, "idempotencyKey", "preferReturn", "ignoreWarnings"),
+        responses=delta_response,
+        errors=("400", "401", "403", "409", "412", "413", "415", "422", "429"),
+        body=delta_body,
+    ),
     "update": Operation(
         name="replace",
         summary="Replace one {} record",
@@ -367,6 +414,41 @@ def filter_schema(prop: StructuralProperty) -> Json:
     )
 
 
+def alternate_paths(service: Service, paths: Mapping[str, Json]) -> Json:
+    """The addresses by alternate keys, with the operations of those by the key."""
+    found: Json = {}
+    for entity_set in service.entity_sets:
+        for key in entity_set.alternate_keys.values():
+            name = key.prop.name
+            parameter = {
+                "name": name,
+                "in": "path",
+                "required": True,
+                "description": f"In single quotes; or {entity_set.path}({name}=@code)?@code='…'.",
+                "schema": {**TEXT, "pattern": "^'.+'$"},
+                "example": "'P-1'",
+            }
+            operations = paths[f"{ROOT}{entity_set.path}/{{{entity_set.key.name}}}"]
+            found[f"{ROOT}{entity_set.path}({name}={{{name}}})"] = {
+                method: by_alternate_key(operation, method, parameter, entity_set)
+                for method, operation in operations.items()
+            }
+    return found
+
+
+def by_alternate_key(operation: Json, method: str, parameter: Json, entity_set: EntitySet) -> Json:
+    made = {
+        **operation,
+        "operationId": f"{operation['operationId']}By{parameter['name']}",
+        "summary": f"{operation['summary']} by its {parameter['name']}",
+        "parameters": [parameter, *operation["parameters"][1:]],
+    }
+    if method in ("put", "patch"):
+        made["description"] = f"{operation['description']} An unknown {parameter['name']} is a new record."
+        made["responses"] = {"201": created_response(entity_set)["201"], **operation["responses"]}
+    return made
+
+
 # --- the document -------------------------------------------------------------------------------------
 
 
@@ -390,7 +472,7 @@ def complete_document(result: Json, generator: Any, request: object, public: boo
         for address, operations in result["paths"].items()
         if all(operation["tags"][0] in names for operation in operations.values())
     }
-    result["paths"] = {**service_paths(service), **of_version}
+    result["paths"] = {**service_paths(service), **of_version, **alternate_paths(service, of_version)}
     result["tags"] = [{"name": "Service"}] + [
         {
             "name": entity_set.name,

@@ -196,7 +196,7 @@ def security_schemes(service: Service) -> Json:
     scopes = {"read": "Read everything.", "write": "Write everything."}
     for entity_set in service.entity_sets:
         scopes[f"{entity_set.path.lower()}.read"] = f"Read {entity_set.name}."
-        if entity_set.supports("POST") or entity_set.supports("PUT"):
+        if entity_set.is_written:
             scopes[f"{entity_set.path.lower()}.write"] = f"Write {entity_set.name}."
         for right, words in entity_set.resource.further_rights.items():
             scopes[f"{entity_set.path.lower()}.{right}"] = words

@@ -274,6 +274,13 @@ STARTS_WITH = Template("STARTS_WITH({0}, {1})", "(SUBSTR({0}, 1, LENGTH({1})) = 
 ENDS_WITH = Template("(RIGHT({0}, LENGTH({1})) = {1})", "(SUBSTR({0}, LENGTH({0}) - LENGTH({1}) + 1) = {1})")
 CONTAINS_LITERAL = Template("({0} LIKE {2})", "(INSTR({0}, {1}) > 0)")
 STARTS_WITH_LITERAL = Template("({0} LIKE {2})", "(SUBSTR({0}, 1, LENGTH({1})) = {1})")
+#: The same, and equality, of columns that PostgreSQL has an index of in small letters alone: what is equal in
+#: any case is looked up there, and then compared. SQLite has no such index.
+CONTAINS_INDEXED = Template("({0} LIKE {2} AND LOWER({0}) LIKE LOWER({2}))", "(INSTR({0}, {1}) > 0)")
+STARTS_WITH_INDEXED = Template(
+    "({0} LIKE {2} AND LOWER({0}) LIKE LOWER({2}))", "(SUBSTR({0}, 1, LENGTH({1})) = {1})"
+)
+EQUAL_INDEXED = Template("({0} = {1} AND LOWER({0}) = LOWER({1}))", "({0} = {1})")
 LENGTH = Template("LENGTH({0})", kind=ValueKind.INTEGER)
 INDEX_OF = Template("(STRPOS({0}, {1}) - 1)", "(INSTR({0}, {1}) - 1)", kind=ValueKind.INTEGER)
 SUBSTRING = Template("SUBSTR({0}, {1})", kind=ValueKind.STRING)

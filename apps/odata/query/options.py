@@ -407,3 +407,7 @@ OPTION_PARSERS: dict[str, Any] = {
 #: Those that may be long in a body: lists of values stand in them.
 LONG_OPTIONS = ("filter", "apply")
 _SERVICE_NAMES = {name.lower(): name for name in SERVICE_PARAMETERS}
+
+
+#: The options by which a response shows records that were just written.
+EXPAND_ALL = parse_options("$expand=*")

@@ -27,6 +27,12 @@ class Column:
     row_list: NavigationProperty | None = None
 
     @property
+    def is_flat(self) -> bool:
+        """True when its value is one of the record's own columns."""
+        is_embedded = all(each.nesting is Nesting.EMBEDDED for each in self.navigations)
+        return self.prop is not None and is_embedded and self.row_list is None
+
+    @property
     def many(self) -> bool:
         """True when a cell can hold several values."""
         return any(navigation.many for navigation in self.navigations)

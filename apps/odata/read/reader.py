@@ -37,6 +37,7 @@ from apps.odata.read.record_json import (
     Selection,
     without_absent_links,
 )
+from apps.odata.read.tables import Cell, Table, table_from_json, table_of_cells
 
 #: Rows that a stream fetches at a time.
 CHUNK = 500
@@ -178,8 +179,23 @@ class JsonReader:
         """The rows by their keys, so that the database selects keys first and renders records afterwards."""
         return self.entity_set.model._base_manager.using(rows.db).filter(pk__in=rows.values("pk"))
 
+    def table(self) -> Table:
+        """All records as rows of cells."""
+        columns = self.columns()
+        if not all(column.is_flat for column in columns):
+            return table_from_json(columns, self.stream())
+        cells = [Cell(column.prop) for column in columns if column.prop is not None]
+        rows = self.ordered_rows().values_list(*cells).iterator(chunk_size=CHUNK)
+        return table_of_cells(self.entity_set, columns, rows)
+
     def stream(self) -> Iterator[str]:
         """All records, with one chunk of them in memory at a time."""
+        json = record_json(self.entity_set.type, self.projection, self.request)
+        records: Iterator[str] = self.ordered_rows().values_list(json, flat=True).iterator(chunk_size=CHUNK)
+        return map(without_absent_links, records) if self.has_set_lists else records
+
+    def ordered_rows(self) -> QuerySet[models.Model]:
+        """All rows that $skip and $top leave, in their order."""
         options = self.options
         if options.skiptoken is not None:
             raise BadQuery("$skiptoken goes with pages; a stream has none.", target="$skiptoken")
@@ -188,9 +204,7 @@ class JsonReader:
         rows = self.rows.order_by(*order)
         if options.skip or options.top is not None:
             rows = self.with_keys_of(slice_rows(rows, options.skip, options.top)).order_by(*order)
-        json = record_json(self.entity_set.type, self.projection, self.request)
-        records: Iterator[str] = rows.values_list(json, flat=True).iterator(chunk_size=CHUNK)
-        return map(without_absent_links, records) if self.has_set_lists else records
+        return rows
 
 
 def slice_rows(rows: QuerySet[models.Model], skip: int | None, top: int | None) -> QuerySet[models.Model]:

@@ -368,6 +368,12 @@ class PostgreSQLDialect:
     def value(self, prop: StructuralProperty, column: str) -> str:
         return column
 
+    def cell(self, prop: StructuralProperty, column: str) -> str:
+        """The text of a value in a table: its JSON without quotation marks and escapes."""
+        if prop.edm.name == "Edm.DateTimeOffset":
+            return f"btrim(to_json({column})::text,'\"')"
+        return column if prop.edm.name == "Edm.String" else f"{column}::text"
+
     def link(self, key: StructuralProperty, column: str) -> str:
         """A text with a key between two parameters, as a JSON string."""
         return f"%s||{column}::text||%s"
@@ -415,19 +421,25 @@ class SQLiteDialect(PostgreSQLDialect):
         return "(" + " OR ".join(f"{column} IS NOT NULL" for column in columns) + ")"
 
     def value(self, prop: StructuralProperty, column: str) -> str:
+        kind = prop.edm.name
+        if kind in ("Edm.Guid", "Edm.DateTimeOffset", "Edm.Date"):
+            return f"'\"'||{self.cell(prop, column)}||'\"'"
+        if kind in ("Edm.Decimal", "Edm.Boolean"):
+            return self.cell(prop, column)
+        return f"CASE WHEN {column} IS NOT NULL THEN json_quote({column}) END"
+
+    def cell(self, prop: StructuralProperty, column: str) -> str:
         edm = prop.edm
         if edm.name == "Edm.Guid":
             pieces = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
-            return "'\"'||" + "||'-'||".join(f"substr({column},{at},{n})" for at, n in pieces) + "||'\"'"
+            return "||'-'||".join(f"substr({column},{at},{n})" for at, n in pieces)
         if edm.name == "Edm.DateTimeOffset":
-            return f"'\"'||odata_datetime({column})||'\"'"
-        if edm.name == "Edm.Date":
-            return f"'\"'||{column}||'\"'"
+            return f"odata_datetime({column})"
         if edm.name == "Edm.Decimal":
             return f"CASE WHEN {column} IS NOT NULL THEN printf('%%.{edm.scale}f',{column}) END"
         if edm.name == "Edm.Boolean":
             return f"CASE {column} WHEN 1 THEN 'true' WHEN 0 THEN 'false' END"
-        return f"CASE WHEN {column} IS NOT NULL THEN json_quote({column}) END"
+        return column
 
     def link(self, key: StructuralProperty, column: str) -> str:
         return f"json_quote(%s||trim({self.value(key, column)},'\"')||%s)"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from django.conf import settings
@@ -34,12 +36,14 @@ MAX_FAULTS = 10_000
 class Body:
     """A draft for each record of a body, and the faults as (number of the record, fault) pairs.
 
-    ``bare``: the body is one record without ``value``.
+    ``bare``: the body is one record without ``value``. ``numbers`` are those of the drafts' records, where
+    these are some of a body's.
     """
 
     drafts: list[Draft]
     bare: bool = False
     faults: list[tuple[int, ErrorDetail]] = field(default_factory=list)
+    numbers: Sequence[int] = range(sys.maxsize)
 
 
 def read_records(entity_set: EntitySet, raw: bytes) -> Body:
@@ -56,6 +60,11 @@ def read_records(entity_set: EntitySet, raw: bytes) -> Body:
                 f'The body must be {{"value": [...]}} or one {entity_set.name} record.', target="value"
             )
         return read_drafts(reader, [body], raw, bare=True)
+    return read_drafts(reader, list_of_records(body, raw), raw, bare=False)
+
+
+def list_of_records(body: Mapping[str, Any], raw: bytes) -> list[Any]:
+    """The ``value`` of a body; ``BadBody`` and ``TooLarge`` where it is no list of records."""
     if isinstance(body, RepeatedNames) and "value" in body.names:
         raise BadBody("value stands twice in the body.", target="value")
     records = body["value"]
@@ -68,26 +77,39 @@ def read_records(entity_set: EntitySet, raw: bytes) -> Body:
     if len(body) > 1:
         check_depth(raw)
         read_annotations({}, body, "", refuse_body)
-    return read_drafts(reader, records, raw, bare=False)
+    return records
 
 
 def refuse_body(attribute: str, code: str, target: str, sentence: str) -> None:
     raise BadBody(sentence, target=target, code=code)
 
 
-def read_record(entity_set: EntitySet, raw: bytes, kind: BodyKind) -> Body:
-    """The one bare record of a PUT or PATCH body; raises as ``read_records`` does."""
+def read_record(
+    entity_set: EntitySet, raw: bytes, kind: BodyKind, named: Mapping[str, object] = MappingProxyType({})
+) -> Body:
+    """The one bare record of a PUT or PATCH body; raises as ``read_records`` does.
+
+    ``named`` are members that its address has: the body need not give them.
+    """
     reader = record_reader(entity_set.type, kind)
     record = parse_body(raw, reader.most_objects)
-    if kind is BodyKind.PARTIAL and isinstance(record.get("value"), list):
+    if kind is not BodyKind.WHOLE and isinstance(record.get("value"), list):
         # As an unknown member it would be ignored, and nothing be changed.
         raise BadBody(f"The body of a PATCH is one {entity_set.name} record, without value.", target="value")
+    for name, value in named.items():
+        record[name] = value if record.get(name) is None else record[name]
     return read_drafts(reader, [record], raw, bare=True)
 
 
-def read_drafts(reader: RecordReader, records: Sequence[object], raw: bytes, bare: bool) -> Body:
-    body = Body([], bare)
-    for number, record in enumerate(records):
+def read_drafts(
+    reader: RecordReader,
+    records: Sequence[object],
+    raw: bytes,
+    bare: bool,
+    numbers: Sequence[int] = range(sys.maxsize),
+) -> Body:
+    body = Body([], bare, numbers=numbers)
+    for number, record in zip(numbers, records, strict=False):
         target = record_target(number, bare)
         if len(body.faults) >= MAX_FAULTS:
             sentence = f"Not read, with all behind it: those before have {len(body.faults):,} faults."

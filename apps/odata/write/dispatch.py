@@ -1,15 +1,17 @@
 """Saves request bodies, each as a whole or not at all, by the services of its resource."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from typing import Any, TypeVar
 
 from django.db import models
 
 from apps.base.declaration.resource import BodyKind
-from apps.base.declaration.schema import EntitySet
+from apps.base.declaration.schema import AlternateKey, EntitySet
 from apps.base.drafts import (
+    Issue,
     Issues,
     ValidationFailed,
     WarningsPresent,
@@ -25,6 +27,7 @@ from apps.base.errors import (
     InvalidRecords,
     NotFound,
     PreconditionFailed,
+    ServiceError,
     UnconfirmedWarnings,
     plural,
 )
@@ -59,11 +62,18 @@ def create(
     """
     resource = type(entity_set.resource)
     assert resource.create is not None
-    options = {"ignore_warnings": ignore_warnings} if resource.has_warnings else {}
     body = read(entity_set, content)
     issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts)
-    keys = run_service(entity_set, body, issues, partial(resource.create, **options))
+    keys = run_service(entity_set, body, issues, with_options(entity_set, resource.create, ignore_warnings))
     return Created(list(keys), body.bare)
+
+
+def with_options(
+    entity_set: EntitySet, service: Callable[..., Result], ignore_warnings: bool
+) -> Callable[..., Result]:
+    """The service with what those of resources with warnings take besides."""
+    options = {"ignore_warnings": ignore_warnings} if entity_set.resource.has_warnings else {}
+    return partial(service, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +81,14 @@ class Target:
     """The record that a request changes: its key, among the ``records`` that the caller may see.
 
     ``check`` refuses the record when an ETag is no longer its own; without one any state will do.
+    ``named_by`` is the alternate key by which the address names it.
     """
 
     entity_set: EntitySet
     key: object
     records: models.QuerySet
     check: Callable[[Any], None] | None = None
+    named_by: AlternateKey | None = None
 
     def read(self) -> Any:
         """The record as it is now; ``NotFound``, or what ``check`` raises."""
@@ -98,15 +110,15 @@ def update(target: Target, raw: bytes, kind: BodyKind, ignore_warnings: bool = F
     """
     entity_set, resource = target.entity_set, type(target.entity_set.resource)
     assert resource.update is not None
-    options = {"ignore_warnings": ignore_warnings} if resource.has_warnings else {}
-    record = target.read()
-    body = read_record(entity_set, raw, kind)
+    record, prop = target.read(), target.named_by and target.named_by.prop
+    body = read_record(entity_set, raw, kind, {prop.name: getattr(record, prop.path)} if prop else {})
     (draft,) = body.drafts
     draft.key = record.pk
     if target.check is not None and entity_set.etag_field is not None:
         draft.fill("expected_change", getattr(record, entity_set.etag_field))
-    issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts, record)
-    run_service(entity_set, body, issues, partial(resource.update, **options))
+    current = {record.pk: record}
+    issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts, current)
+    run_service(entity_set, body, issues, with_options(entity_set, resource.update, ignore_warnings))
 
 
 @retry_on_conflict
@@ -126,45 +138,88 @@ def archive(target: Target) -> None:
     except ValidationFailed as failed:
         details = tuple(ErrorDetail(issue.code, None, issue.message) for _, issue in failed.issues)
         raise Conflict("The record stays as it is.", details=details) from None
+    if not count and getattr(record, "archive_date", None) is not None:
+        detail = ErrorDetail("Archived", None, "It is archived already.")
+        raise Conflict("The record stays as it is.", details=(detail,))
     if not count:
         raise PreconditionFailed(RECORD_CHANGED)
+
+
+# --- faults ---------------------------------------------------------------------------------------------
+
+
+class Kind(Enum):
+    """The kinds of faults of a record: the error and its sentence. Of several kinds the first counts."""
+
+    CHANGED = PreconditionFailed, RECORD_CHANGED
+    LOST_RACE = Conflict, "Another writer was first."
+    STATE = Conflict, "The record stays as it is."
+    INVALID = InvalidRecords, ""
+    WARNING = UnconfirmedWarnings, ""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault or a warning of the record of that number in its request."""
+
+    number: int
+    detail: ErrorDetail
+    kind: Kind = Kind.INVALID
 
 
 def run_service(entity_set: EntitySet, body: Body, issues: Issues, service: Callable[..., Result]) -> Result:
     """Call a service with the drafts of a body.
 
-    Raises its issues, the ``issues`` found before and the faults of the body as one error in wire names. The
-    service is called even where there are some, so that the answer has all of them.
+    Raises its issues, the ``issues`` found before and the faults of the body as one error in wire names.
+    """
+    result, faults = call_service(entity_set, body, issues, service)
+    if faults is not None:
+        raise error_of(faults)
+    return result
+
+
+def call_service(
+    entity_set: EntitySet, body: Body, issues: Issues, service: Callable[..., Result]
+) -> tuple[Any, list[Fault] | None]:
+    """The result of a service for the drafts of a body, or all faults that there are.
+
+    The service is called even where there are some already, so that the answer has all of them.
     """
     found = list(issues)
     is_valid = not (body.faults or found)
     try:
         result = service(body.drafts)
         if is_valid:
-            return result
+            return result, None
     except WarningsPresent as warned:
-        if is_valid:
-            warnings = tuple(detail for _, detail in details_of(entity_set, body, warned.issues))
-            message = (
-                f"Nothing was stored: {plural(len(warnings), 'warning')}. ignoreWarnings=true stores it."
-            )
-            raise UnconfirmedWarnings(message, details=warnings) from None
+        found += warned.issues if is_valid else ()
     except ValidationFailed as failed:
         found += failed.issues
-    faults = sorted(body.faults + details_of(entity_set, body, found), key=lambda fault: fault[0])
-    details = tuple(detail for _, detail in faults)
-    if any(issue.lost_race for _, issue in found):
-        raise Conflict("Another writer was first.", details=details)
-    if any(issue.is_state for _, issue in found):
-        raise Conflict("The record stays as it is.", details=details)
-    raise InvalidRecords.from_details(details, len({number for number, _ in faults}))
+    faults = [Fault(number, detail) for number, detail in body.faults]
+    return None, faults + [fault_of(entity_set, body, *numbered) for numbered in found]
 
 
-def details_of(entity_set: EntitySet, body: Body, issues: Issues) -> list[tuple[int, ErrorDetail]]:
-    """Issues as (number of the record, error detail) pairs, in wire names."""
-    details = []
-    for number, issue in issues:
-        inner = wire_target(entity_set.type, issue.field, issue.code)
-        target = join_targets(record_target(number, body.bare), inner)
-        details.append((number, ErrorDetail(issue.code, target or None, issue.message, issue.severity)))
-    return details
+def fault_of(entity_set: EntitySet, body: Body, at: int, issue: Issue) -> Fault:
+    """The issue of a draft in wire names."""
+    number, inner = body.numbers[at], wire_target(entity_set.type, issue.field, issue.code)
+    target = join_targets(record_target(number, body.bare), inner)
+    detail = ErrorDetail(issue.code, target or None, issue.message, issue.severity)
+    if issue.severity == "warning":
+        return Fault(number, detail, Kind.WARNING)
+    if issue.lost_race:
+        return Fault(number, detail, Kind.LOST_RACE)
+    return Fault(number, detail, Kind.STATE if issue.is_state else Kind.INVALID)
+
+
+def error_of(faults: Iterable[Fault]) -> ServiceError:
+    """One error that has all the faults, in the order of their records."""
+    ordered = sorted(faults, key=lambda fault: fault.number)
+    details = tuple(fault.detail for fault in ordered)
+    found = {fault.kind for fault in ordered} or {Kind.INVALID}
+    kind = next(kind for kind in Kind if kind in found)
+    if kind is Kind.INVALID:
+        return InvalidRecords.from_details(details, len({fault.number for fault in ordered}))
+    error, message = kind.value
+    if kind is Kind.WARNING:
+        message = f"Nothing was stored: {plural(len(details), 'warning')}. ignoreWarnings=true stores it."
+    return error(message, details=details)

@@ -231,10 +231,13 @@ def emptied_columns(record: models.Model, marks: Marks) -> dict[str, object]:
 
 
 def find_exports(keys: RecordKeys) -> Copies:
-    """Exported files of such records, which may be those of anybody: they are soon made again."""
+    """Exported files of such records, which may be those of anybody: they are soon made again.
+
+    A program's may have whatever leads from its records: all of them go.
+    """
     models_of_person = {model for model, own in keys.items() if own} | {Client}
     labels = [model._meta.label_lower for model in models_of_person]
-    found = FileExport.objects.filter(record_type__in=labels)
+    found = FileExport.objects.filter(Q(record_type__in=labels) | Q(application__isnull=False))
     return Copies("Exported files", "deleted", found.count(), found.delete)
 
 

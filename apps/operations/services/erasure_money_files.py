@@ -107,7 +107,7 @@ def find_personal_rows(archive: ZipFile, keys: RecordKeys) -> PersonalRows:
 
 
 def erase_claim_files(archive: ZipFile, positions: dict[str, list[int]], own: PersonalRows) -> None:
-    for key, content in kept_contents(archive, ClaimFile, positions):
+    for key, content in archived_files(archive, ClaimFile, positions):
         erased = blank_scheme_numbers(content, positions[key])
         if erased != content:
             own.contents[ClaimFile][key] = erased
@@ -122,7 +122,7 @@ def erase_bank_files(archive: ZipFile, own: PersonalRows) -> None:
         if row["id"] in own.payees | own.references:
             affected.add(row["run_id"])
     files = [row for row in rows_of(archive, BankFile) if row["run_id"] in affected]
-    contents = dict(kept_contents(archive, BankFile, {str(row["id"]) for row in files}))
+    contents = dict(archived_files(archive, BankFile, {str(row["id"]) for row in files}))
     started: Counter[str] = Counter()
     for row in sorted(files, key=lambda each: (each["run_id"], each["position"])):
         first = started[row["run_id"]]
@@ -136,7 +136,7 @@ def erase_bank_files(archive: ZipFile, own: PersonalRows) -> None:
             own.contents[BankFile][str(row["id"])] = erased
 
 
-def kept_contents(archive: ZipFile, model: type[Model], keys: Iterable[str]) -> Iterator[tuple[str, bytes]]:
+def archived_files(archive: ZipFile, model: type[Model], keys: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """The kept files of the rows with these keys."""
     wanted = set(keys)
     for name in archive.namelist():

@@ -60,7 +60,7 @@ def write_year(parent: Path, year: int, books: dict[Book, list[Any]]) -> tuple[P
                 lines = JsonLines(model, path, keys)
                 yield rows_entry(model), lines
                 counts[model] = lines.count
-                for name, content in kept_files(model, path, keys):
+                for name, content in stored_files(model, path, keys):
                     yield name, [content]
 
     return write_money_file(parent, year, entries()), counts
@@ -89,7 +89,7 @@ def json_line(row: dict[str, Any]) -> bytes:
     return json.dumps(row, cls=DjangoJSONEncoder, ensure_ascii=False).encode() + b"\n"
 
 
-def kept_files(model: type[Model], path: str, keys: list[Any]) -> Iterator[tuple[str, bytes]]:
+def stored_files(model: type[Model], path: str, keys: list[Any]) -> Iterator[tuple[str, bytes]]:
     """The kept files of rows, by their names in the archive."""
     for column in model._meta.concrete_fields:
         if not isinstance(column, BinaryField):

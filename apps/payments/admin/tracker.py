@@ -36,10 +36,6 @@ def recent_payments() -> QuerySet[PaymentRunClaim]:
     return found.filter(item__gte=first, item__run__released_at__gte=start).order_by()
 
 
-def was_paid_out() -> Q:
-    return Q(pk__in=recent_payments().values("claim"))
-
-
 def was_paid_out_late() -> Q:
     """The condition of what the agency had paid longer before its run than that may take."""
     is_late = Q()
@@ -68,7 +64,7 @@ STAGES.extend(
             "payee-paid",
             f"Payee paid in the last {PAID_OUT_DAYS} days",
             Claim,
-            was_paid_out,
+            lambda: Q(pk__in=recent_payments().values("claim")),
             "payment_date",
             F("paid_out"),
             was_paid_out_late,

@@ -27,13 +27,10 @@ def parts_of(runs: Collection[UUID]) -> QuerySet[PaymentRunClaim]:
 def sums_by_payee(runs: Collection[UUID]) -> dict[tuple[str, UUID], Decimal]:
     """The amounts paid out, by the column and key of the payee."""
     rows = parts_of(runs).values_list("item__client", "item__contact").annotate(sum=MoneySum("amount"))
-    return {payee_column(client, contact): to_cents(amount) for client, contact, amount in rows}
-
-
-def payee_column(client: UUID | None, contact: UUID | None) -> tuple[str, UUID]:
-    key = client or contact
-    assert key is not None
-    return "client_id" if client else "contact_id", key
+    return {
+        ("client_id", client) if client else ("contact_id", contact): to_cents(amount)
+        for client, contact, amount in rows
+    }
 
 
 def claims_by_payee(

@@ -93,6 +93,6 @@ def find_wrong_statements() -> Iterator[str]:
     found = Statement.objects.order_by("pk").defer("content").annotate(**sums).filter(differs)
     for statement in found.iterator(chunk_size=50):
         for column in AMOUNTS:
-            kept, counted = getattr(statement, column), getattr(statement, f"lines_{column}")
-            if kept != counted:
-                yield f"statement {statement.pk}: {kept:,.2f} {column}, its lines come to {counted:,.2f}"
+            stored, counted = getattr(statement, column), getattr(statement, f"lines_{column}")
+            if stored != counted:
+                yield f"statement {statement.pk}: {stored:,.2f} {column}, its lines come to {counted:,.2f}"

@@ -180,16 +180,13 @@ def add_spendings(parts: Sequence[Spending]) -> Spending:
 
 def statement_budget(name: str, budgets: Sequence[Budget], today: dt.date) -> StatementBudget:
     spending = add_spendings([budget.spending(today) for budget in budgets])
+    has_periods = any(budget.has_periods for budget in budgets)
     return StatementBudget(
         name=name[:200],
         budget=spending.budget,
         used=spending.spent,
-        runs_out=first_run_out(budgets, today) if any_periods(budgets) else spending.run_out_date,
+        runs_out=first_run_out(budgets, today) if has_periods else spending.run_out_date,
     )
-
-
-def any_periods(budgets: Sequence[Budget]) -> bool:
-    return any(budget.has_periods for budget in budgets)
 
 
 def first_run_out(budgets: Sequence[Budget], today: dt.date) -> dt.date | None:

@@ -25,10 +25,13 @@ RUNNING, FINISHED, FAILED = StatementRunStatus
 def start_run(month: dt.date, work: StatementWork, staff: UUID | None) -> StatementRun:
     """Let a worker make or send the statements of a month; pressed twice, there is one run.
 
+    Runs that ended as long ago as exports are kept are deleted.
+
     Raises ``StatementRefused`` for a month that is not over.
     """
     check_month(month)
-    delete_old_runs()
+    oldest = timezone.now() - dt.timedelta(days=settings.EXPORT_FILE_DAYS)
+    StatementRun.objects.filter(finished_at__lt=oldest).delete()
     for running in StatementRun.objects.select_for_update().filter(month=month, work=work, status=RUNNING):
         note_dead_run(running)
         if running.is_running:
@@ -110,9 +113,3 @@ def finish_sending(guid: str) -> None:
 def count_sent(run: StatementRun) -> int:
     """How many statements of the month were sent since the run began."""
     return Statement.objects.filter(month=run.month, sent_at__gte=run.created_at).count()
-
-
-def delete_old_runs() -> None:
-    """Delete runs that have ended as long ago as exports are kept."""
-    oldest = timezone.now() - dt.timedelta(days=settings.EXPORT_FILE_DAYS)
-    StatementRun.objects.filter(finished_at__lt=oldest).delete()

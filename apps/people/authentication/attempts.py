@@ -75,10 +75,13 @@ class LoginAttempts(AxesDatabaseHandler):
 
     def is_locked(self, request: HttpRequest, credentials: dict[str, object] | None = None) -> bool:
         login = given_login(request, credentials)
-        if is_address_locked(request) and not (
-            known_device(request, login) or is_known_address(request, login)
-        ):
-            return True
+        if is_address_locked(request) and not known_device(request, login):
+            since = timezone.now() - KNOWN_ADDRESS_AGE
+            sign_ins = AccessLog.objects.filter(
+                ip_address=client_address(request), attempt_time__gte=since, username__iexact=login
+            )
+            if not sign_ins.exists():
+                return True
         return bool(super().is_locked(request, credentials))
 
 
@@ -87,12 +90,6 @@ def is_address_locked(request: HttpRequest) -> bool:
     recent = AccessAttempt.objects.filter(ip_address=client_address(request), attempt_time__gte=since)
     failures = recent.aggregate(total=Sum("failures_since_start"))["total"] or 0
     return failures >= settings.LOGIN_FAILURE_LIMIT_PER_ADDRESS
-
-
-def is_known_address(request: HttpRequest, login: str) -> bool:
-    since = timezone.now() - KNOWN_ADDRESS_AGE
-    sign_ins = AccessLog.objects.filter(ip_address=client_address(request), attempt_time__gte=since)
-    return sign_ins.filter(username__iexact=login).exists()
 
 
 def locked_out_response(

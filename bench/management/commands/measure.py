@@ -29,10 +29,14 @@ MEASUREMENTS = (
     "writes",
     "overload",
     "frameworks",
+    "peers",
     "money",
+    "growth",
 )
+#: Those whose lines are a table of bench/README.md as well.
+TABLES = ("frameworks", "growth")
 #: The tables of bench/README.md stand between these lines.
-BEGIN, END = "<!-- written by ./run bench frameworks -->\n", "<!-- until here -->\n"
+BEGIN, END = "<!-- written by ./run bench {} -->\n", "<!-- until here -->\n"
 
 
 class Command(BaseCommand):
@@ -53,13 +57,13 @@ class Command(BaseCommand):
             lines.append(line)
         lines += ["", f"{timezone.localdate():%d %B %Y}, {machine()}, load {os.getloadavg()[0]:.1f}", ""]
         (ROOT / "bench" / "figures" / f"{name}.txt").write_text("\n".join(lines))
-        if name == "frameworks":
-            write_table(ROOT / "bench" / "README.md", "\n".join(lines))
+        if name in TABLES:
+            write_table(ROOT / "bench" / "README.md", BEGIN.format(name), "\n".join(lines))
 
 
-def write_table(file: Path, table: str) -> None:
-    """Put the table between the two lines of the file."""
-    before, begin, rest = file.read_text().partition(BEGIN)
+def write_table(file: Path, beginning: str, table: str) -> None:
+    """Put the table between the line of this beginning and the next end."""
+    before, begin, rest = file.read_text().partition(beginning)
     file.write_text(f"{before}{begin}{table}{END}{rest.partition(END)[2]}")
 
 

@@ -1,0 +1,65 @@
+"""Claims with their lines, as who cares for speed writes them: DRF without serializers, SQL by hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import psycopg
+from django.db import connection
+
+from bench.answers import check_same
+from bench.calling import Caller
+from bench.measuring import Contender, measure
+from bench.speed import ms
+
+PAGE = 1_000
+BY_HAND = """
+SELECT row_to_json(record)::text FROM (
+    SELECT c.guid, c.claim_number, c.provider_invoice_reference, c.external_invoice_number, c.start_date,
+        c.end_date, c.due_date, c.payment_date, c.total, c.resubmitted, c.funding_status, c.send_payment_to,
+        c.missing_abn_reason_code, c.creation_date, c.archive_date, c.approved_date, c.contact_id,
+        c.provider_id, c.staff_id, c.provider_invoice_id, k.client_id,
+        (SELECT coalesce(json_agg(item), '[]') FROM (
+            SELECT l.guid, l.notes, l.from_date, l.to_date, l.quantity, l.price, l.total, l.amount_paid,
+                l.tax_choice, l.claim_type, l.cancellation_reason, l.creation_date, l.modify_date,
+                l.archive_date, json_build_object('guid', b.guid, 'name', b.name) AS price_book,
+                json_build_object('guid', p.guid, 'code', p.code, 'name', p.name,
+                    'long_description', p.long_description) AS product
+            FROM funding_claimline l
+            JOIN funding_pricebook b ON b.guid = l.price_book_id
+            JOIN funding_product p ON p.guid = l.product_id
+            WHERE l.claim_id = c.guid ORDER BY l.position, l.guid) item) AS line_items
+    FROM funding_claim c JOIN people_contact k ON k.guid = c.contact_id
+    ORDER BY c.creation_date DESC, c.guid DESC LIMIT %s) record
+"""
+
+
+def peers(caller: Caller) -> Iterator[str]:
+    """CPU of Python and of PostgreSQL, and how much more it is than here."""
+
+    def ask_ours() -> bytes:
+        return caller(caller.request("/api/claim", "$expand=*", HTTP_PREFER=f"odata.maxpagesize={PAGE}"))
+
+    def ask_values() -> bytes:
+        return caller(caller.request("/values/claim/", f"page_size={PAGE}"))
+
+    def fetch() -> bytes:
+        with psycopg.Cursor(connection.connection) as cursor:
+            rows = cursor.execute(BY_HAND, [PAGE]).fetchall()
+        return ("[" + ",".join(row[0] for row in rows) + "]").encode()
+
+    ours = json.loads(ask_ours())
+    for other in (ask_values, fetch):
+        check_same(ours, json.loads(other()), PAGE)
+    contenders = (
+        Contender("this service", ask_ours),
+        Contender("DRF with .values() and orjson", ask_values),
+        Contender("psycopg, SQL by hand", fetch),
+    )
+    measure(contenders, samples=15)
+    mine = contenders[0].cost
+    yield f"page of {PAGE:,} claims with lines, ms of CPU"
+    for each in contenders:
+        ratio = (each.cost.python + each.cost.postgresql) / (mine.python + mine.postgresql)
+        yield f"{each.name:<32}{ms(each.cost.python):>8} + {ms(each.cost.postgresql):>6}{ratio:>8.2f}×"

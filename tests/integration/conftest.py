@@ -1,0 +1,18 @@
+"""A caller of version 2.1 with its own folder for the worker."""
+
+import pytest
+
+from tests.api.caller import an_application
+from tests.api.conftest import fresh_state  # noqa: F401  (a fixture)
+from tests.api.test_version_2_1 import LaterCaller
+
+
+@pytest.fixture(autouse=True)
+def worker_folder(settings, tmp_path):
+    settings.VAR_DIR = tmp_path
+
+
+@pytest.fixture
+def application(db):
+    """A program that may read and write everything."""
+    return LaterCaller(an_application())

@@ -1,0 +1,344 @@
+"""Export jobs: a whole set as a file, and the changes since it by its delta link."""
+
+import csv
+import io
+import json
+from random import Random
+
+import pytest
+from django.db import OperationalError
+from django.utils import timezone
+
+from apps.access.models import ApiApplication
+from apps.access.services import purge_expired, revoke_applications
+from apps.core import archive, file_exports
+from apps.core.file_exports import with_progress
+from apps.core.models import FileExport, PersonalDataRead
+from apps.core.read_log import READ_LOG
+from apps.integration import export_jobs
+from apps.people.models import Contact
+from tests.api.caller import Caller, an_application, faults, ok, refused
+from tests.api.test_version_2_1 import LaterCaller
+from tests.funding.builders import a_claim
+from tests.people.builders import a_client, a_contact
+from tests.people.records import an_administrator
+from tests.tasks import run_tasks
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def one_transaction(settings):
+    settings.ODATA_CHANGE_LOG = "apps.core.change_log.SerialLog"  # a test is one transaction
+
+
+def started(caller, address):
+    return ok(caller.post("exportJob", {"Address": address}), 201)
+
+
+def finished(caller, address):
+    """The job of an address once a worker has done it."""
+    key = started(caller, address)["ExportJobGuid"]
+    run_tasks()
+    return ok(caller.get(f"exportJob({key})"))
+
+
+def file_of(caller, job):
+    answer = caller.get(f"exportJob({job['ExportJobGuid']})/File")
+    assert answer.status_code == 200, answer.content
+    return answer, b"".join(answer.streaming_content).decode()
+
+
+def test_a_set_is_exported_and_the_changes_since_follow(application):
+    made = [a_contact(LastName=f"Fox{number}") for number in range(3)]
+    answer = application.post("exportJob", {"Address": "contact?$select=LastName&$orderby=LastName"})
+    job = ok(answer, 201)
+    assert answer["Location"].endswith(f"/api/ExportJob({job['ExportJobGuid']})")
+    assert (job["Status"], job["FileName"], job["DeltaLink"]) == ("Exporting", "Contact.json", None)
+    assert job["Address"] == "http://testserver/api/Contact?$select=LastName&$orderby=LastName"
+    refused(application.get(f"exportJob({job['ExportJobGuid']})/File"), 409, "Conflict")
+    run_tasks()
+    job = ok(application.get(f"exportJob({job['ExportJobGuid']})"))
+    assert (job["Status"], job["RowsDone"], job["RowsTotal"], job["Message"]) == ("Ready", 3, 3, "")
+    response, text = file_of(application, job)
+    assert response["Content-Disposition"] == 'attachment; filename="Contact.json"'
+    assert response["Content-Type"] == "application/json; charset=utf-8"
+    assert [each["LastName"] for each in json.loads(text)["value"]] == ["Fox0", "Fox1", "Fox2"]
+    assert ok(application.follow(job["DeltaLink"]))["value"] == []
+    new = a_contact(LastName="Owl")
+    archive.archive(Contact.objects.filter(pk=made[0].pk))
+    delta = ok(application.follow(job["DeltaLink"]))
+    assert {each["ContactGuid"]: each["LastName"] for each in delta["value"]} == {
+        str(new.pk): "Owl",
+        str(made[0].pk): "Fox0",
+    }
+    assert "@odata.deltaLink" in delta
+
+
+@pytest.mark.parametrize("form", ["csv", "ndjson"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "$expand=*",
+        "$filter=LastName ne 'Fox1'&$top=2&$skip=1",
+        "$select=LastName&$search=Fox2",
+        "$expand=AccountManager($select=LastName)",
+    ],
+)
+def test_the_file_is_what_a_get_answers(application, form, query):
+    for number in range(4):
+        a_contact(LastName=f"Fox{number}")
+    address = f"contact?{query}&$format={form}"
+    job = finished(application, address)
+    got = b"".join(
+        application.get("contact", f"{query}&$format={form}".replace(" ", "%20")).streaming_content
+    )
+    assert file_of(application, job)[1] == got.decode()
+    is_tracked = "$top" not in query
+    assert (job["DeltaLink"] is not None) is is_tracked
+    if is_tracked:
+        assert "format" not in job["DeltaLink"]
+        assert ok(application.follow(job["DeltaLink"]))["value"] == []
+
+
+def test_a_filter_holds_for_the_changes_too(application):
+    stays, leaves = a_contact(LastName="Fox"), a_contact(LastName="Owl")
+    job = finished(application, "contact?$filter=ArchiveDate eq null")
+    archive.archive(Contact.objects.filter(pk=leaves.pk))
+    (removed,) = ok(application.follow(job["DeltaLink"]))["value"]
+    assert (removed["reason"], removed["id"][-37:-1]) == ("changed", str(leaves.pk))
+    assert stays.pk != leaves.pk
+
+
+def test_addresses_may_be_whole(application):
+    for address in ("http://testserver/api/Client", "/api/client/", "CLIENT?", "client?$count=true"):
+        assert started(application, address)["Address"].startswith("http://testserver/api/Client?")
+
+
+def test_cells_are_guarded_as_in_a_get(application):
+    a_client(BusinessName="=1+1")
+    _, text = file_of(application, finished(application, "client?$select=BusinessName&$format=csv"))
+    header, row = csv.reader(io.StringIO(text))
+    assert dict(zip(header, row, strict=True))["BusinessName"] == "'=1+1"
+
+
+def write_something(chance):
+    """A change of the contacts, by its services; most are found by the filter below, some leave it."""
+    records = list(Contact.objects.order_by("pk"))
+    if not records or chance.random() < 0.4:
+        a_contact(LastName=chance.choice(["Fox", "Owl"]))
+        return
+    record = chance.choice(records)
+    if chance.random() < 0.5:
+        record.last_name = chance.choice(["Fox", "Owl", "Hen"])
+        record.save()
+    else:
+        (archive.restore if record.is_archived else archive.archive)(Contact.objects.filter(pk=record.pk))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_copy_of_the_file_and_its_changes_is_the_set(application, monkeypatch, seed):
+    """Others write before, while and after the file is made."""
+    chance = Random(seed)
+
+    def with_writes(job, records):
+        for record in with_progress(job, records):
+            if chance.random() < 0.3:
+                write_something(chance)
+            yield record
+
+    monkeypatch.setattr(export_jobs, "with_progress", with_writes)
+    query = "$select=LastName,ArchiveDate&$filter=LastName ne 'Hen' and ArchiveDate eq null"
+    for _ in range(chance.randrange(12)):
+        write_something(chance)
+    job = finished(application, f"contact?{query}&$format=ndjson")
+    rows = map(json.loads, file_of(application, job)[1].splitlines())
+    copy = {row["ContactGuid"]: row for row in rows}
+    link = job["DeltaLink"]
+    for _ in range(3):
+        for _ in range(chance.randrange(8)):
+            write_something(chance)
+        page = ok(application.follow(link))
+        for entry in page["value"]:
+            if "reason" in entry:
+                copy.pop(entry["id"][-37:-1], None)
+            else:
+                copy[entry["ContactGuid"]] = entry
+        link = page["@odata.deltaLink"]
+        now = {row["ContactGuid"]: row for row in application.all("contact", query.replace(" ", "%20"))}
+        assert copy == now
+
+
+# --- what is refused ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "elephant", "http://elsewhere.example/api/client", "//elsewhere.example/api/client", "client/$count",
+        "client(0198c0de-0000-7000-8000-000000000001)", "../admin/", "http://[", "client#x", "?", "$metadata",
+        "client?$filter=Nonsense eq 1", "client?$select=Nonsense", "client?$apply=aggregate($count as N)",
+        "client?$deltatoken=x", "client?$skiptoken=x", "client?BusinessName=x", "client?$format=xml",
+        "client?$compute=BusinessName as B&$select=B&$format=csv", "client?$top=-1", "client?$nonsense=1",
+        "client?$filter=%zz", "client?$expand=Nonsense", "client?$top=1&$top=2",
+    ],
+)  # fmt: skip
+def test_addresses_that_cannot_be_exported_are_refused(application, address):
+    ((_, target),) = faults(application.post("exportJob", {"Address": address}))
+    assert target == "Address"
+    assert not FileExport.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"Address": None}, {"Address": ""}, {"Address": 5}, {"Address": ["client"]}]
+)
+def test_bodies_without_an_address_are_refused(application, body):
+    assert application.post("exportJob", body).status_code == 400
+    assert not FileExport.objects.exists()
+
+
+def test_many_at_once_wait_for_each_other(application, monkeypatch):
+    monkeypatch.setattr(export_jobs, "MOST_RUNNING", 2)
+    started(application, "client")
+    refused(application.post("exportJob", {"value": [{"Address": "client"}] * 2}), 409, "Conflict")
+    started(application, "client")
+    refused(application.post("exportJob", {"Address": "client"}), 409, "Conflict")
+    run_tasks()
+    started(application, "client")
+    assert FileExport.objects.count() == 3
+
+
+def test_an_idempotency_key_begins_one(application):
+    first, again = (
+        application.post("exportJob", {"Address": "client"}, Idempotency_Key="e-1") for _ in range(2)
+    )
+    assert (first.content, FileExport.objects.count()) == (again.content, 1)
+
+
+# --- rights ---------------------------------------------------------------------------------------------
+
+
+def a_caller(*scope, name):
+    return LaterCaller(an_application(*scope, name=name))
+
+
+def test_a_job_reads_what_its_application_reads(application):
+    narrow = a_caller("exportjob.write", "exportjob.read", "client.read", name="Narrow")
+    assert started(narrow, "client")["Status"] == "Exporting"
+    refused(narrow.post("exportJob", {"Address": "contact"}), 403, "Forbidden")
+    refused(narrow.post("exportJob", {"Address": "client?$expand=KeyContact($expand=Claims)"}), 400)
+    both = a_caller("exportjob.write", "contact.read", name="Both")
+    refused(both.post("exportJob", {"Address": "contact?$expand=Claims"}), 403, "Forbidden")
+    refused(both.post("exportJob", {"Address": "contact?$filter=Claims/any()"}), 403, "Forbidden")
+    refused(both.get("exportJob"), 403)
+    refused(a_caller("client.read", name="Reader").post("exportJob", {"Address": "client"}), 403)
+
+
+def test_a_narrow_token_exports_no_more_than_it_reads(application):
+    ApiApplication.objects.get().tokens.update(scope="exportjob.write exportjob.read client.read")
+    refused(application.post("exportJob", {"Address": "contact"}), 403, "Forbidden")
+
+
+def test_rights_are_those_of_the_moment(application):
+    narrow = a_caller("exportjob.write", "exportjob.read", "client.read", name="Narrow")
+    done, waiting = finished(narrow, "client"), started(narrow, "client")
+    ApiApplication.objects.filter(name="Narrow").update(scope="exportjob.write exportjob.read")
+    refused(narrow.get(f"exportJob({done['ExportJobGuid']})/File"), 403, "Forbidden")
+    run_tasks()
+    job = ok(narrow.get(f"exportJob({waiting['ExportJobGuid']})"))
+    assert (job["Status"], job["DeltaLink"]) == ("Failed", None)
+    assert "client.read" in job["Message"]
+
+
+def test_a_revoked_application_gets_no_file(application):
+    started(application, "client")
+    revoke_applications(ApiApplication.objects.all())
+    run_tasks()
+    assert FileExport.objects.get().status == "Failed"
+
+
+def test_others_do_not_see_it(application, client):
+    key = finished(application, "client")["ExportJobGuid"]
+    client.force_login(an_administrator())
+    for caller in (a_caller("read", "write", name="Other"), LaterCaller(session=client)):
+        assert ok(caller.get("exportJob"))["value"] == []
+        refused(caller.get(f"exportJob({key})"), 404)
+        refused(caller.get(f"exportJob({key})/File"), 404)
+    refused(Caller(application.authorization).get("exportJob"), 404)
+    assert client.get(f"/admin/core/fileexport/{key}/content/").status_code != 200
+
+
+# --- the rest -------------------------------------------------------------------------------------------
+
+
+def test_the_read_log_has_what_a_get_would_have(application):
+    made = a_contact()
+    READ_LOG.waiting.clear()
+    application.get("contact", "$filter=LastName%20ne%20'x'&$format=ndjson").getvalue()
+    (expected,) = READ_LOG.waiting
+    READ_LOG.waiting.clear()
+    job = finished(application, "contact?$filter=LastName ne 'x'&$format=ndjson")
+    entry = PersonalDataRead.objects.get()
+    name = ApiApplication.objects.get().name
+    columns = ("kind", "record_type", "record_count", "query", "channel", "application")
+    assert [getattr(entry, column) for column in columns] == [getattr(expected, each) for each in columns]
+    assert (bytes(entry.record_keys), entry.application) == (made.pk.bytes, name)
+    assert entry.request_id == job["ExportJobGuid"]
+    file_of(application, job)
+    assert [(each.kind, each.record_count) for each in READ_LOG.waiting] == [("Download", 1)]
+
+
+def test_files_are_deleted_after_a_while(application):
+    key = finished(application, "client")["ExportJobGuid"]
+    FileExport.objects.update(created_at=timezone.now() - timezone.timedelta(days=8))
+    purge_expired()
+    refused(application.get(f"exportJob({key})/File"), 404)
+    refused(application.get(f"exportJob({key})"), 404)
+
+
+def test_a_fault_in_the_middle_leaves_no_half_file_and_a_repetition_a_whole_one(application, monkeypatch):
+    a_client()
+    key = started(application, "client")["ExportJobGuid"]
+    with monkeypatch.context() as broken:
+        broken.setattr(file_exports, "finish_export", lambda *args: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            export_jobs.process_export_job.call(key)
+    job = FileExport.objects.get()
+    assert (job.status, job.delta_link, job.parts.count()) == ("Exporting", None, 0)
+    export_jobs.process_export_job.call(key)
+    export_jobs.process_export_job.call(key)
+    job.refresh_from_db()
+    assert (job.status, job.parts.count()) == ("Ready", 1)
+
+
+def test_an_export_goes_on_where_its_progress_cannot_be_shown(application, monkeypatch):
+    """SQLite refuses a write beside a long read once somebody else has written."""
+    a_client()
+    key = started(application, "client")["ExportJobGuid"]
+    refusals = []
+
+    def save(job, update_fields):
+        if update_fields == ["rows_done", "rows_total"]:
+            refusals.append(job.pk)
+            raise OperationalError("database is locked")
+        return unbroken(job, update_fields=update_fields)
+
+    unbroken = FileExport.save
+    monkeypatch.setattr(FileExport, "save", save)
+    export_jobs.process_export_job.call(key)
+    assert (len(refusals), ok(application.get(f"exportJob({key})"))["Status"]) == (1, "Ready")
+
+
+def test_a_job_whose_worker_ended_has_failed(application, monkeypatch):
+    key = started(application, "client")["ExportJobGuid"]
+    monkeypatch.setattr(file_exports, "has_failed", lambda task: True)
+    assert ok(application.get(f"exportJob({key})"))["Status"] == "Failed"
+
+
+def test_lists_of_others_are_read_as_the_caller_reads_them(application):
+    claim = a_claim()
+    _, text = file_of(
+        application, finished(application, "contact?$expand=Claims($select=ClaimNumber)&$format=ndjson")
+    )
+    found = [each for line in text.splitlines() for each in json.loads(line)["Claims"]]
+    assert [each["ClaimGuid"] for each in found] == [str(claim.pk)]
