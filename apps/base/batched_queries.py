@@ -213,9 +213,9 @@ _names: WeakKeyDictionary[object, set[str]] = WeakKeyDictionary()
 def by_name(connection: BaseDatabaseWrapper, label: str, sql: str) -> str:
     """``EXECUTE`` of a statement with the same parameters, for which ``sql`` has placeholders and no values.
 
-    ``label`` is the name in logs. The statement itself where it has none, or cannot be prepared so: on SQLite,
-    and behind a pooler that gives each transaction another connection (``pooled_statements``), for which
-    server-side cursors are disabled too.
+    ``label`` is the name in logs. The statement itself where it has none, or cannot be prepared so: on
+    SQLite, and behind a pooler that gives each transaction another connection (``pooled_statements``), for
+    which server-side cursors are disabled too.
     """
     if not label or connection.vendor != "postgresql":
         return sql
