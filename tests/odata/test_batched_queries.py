@@ -3,7 +3,7 @@
 import datetime as dt
 
 import pytest
-from django.db import DEFAULT_DB_ALIAS, DataError, connection, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, DataError, ProgrammingError, connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -227,6 +227,16 @@ def test_a_statement_that_fails_behind_a_pooler_leaves_what_was_prepared_as_it_w
         with pytest.raises(DataError), transaction.atomic():
             fetch_all([clients_of([client.pk]), wrong, teams_of([])])
         assert fetch_all([teams_of([]), clients_of([client.pk])])[1] == [(client.pk, client.business_name)]
+
+
+@pytest.mark.postgres("SQLite has no pooler")
+def test_statements_behind_one_that_cannot_be_prepared_are_prepared_the_next_time(pooled):
+    wrong = SqlStatement("SELECT no_such_column", [], label="wrong")
+    behind = SqlStatement("SELECT %s, 'behind'", ["a"], label="behind")
+    for _ in range(2):
+        with pytest.raises(ProgrammingError), transaction.atomic():
+            fetch_all([wrong, behind])
+        assert fetch_all([behind]) == [[("a", "behind")]]
 
 
 @pytest.mark.postgres("SQLite has no pooler")
