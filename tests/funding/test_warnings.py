@@ -1044,3 +1044,28 @@ def test_the_number_of_statements_does_not_grow(django_assert_max_num_queries, k
             warnings_about(*drafts)
         counts.append(len(counted))
     assert counts[0] == counts[1]
+
+
+# --- funding periods ------------------------------------------------------------------------------------
+
+
+def test_the_message_says_what_periods_have_left_and_what_comes_when():
+    scene = in_periods()
+    told = only_message(scene.claim())
+    assert told.startswith("The line's total of 140.00 is 0.01 more than the 139.99 left of")
+    assert "for the funding period from 01 Jul 2026 to 30 Sep 2026 and those before it" in told
+    assert "The next one begins on 01 Oct 2026 with 860.01, for no day before." in told
+    scene.component.periods.filter(first_day="2026-07-01").update(claimed="139.99")
+    assert "comes when nothing is left of" in only_message(scene.claim())
+    scene.component.periods.filter(first_day="2026-07-01").update(claimed="150.00")
+    assert "comes when 10.01 too much was used already of" in only_message(scene.claim())
+
+
+def test_the_message_about_the_last_period_promises_no_other():
+    scene = OfPace()
+    with_periods(
+        scene.component, ("2025-07-01", "2026-06-30", "0.00"), ("2026-07-01", "2027-06-30", "100.00")
+    )
+    told = only_message(scene.claim())
+    assert "The line's total of 140.00 is 40.00 more than the 100.00 left of" in told
+    assert told.endswith("It is the last one. Lower it, or have the plan changed.")
