@@ -1,4 +1,4 @@
-"""Processes that are killed in the middle: before a write, before a commit, or right after it."""
+"""Processes that are killed in the middle: before a commit, right after it, or before a write."""
 
 import contextlib
 import os
@@ -15,14 +15,15 @@ from django_tasks_db.models import DBTaskResult
 READS = ("SELECT", "SAVEPOINT", "RELEASE", "ROLLBACK", "BEGIN", "SET", "PRAGMA")
 
 
-def kill_everywhere(call, state):
+def kill_everywhere(call, state, within_transactions=False):
     """Kill a process that does the call, at its first place, then another at the second, until one lives.
 
-    After each kill everything is as before, or done: ``state()`` tells. Returns the number of kills.
+    After each kill everything is as before, or done: ``state()`` tells. Returns the number of kills. Before
+    any write of a transaction a kill leaves what one before its commit leaves, unless the call tells others.
     """
     before, done = state(), None
     for place in count(1):
-        was_killed = was_killed_at(place, call)
+        was_killed = was_killed_at(place, call, within_transactions)
         repeat_tasks_of_the_killed()
         after = state()
         if not was_killed:
@@ -34,7 +35,7 @@ def kill_everywhere(call, state):
             done = after
 
 
-def was_killed_at(place, call):
+def was_killed_at(place, call, within_transactions):
     """Do the call in a process of its own, which dies at this place; ``False`` when it came to its end."""
     connection.close()  # the process has one of its own
     used = connections["default"]
@@ -45,7 +46,7 @@ def was_killed_at(place, call):
         status = 1
         try:
             connections["default"] = used  # in the thread of Playwright's loop it would be another
-            die_at(place)
+            die_at(place, within_transactions)
             call()
             status = 0
         except BaseException:
@@ -57,7 +58,7 @@ def was_killed_at(place, call):
     return os.WIFSIGNALED(status)
 
 
-def die_at(place):
+def die_at(place, within_transactions):
     """Let this process kill itself when it has come to so many places."""
     places, commit = count(1), connection._commit
 
@@ -66,7 +67,8 @@ def die_at(place):
             os.kill(os.getpid(), signal.SIGKILL)
 
     def execute_or_die(execute, sql, *arguments):
-        if not str(sql).lstrip().upper().startswith(READS):
+        is_place = within_transactions or not connection.in_atomic_block
+        if is_place and not str(sql).lstrip().upper().startswith(READS):
             come_to_place()
         return execute(sql, *arguments)
 

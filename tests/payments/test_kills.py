@@ -1,4 +1,4 @@
-"""Every command and task about money is killed at each of its writes and commits: never half, and done again.
+"""Every command and task about money is killed around each of its commits: never half, and done again.
 
 The processes are real ones, on a database of their own.
 """
@@ -76,7 +76,7 @@ def test_export_claim_file(tmp_path):
         a_claimable_claim(2)
     kills = kill_everywhere(command("export_claim_file", "--out", tmp_path), records)
     file = ClaimFile.objects.get()
-    assert kills > 5
+    assert kills >= 2
     assert set(Claim.objects.values_list("funding_status", flat=True)) == {"AgencyClaimed"}
     assert (file.number, file.line_count, file.lines.count()) == (1, 4, 4)
 
@@ -84,7 +84,7 @@ def test_export_claim_file(tmp_path):
 def test_import_results(lines, tmp_path):
     answers = [a_result(line.reference, "ERROR", "C04") for line in lines[:3]]
     path = as_csv(tmp_path / "results.csv", answers + [a_result(line.reference) for line in lines[3:]])
-    assert kill_everywhere(command("import_results", path), records) > 5
+    assert kill_everywhere(command("import_results", path), records) >= 2
     assert ClaimResult.objects.count() == 6
     assert Claim.objects.filter(funding_status="PaymentProviderRejected").count() == 1
 
@@ -92,7 +92,7 @@ def test_import_results(lines, tmp_path):
 def test_import_remittances(lines, tmp_path):
     rows = [a_payment(each.reference, "140.00", str(at), "20260228") for at, each in enumerate(lines[:5])]
     path = as_csv(tmp_path / "paid.csv", rows)
-    assert kill_everywhere(command("import_remittances", path), records) > 5
+    assert kill_everywhere(command("import_remittances", path), records) >= 2
     assert RemittanceLine.objects.filter(is_applied=True).count() == 5
     assert set(Claim.objects.values_list("funding_status", flat=True)) == {"AgencyFullyPaid"}
 
@@ -102,7 +102,7 @@ def test_make_payment_run():
         provider = a_client()
         an_account(provider)
         a_paid_claim("20.00", provider=provider)
-    assert kill_everywhere(command("make_payment_run"), records) > 4
+    assert kill_everywhere(command("make_payment_run"), records) >= 2
     assert (PaymentRun.objects.get().total, PaymentRunItem.objects.count()) == (40, 2)
 
 
@@ -112,14 +112,14 @@ def test_release_of_a_run():
         an_account(provider)
         a_paid_claim("20.00", provider=provider)
     run, who = create_run(None, clock.today(), None), a_releaser()
-    assert kill_everywhere(refusals_ignored(lambda: release_run(run.pk, who), RunRefused), records) > 4
+    assert kill_everywhere(refusals_ignored(lambda: release_run(run.pk, who), RunRefused), records) >= 2
     assert BankFile.objects.count() == 2
 
 
 def test_import_returns(run, tmp_path):
     path = tmp_path / "returns.txt"
     path.write_bytes(returns_of(run))
-    assert kill_everywhere(command("import_returns", path), records) > 4
+    assert kill_everywhere(command("import_returns", path), records) >= 2
     assert PaymentRunItem.objects.filter(returned_at=None).count() == 0
 
 
@@ -136,7 +136,9 @@ def test_sending_of_remittance_advice(run, settings):
         run_tasks()
 
     with mail_server(settings) as server:
-        kills = kill_everywhere(send, lambda: items.filter(advice_sent_at=None).count() == 0)
+        kills = kill_everywhere(
+            send, lambda: items.filter(advice_sent_at=None).count() == 0, within_transactions=True
+        )
         recipients = {to for recipients, _ in server.received for to in recipients}
     assert kills > 10
     assert recipients == {"payee0@example.org", "payee1@example.org"}
@@ -163,5 +165,5 @@ def test_an_import_of_the_back_office(kind, run, lines, tmp_path, settings):
             start(record, FileImport.Status.IMPORTING)
             run_tasks()
 
-    assert kill_everywhere(work, records) > 12
+    assert kill_everywhere(work, records) >= 8
     assert FileImport.objects.get(pk=key).status == "Imported"
