@@ -170,6 +170,8 @@ if DATABASE_REPLICA_URL := env.str("DATABASE_REPLICA_URL", ""):
         "CONN_MAX_AGE": DATABASES["default"].get("CONN_MAX_AGE", 0),
         "TEST": {"MIRROR": "default"},
     }
+# Behind a pooler of transactions that prepares again what a connection lacks: PgBouncer from 1.21 on.
+DATABASE_POOLER_PREPARES = env.bool("DATABASE_POOLER_PREPARES", False)
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # --- language and time: the subscriber's own zone is a record, this is what stands before it is read -----

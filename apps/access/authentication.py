@@ -29,7 +29,7 @@ from apps.access.callers import (
 )
 from apps.access.throttling import count_failure
 from apps.base import clock
-from apps.base.batched_queries import by_name, reused_cursor
+from apps.base.batched_queries import SqlStatement, fetch_all
 from apps.base.errors import Forbidden, Unauthenticated
 from apps.core import history
 
@@ -168,10 +168,8 @@ def find_application_by_token(token: str) -> ApplicationCaller | None:
     database: Any = connections[DEFAULT_DB_ALIAS]  # looked up once: ``connection`` does so for each attribute
     # As a text: for psycopg, to adapt a time is more work than all else of this statement.
     now = str(database.ops.adapt_datetimefield_value(clock.now()))
-    cursor = reused_cursor(database) if database.vendor == "postgresql" else database.cursor()
-    cursor.execute(by_name(database, "find token", _BY_BEARER), [digest, now])
-    row = cursor.fetchone()
-    return None if row is None else caller_from_row(*row)
+    [rows] = fetch_all([SqlStatement(_BY_BEARER, [digest, now], label="find token")])
+    return caller_from_row(*rows[0]) if rows else None
 
 
 def find_application_by_secret(client_id: str, secret: str) -> ApplicationCaller | None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from inspect import signature
@@ -24,6 +25,7 @@ from typing import Any
 from uuid import UUID
 from weakref import WeakKeyDictionary
 
+from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections, models
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.expressions import F, Func
@@ -31,6 +33,7 @@ from django.db.models.sql.compiler import SQLCompiler
 from psycopg.adapt import Transformer
 
 from apps.base.declaration.schema import final_field
+from apps.base.pooled_statements import rows_of_trip
 
 Rows = list[tuple[Any, ...]]
 
@@ -112,7 +115,9 @@ def fetch_all(queries: Sequence[SqlStatement | None]) -> list[Rows]:
         return [[] for _ in queries]
     connection: BaseDatabaseWrapper = connections[DEFAULT_DB_ALIAS]
     found: list[Rows] = []
-    if connection.vendor == "postgresql":
+    if is_pooled(connection):
+        found = send_through_pooler(connection, statements)
+    elif connection.vendor == "postgresql":
         cursor = reused_cursor(connection)
         cursor.execute(text_of_trip(connection, statements))
         # By the driver's own cursor: what Django puts around each call takes longer than the call.
@@ -151,6 +156,29 @@ def reused_cursor(connection: BaseDatabaseWrapper) -> Any:
 _cursors: WeakKeyDictionary[object, tuple[Any, object]] = WeakKeyDictionary()
 
 
+def is_pooled(connection: BaseDatabaseWrapper) -> bool:
+    """Whether a pooler stands before PostgreSQL that prepares again what a connection of it lacks."""
+    is_set: bool = settings.DATABASE_POOLER_PREPARES
+    return is_set and bool(connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"))
+
+
+def send_through_pooler(connection: BaseDatabaseWrapper, statements: Sequence[SqlStatement]) -> list[Rows]:
+    """The rows of each statement, which go in one trip."""
+    cursor = reused_cursor(connection)
+    sent = [(each.label, each.sql, each.params) for each in statements]
+    transformer = Transformer(cursor.cursor)
+
+    def send(*_: object) -> list[Rows]:
+        with connection.wrap_database_errors:
+            return rows_of_trip(connection.connection, transformer, sent)
+
+    # So that the statements are counted, timed and logged as Django's own are.
+    texts = "; ".join(each.sql for each in statements)
+    with cursor.debug_sql(texts) if connection.queries_logged else nullcontext():
+        rows: list[Rows] = cursor._execute_with_wrappers(texts, None, False, send)
+    return rows
+
+
 def text_of_trip(connection: BaseDatabaseWrapper, statements: Iterable[SqlStatement]) -> str:
     """The text of several statements with their values in it: PostgreSQL takes several without parameters.
 
@@ -185,9 +213,9 @@ _names: WeakKeyDictionary[object, set[str]] = WeakKeyDictionary()
 def by_name(connection: BaseDatabaseWrapper, label: str, sql: str) -> str:
     """``EXECUTE`` of a statement with the same parameters, for which ``sql`` has placeholders and no values.
 
-    ``label`` is the name in logs. The statement itself where it has none, or cannot be prepared: on SQLite,
-    and behind a pooler that gives each transaction another connection, for which server-side cursors are
-    disabled too.
+    ``label`` is the name in logs. The statement itself where it has none, or cannot be prepared so: on
+    SQLite, and behind a pooler that gives each transaction another connection (``pooled_statements``), for
+    which server-side cursors are disabled too.
     """
     if not label or connection.vendor != "postgresql":
         return sql

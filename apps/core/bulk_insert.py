@@ -14,7 +14,13 @@ from django.db import connection, models
 from psycopg.types.json import Jsonb
 
 from apps.base import clock
-from apps.base.batched_queries import SqlStatement, array_of_guids, text_of_trip
+from apps.base.batched_queries import (
+    SqlStatement,
+    array_of_guids,
+    is_pooled,
+    send_through_pooler,
+    text_of_trip,
+)
 from apps.base.declaration.schema import final_field
 
 #: So few rows go as plain INSERTs with the rest of the batch; more go by COPY, each time two trips more.
@@ -177,7 +183,9 @@ def send_to_postgresql(writes: Sequence[SqlStatement | Insert]) -> None:
 
 
 def execute_in_one_trip(cursor: Any, statements: Sequence[SqlStatement]) -> None:
-    if statements:
+    if statements and is_pooled(cursor.db):
+        send_through_pooler(cursor.db, statements)
+    elif statements:
         cursor.execute(text_of_trip(cursor.db, statements))
 
 

@@ -3,11 +3,11 @@
 import datetime as dt
 
 import pytest
-from django.db import DEFAULT_DB_ALIAS, connection, connections
+from django.db import DEFAULT_DB_ALIAS, DataError, ProgrammingError, connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from apps.base import batched_queries, clock
+from apps.base import batched_queries, clock, pooled_statements
 from apps.base.batched_queries import (
     AnyOf,
     AnyRowOf,
@@ -182,3 +182,77 @@ def test_a_cursor_is_kept_for_as_long_as_its_connection():
     assert reused_cursor(default).cursor is driver
     connection.close()
     assert reused_cursor(default).cursor is not driver
+
+
+@pytest.fixture
+def pooled(monkeypatch, settings):
+    """Statements are prepared by the protocol, as behind a pooler; PostgreSQL itself takes that as well."""
+    settings.DATABASE_POOLER_PREPARES = True
+    monkeypatch.setitem(connection.settings_dict, "DISABLE_SERVER_SIDE_CURSORS", True)
+    monkeypatch.setattr(pooled_statements, "MAX_STATEMENTS", 10_000)
+
+
+@pytest.mark.postgres("SQLite has no pooler")
+def test_a_pooler_is_asked_in_one_trip_for_statements_that_it_prepares(pooled):
+    client, team, staff = a_client(), a_team(), a_staff_member(LastName="O'Hara; DROP %s", FirstName="%s")
+    queries = lambda: [  # noqa: E731
+        clients_of([client.pk]),
+        None,
+        teams_of([team.pk]),
+        clients_of([]),
+        staff_called([staff.last_name], ["%s"]),
+        SqlStatement("SELECT %s, NULL, '%%'", ["100 %"]),
+    ]
+    for _ in range(3):
+        (names, left_out, teams, nothing, found, plain), number = trips(lambda: fetch_all(queries()))
+        assert (names, left_out, nothing) == ([(client.pk, client.business_name)], [], [])
+        assert teams == list(teams_of.make([team.pk]))
+        assert found == [(staff.pk, staff.last_name, None, False)]
+        assert plain == [("100 %", None, "%")]
+        assert number == 1
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT bool_and(generic_plans > 2 AND custom_plans = 0) FROM pg_prepared_statements"
+            " WHERE NOT from_sql AND statement = %s",
+            [pooled_statements.with_places(clients_of.prepared.sql).decode()],
+        )
+        assert cursor.fetchone() == (True,)
+
+
+@pytest.mark.postgres("SQLite has no pooler")
+def test_a_statement_that_fails_behind_a_pooler_leaves_what_was_prepared_as_it_was(pooled):
+    client = a_client()
+    wrong = SqlStatement("SELECT 1 / %s::int, 'seen once'", ["0"], label="wrong")
+    for _ in range(2):
+        with pytest.raises(DataError), transaction.atomic():
+            fetch_all([clients_of([client.pk]), wrong, teams_of([])])
+        assert fetch_all([teams_of([]), clients_of([client.pk])])[1] == [(client.pk, client.business_name)]
+
+
+@pytest.mark.postgres("SQLite has no pooler")
+def test_statements_behind_one_that_cannot_be_prepared_are_prepared_the_next_time(pooled):
+    wrong = SqlStatement("SELECT no_such_column", [], label="wrong")
+    behind = SqlStatement("SELECT %s, 'behind'", ["a"], label="behind")
+    for _ in range(2):
+        with pytest.raises(ProgrammingError), transaction.atomic():
+            fetch_all([wrong, behind])
+        assert fetch_all([behind]) == [[("a", "behind")]]
+
+
+@pytest.mark.postgres("SQLite has no pooler")
+@pytest.mark.django_db(transaction=True)
+def test_a_trip_behind_a_pooler_begins_the_transaction_that_it_is_in(pooled):
+    team = a_team()
+    with pytest.raises(ZeroDivisionError), transaction.atomic():  # noqa: PT012
+        change = "UPDATE people_team SET name = %s WHERE name = %s RETURNING name"
+        assert fetch_all([SqlStatement(change, ["Undone", team.name], label="rename")]) == [[("Undone",)]]
+        raise ZeroDivisionError
+    assert Team.objects.get().name == team.name
+
+
+@pytest.mark.postgres("SQLite has no pooler")
+def test_a_connection_behind_a_pooler_keeps_so_many_statements(pooled, monkeypatch):
+    monkeypatch.setattr(pooled_statements, "MAX_STATEMENTS", 0)
+    client = a_client()
+    for _ in range(2):
+        assert fetch_all([clients_of([client.pk])]) == [[(client.pk, client.business_name)]]

@@ -201,7 +201,12 @@ def sockets_of(process):
 def listening(ports):
     """The sockets that listen on these ports."""
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    return {f"socket:[{line[9]}]" for line in lines if int(line[1].split(":")[1], 16) in ports}
+    listen = "0A"  # the state; connections have others
+    return {
+        f"socket:[{line[9]}]"
+        for line in lines
+        if line[3] == listen and int(line[1].split(":")[1], 16) in ports
+    }
 
 
 def test_a_reload_finds_new_subscribers_and_leaves_those_that_are_gone(parent):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django.db import connection
 
+from apps.base.declaration.resource import POST
 from apps.base.declaration.schema import EntitySet
 from apps.base.drafts import (
     Issue,
@@ -67,7 +68,8 @@ class BatchImporter:
             self.columns_by_target.setdefault(column.target, column)
         for found, column in self.found.items():
             self.columns_by_target.setdefault(found.target, column)
-        self.has_warnings = entity_set.resource.has_warnings
+        #: Warnings stop a row where they stop a POST; of records without one they are told.
+        self.has_warnings = entity_set.resource.has_warnings and entity_set.supports(POST)
         self.has_references = any(column.refers for column in columns)
         #: Columns by whose texts rows name records of their own kind.
         self.own_kind_columns = {
@@ -168,7 +170,6 @@ class BatchImporter:
         try:
             keys = service(drafts, **({"ignore_warnings": False} if self.has_warnings else {}))
         except WarningsPresent as found:
-            # Warnings that the interface does not know stop nobody.
             if self.has_warnings and not self.options.ignore_warnings:
                 for number, issue in found.issues:
                     self.add_error(records[number], issue, is_warning=True)
