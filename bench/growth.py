@@ -269,7 +269,9 @@ def writes(caller: Caller) -> Iterator[Work]:
     entries = claims.entries(claims.ground(WRITTEN))
     for number in (1, WRITTEN):
         call = post(caller, f"claim?{claims.QUERY}", entries[:number])
-        yield Work(f"POST of {number:,} claims", call, clean=unchecked(claims.remove_claims))
+        yield Work(
+            f"POST of {number:,} claim{'s' * (number > 1)}", call, clean=unchecked(claims.remove_claims)
+        )
     people = [
         {
             "FirstName": "Measured",

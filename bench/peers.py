@@ -59,7 +59,8 @@ def peers(caller: Caller) -> Iterator[str]:
     )
     measure(contenders, samples=15)
     mine = contenders[0].cost
-    yield f"page of {PAGE:,} claims with lines, ms of CPU"
+    yield f"| Page of {PAGE:,} claims with lines, ms of CPU | Python | PostgreSQL | both |"
+    yield "|---|--:|--:|--:|"
     for each in contenders:
         ratio = (each.cost.python + each.cost.postgresql) / (mine.python + mine.postgresql)
-        yield f"{each.name:<32}{ms(each.cost.python):>8} + {ms(each.cost.postgresql):>6}{ratio:>8.2f}×"
+        yield f"| {each.name} | {ms(each.cost.python)} | {ms(each.cost.postgresql)} | {ratio:.2f}× |"

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from django.contrib import admin
@@ -17,6 +18,7 @@ from django.contrib.admin.utils import label_for_field, lookup_field
 from django.core.exceptions import FieldDoesNotExist
 from django.db.models import DateTimeField, DecimalField, F, IntegerField, Model, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from unfold.utils import display_for_field, display_for_header, display_for_label, display_for_value
 
@@ -148,11 +150,21 @@ def cell_text(page: Any, row: Any, name: str) -> object:
         related = getattr(row, column.name) if column.is_relation else None
         return related or display_for_field(value, column, empty)
     label = getattr(attribute, "label", None)
+    if isinstance(label, dict) and isinstance(value, tuple):
+        key, text = value
+        return badge(text, label[key]) if key in label else badge(key, None)
     if label and value is not None:
         return display_for_label(value, empty, label)
     if getattr(attribute, "header", False):
         return display_for_header(value, empty)
     return display_for_value(value, empty, boolean=getattr(attribute, "boolean", False))
+
+
+@lru_cache(maxsize=512, typed=True)  # a text that is safe is not the same as one that is not
+def badge(text: str, colour: str | None) -> SafeString:
+    """A status as lists show it; its template is rendered for each of the few statuses, not for each row."""
+    rendered: SafeString = display_for_label(("", text), "", {"": colour})
+    return rendered
 
 
 # --- the overview ---------------------------------------------------------------------------------------

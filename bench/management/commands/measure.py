@@ -34,7 +34,7 @@ MEASUREMENTS = (
     "growth",
 )
 #: Those whose lines are a table of bench/README.md as well.
-TABLES = ("frameworks", "growth")
+TABLES = ("frameworks", "growth", "peers")
 #: The tables of bench/README.md stand between these lines.
 BEGIN, END = "<!-- written by ./run bench {} -->\n", "<!-- until here -->\n"
 
