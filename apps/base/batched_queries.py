@@ -157,7 +157,7 @@ _cursors: WeakKeyDictionary[object, tuple[Any, object]] = WeakKeyDictionary()
 
 
 def is_pooled(connection: BaseDatabaseWrapper) -> bool:
-    """Whether a pooler stands before PostgreSQL that prepares again what a connection of it lacks."""
+    """True where a pooler stands before PostgreSQL that prepares again what a connection of it lacks."""
     is_set: bool = settings.DATABASE_POOLER_PREPARES
     return is_set and bool(connection.settings_dict.get("DISABLE_SERVER_SIDE_CURSORS"))
 

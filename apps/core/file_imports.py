@@ -239,8 +239,8 @@ def read(file_import: FileImport) -> None:
         of_check |= {"rejected_rows": None, "all_issues": None}
         finish(file_import, Status.UPLOADED, columns=file_import.columns, **of_check)
         return
-    at_once = file_import.options.get("imports_at_once")
-    file_import.status = Status.IMPORTING if at_once else Status.CHECKING
+    is_imported = file_import.options.get("imports_at_once")
+    file_import.status = Status.IMPORTING if is_imported else Status.CHECKING
     file_import.save(update_fields=["status", "columns"])
 
 

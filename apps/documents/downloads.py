@@ -13,10 +13,10 @@ from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from apps.base.errors import ServiceError
+from apps.base.etags import matches_etag
 from apps.core.read_log import log_download
 from apps.documents.models import Document
 from apps.documents.storage import document_storage, storage_error
-from apps.odata.http.headers import matches_etag
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 _NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]|%")

@@ -126,9 +126,15 @@ class UploadParser(BaseParser):
         """Raises ``BadBody`` for an invalid form, ``TooLarge`` beyond a limit, and errors of the storage."""
         assert parser_context is not None
         most = settings.DOCUMENT_MAX_FILES * (settings.DOCUMENT_MAX_BYTES + MAX_FIELD_BYTES)
-        if content_length(parser_context["request"]) > most:
+        if is_longer(parser_context, most):
             raise too_many_files()
         return parse_upload(stream.read, media_type or "", parser_context["file_batch"])
+
+
+def is_longer(parser_context: Mapping[str, Any] | None, size: int) -> bool:
+    """True for a form of more bytes, by its ``Content-Length``; the errors of a bad one are raised."""
+    assert parser_context is not None
+    return content_length(parser_context["request"]) > size
 
 
 def parse_upload(read: Callable[[int], bytes], media_type: str, file_batch: FileBatch) -> Upload:

@@ -19,12 +19,12 @@ from apps.core.table_files.tables import ImportFileError
 from apps.documents.parsers import (
     MAX_FIELD_BYTES,
     file_name_of,
+    is_longer,
     part_chunks,
     read_events,
     read_text,
     update_digest,
 )
-from apps.odata.http.formats import content_length
 
 #: The fields of the form, by their names in small letters.
 FILE, RESOURCE = "File", "Resource"
@@ -68,8 +68,7 @@ class ImportFormParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> ImportForm:
         """Raises ``BadBody`` for an invalid form, ``TooLarge`` beyond a limit."""
-        assert parser_context is not None
-        if content_length(parser_context["request"]) > settings.DOCUMENT_MAX_BYTES + 16 * MAX_FIELD_BYTES:
+        if is_longer(parser_context, settings.DOCUMENT_MAX_BYTES + 16 * MAX_FIELD_BYTES):
             raise file_too_large()
         form, digest, parts = ImportForm(), hashlib.sha256(), 0
         events = read_events(stream.read, media_type or "")

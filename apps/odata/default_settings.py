@@ -13,6 +13,8 @@ API_IDEMPOTENCY_SECONDS = 24 * 3600
 DATA_SECURITY_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"
 #: Seconds that a list waits for a replica that is behind, where ``DATABASES`` has one.
 DATABASE_REPLICA_SECONDS = 0.05
+#: Whether a pooler before PostgreSQL prepares statements of the protocol again.
+DATABASE_POOLER_PREPARES = False
 #: Takes note of reads (``odata.http.read_log``).
 ODATA_READ_LOG = "apps.odata.http.read_log.NO_READ_LOG"
 

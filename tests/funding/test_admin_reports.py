@@ -4,6 +4,7 @@ import datetime as dt
 from decimal import Decimal
 
 import pytest
+from django.urls import reverse
 from django.utils.html import escape
 
 from apps.base import clock
@@ -187,6 +188,14 @@ def test_claims_are_listed_by_the_budget_of_a_category_that_they_draw_on(client)
     budget = a_category_budget()
     drawing, _ = a_claim([{"category_budget": budget}]), a_claim()
     assert listed(client, f"{CLAIMS}?draws_on={budget.pk}") == {str(drawing)}
+
+
+def test_the_page_of_a_claim_names_the_plan_of_a_line_without_a_booking(client):
+    budget = a_category_budget()
+    claim = a_claim([{"category_budget": budget}], funding_status="AgencyClaimed")
+    page = client.get(f"{CLAIMS}{claim.pk}/change/").content.decode()
+    address = reverse("admin:engagements_clientengagement_plan", args=[budget.engagement_id])
+    assert f'{address}">Plan</a>' in page
 
 
 def test_a_key_that_no_budget_has_leaves_the_list_as_it_is(client):

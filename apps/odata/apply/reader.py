@@ -23,7 +23,7 @@ from apps.odata.query.operands import Operand, RequestContext
 from apps.odata.query.options import QueryOptions
 from apps.odata.query.transformations import Compute, Filter
 from apps.odata.read.reader import ResultPage
-from apps.odata.read.tables import Table, table_from_json
+from apps.odata.read.tables import RecordTable, table_from_json
 
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 
@@ -88,7 +88,7 @@ class TransformedReader:
         shown = [record.decode() for record in records[skip : skip + limit]]
         return ResultPage(shown, count, str(skip + limit) if has_more else None)
 
-    def table(self) -> Table:
+    def table(self) -> RecordTable:
         """All rows as rows of cells."""
         return table_from_json(self.columns(), self.stream())
 

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 
 from apps.odata.http.read_log import get_read_log
 from apps.odata.query.options import EXPAND_ALL
-from apps.odata.write.upserts import Outcome, apply_delta
+from apps.odata.write.upserts import ItemOutcome, apply_delta
 
 if TYPE_CHECKING:
     from apps.odata.http.viewsets import ODataViewSet
@@ -41,7 +41,7 @@ def respond_delta(view: "ODataViewSet") -> HttpResponse:
     return view.respond(replace(rendered, context=f"{rendered.context}/$delta"), headers)
 
 
-def entry_of(view: "ODataViewSet", outcome: Outcome, records: Mapping[object, str]) -> str:
+def entry_of(view: "ODataViewSet", outcome: ItemOutcome, records: Mapping[object, str]) -> str:
     """The record of an item; of one that was archived or refused what names it, and why it was refused."""
     if outcome.is_shown:
         return records[outcome.key]

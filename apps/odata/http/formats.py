@@ -23,7 +23,7 @@ from apps.odata.errors import BadQuery, NotAcceptable, UnsupportedMediaType
 from apps.odata.http.record_writer import RecordWriter
 from apps.odata.query.media_types import MediaType, preferred_media_type
 from apps.odata.query.operands import Operand
-from apps.odata.read.tables import Table
+from apps.odata.read.tables import RecordTable
 
 # --- parsers --------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class CSVRenderer(BaseRenderer):
     media_type = "text/csv"
     format = "csv"
 
-    def stream(self, table: Table, rows: Iterable[Any]) -> Iterator[str]:
+    def stream(self, table: RecordTable, rows: Iterable[Any]) -> Iterator[str]:
         """A header of member names, then a line for each of the table's rows.
 
         Numbers keep their digits; cells that a spreadsheet would run as a formula are made text.

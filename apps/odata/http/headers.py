@@ -127,14 +127,6 @@ def read_preferences(header: str, largest_page: int) -> Preferences:
 _PAGE_SIZE = re.compile("[0-9]{1,9}")
 
 
-def matches_etag(header: str, etag: str) -> bool:
-    """True when an If-Match or If-None-Match header names ``etag``; compared weakly, as OData does."""
-    if header.strip() == "*":
-        return True
-    opaque = etag.removeprefix("W/")
-    return any(item.strip().removeprefix("W/") == opaque for item in header.split(","))
-
-
 def add_protocol_headers(response: Response, version: str = V2_0) -> Response:
     """The headers of every response of the interface; those to 2.0 stay as they were before there was 2.1."""
     if version == V2_1:

@@ -9,8 +9,8 @@ from rest_framework.request import Request
 
 from apps.base.declaration.service import get_service
 from apps.base.errors import NotFound
+from apps.base.etags import matches_etag
 from apps.odata.http.formats import CSDLJSONRenderer, CSDLXMLRenderer, MetadataNegotiation
-from apps.odata.http.headers import matches_etag
 from apps.odata.http.views import ODataView
 from apps.odata.metadata.csdl import csdl_json, csdl_xml
 from apps.odata.query.options import parameters

@@ -21,6 +21,7 @@ from apps.base.declaration.resource import V2_1, BodyKind, Caller, Resource
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.errors import RECORD_CHANGED, NotFound, PreconditionFailed, ServiceError
+from apps.base.etags import matches_etag
 from apps.base.replica import database_for_lists
 from apps.odata.apply.reader import TransformedReader
 from apps.odata.errors import BadQuery, MethodNotAllowed, PreconditionRequired
@@ -33,7 +34,7 @@ from apps.odata.http.formats import (
     ODataJSONRenderer,
     RenderedRecords,
 )
-from apps.odata.http.headers import matches_etag, requested_version
+from apps.odata.http.headers import requested_version
 from apps.odata.http.keys import read_key
 from apps.odata.http.pagination import KeysetPagination, PageReader
 from apps.odata.http.read_log import get_read_log

@@ -37,7 +37,7 @@ from apps.odata.read.record_json import (
     Selection,
     without_absent_links,
 )
-from apps.odata.read.tables import Cell, Table, table_from_json, table_of_cells
+from apps.odata.read.tables import CellText, RecordTable, table_from_json, table_of_cells
 
 #: Rows that a stream fetches at a time.
 CHUNK = 500
@@ -179,12 +179,12 @@ class JsonReader:
         """The rows by their keys, so that the database selects keys first and renders records afterwards."""
         return self.entity_set.model._base_manager.using(rows.db).filter(pk__in=rows.values("pk"))
 
-    def table(self) -> Table:
+    def table(self) -> RecordTable:
         """All records as rows of cells."""
         columns = self.columns()
         if not all(column.is_flat for column in columns):
             return table_from_json(columns, self.stream())
-        cells = [Cell(column.prop) for column in columns if column.prop is not None]
+        cells = [CellText(column.prop) for column in columns if column.prop is not None]
         rows = self.ordered_rows().values_list(*cells).iterator(chunk_size=CHUNK)
         return table_of_cells(self.entity_set, columns, rows)
 

@@ -20,15 +20,15 @@ from apps.odata.read.record_json import DIALECTS, column_sql
 decode_record = msgspec.json.Decoder(dict, float_hook=Decimal).decode
 
 
-class Cell(Func):
+class CellText(Func):
     """The text of a property of each record of a queryset; null is an empty cell."""
 
     def __init__(self, prop: StructuralProperty, alias: str | None = None) -> None:
         super().__init__(output_field=models.TextField())
         self.prop, self.alias = prop, alias
 
-    def resolve_expression(self, query: Any = None, *args: Any, **options: Any) -> "Cell":
-        return Cell(self.prop, query.get_initial_alias())
+    def resolve_expression(self, query: Any = None, *args: Any, **options: Any) -> "CellText":
+        return CellText(self.prop, query.get_initial_alias())
 
     def as_sql(self, compiler: Any, connection: BaseDatabaseWrapper, **_: object) -> tuple[str, list[object]]:
         column = column_sql(self.prop.steps, compiler.quote_name_unless_alias(self.alias), 1)
@@ -46,7 +46,7 @@ class TableColumn(Protocol):
 
 
 @dataclass(frozen=True)
-class Table:
+class RecordTable:
     """Rows on their way from the database.
 
     ``json_of`` a row is JSON with its keys, which the read log takes note of; ``cells_of`` it are the cells,
@@ -59,7 +59,7 @@ class Table:
     cells_of: Callable[[Any], Iterable[object]]
 
 
-def table_from_json(columns: Sequence[TableColumn], records: Iterable[str]) -> Table:
+def table_from_json(columns: Sequence[TableColumn], records: Iterable[str]) -> RecordTable:
     """A table of records that are read as JSON."""
     cells = [column.cell for column in columns]
 
@@ -67,10 +67,12 @@ def table_from_json(columns: Sequence[TableColumn], records: Iterable[str]) -> T
         record = decode_record(text)
         return [formula_safe(cell(record)) for cell in cells]
 
-    return Table([column.name for column in columns], records, str, cells_of)
+    return RecordTable([column.name for column in columns], records, str, cells_of)
 
 
-def table_of_cells(entity_set: EntitySet, columns: Sequence[Column], rows: Iterable[Sequence[Any]]) -> Table:
+def table_of_cells(
+    entity_set: EntitySet, columns: Sequence[Column], rows: Iterable[Sequence[Any]]
+) -> RecordTable:
     """A table whose rows are the cells of flat columns."""
     kinds = [column.prop.edm.name for column in columns if column.prop is not None]
     texts = [at for at, kind in enumerate(kinds) if kind == "Edm.String"]
@@ -83,4 +85,4 @@ def table_of_cells(entity_set: EntitySet, columns: Sequence[Column], rows: Itera
             return row
         return [formula_safe(cell) if at in texts else cell for at, cell in enumerate(row)]
 
-    return Table(names, rows, keys.format, cells_of)
+    return RecordTable(names, rows, keys.format, cells_of)

@@ -124,7 +124,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ItemOutcome:
     """An item and what became of it: the key of its record, ``None`` where there is none, or an error."""
 
     item: Item
@@ -157,7 +157,7 @@ def apply_delta(
     raw: bytes,
     ignore_warnings: bool = False,
     continue_on_error: bool = False,
-) -> list[Outcome]:
+) -> list[ItemOutcome]:
     """Store the items of a delta payload, all or none; ``records`` are those that the caller may see.
 
     With ``continue_on_error`` items with faults are left out and the others stored: as the faults of all are
@@ -179,9 +179,9 @@ def apply_delta(
                 raise error_of(error.faults) from None
             for fault in error.faults:
                 refused.setdefault(fault.number, []).append(fault)
-    stored = {item.number: Outcome(item, keys.get(item.number)) for item in items}
+    stored = {item.number: ItemOutcome(item, keys.get(item.number)) for item in items}
     left_out = {
-        number: Outcome(Item(number, values[number]), error=error_of(faults))
+        number: ItemOutcome(Item(number, values[number]), error=error_of(faults))
         for number, faults in refused.items()
     }
     return [(stored | left_out)[number] for number in range(len(values))]
@@ -215,9 +215,9 @@ class Changes:
         sound = [item for item in items if item.number not in wrong]
         keys = {item.number: item.record and item.record.pk for item in sound}
         faults += self.archive([item for item in sound if item.is_removal and item.record is not None])
-        kept = [item for item in sound if not item.is_removal]
-        faults += self.write([item for item in kept if item.record is not None], BodyKind.PARTIAL, keys)
-        faults += self.write([item for item in kept if item.record is None], BodyKind.NEW, keys)
+        written = [item for item in sound if not item.is_removal]
+        faults += self.write([item for item in written if item.record is not None], BodyKind.PARTIAL, keys)
+        faults += self.write([item for item in written if item.record is None], BodyKind.NEW, keys)
         if faults:
             raise Refused(faults)
         return keys
@@ -238,7 +238,7 @@ class Changes:
             raise Refused([item.fault("WrongType", f"A {self.entity_set.name} record must be an object.")])
         address = address_in(item.value)
         if item.value.get(key.name) is not None:
-            item.key = read_member(item, key)
+            item.key = member_value(item, key)
         elif address is None:
             item.alternate = self.read_alternate(item)
         else:
@@ -251,7 +251,7 @@ class Changes:
         keys = self.entity_set.alternate_keys.values()
         for key in keys:
             text = item.value.get(key.prop.name)
-            value = None if text is None else read_member(item, key.prop)
+            value = None if text is None else member_value(item, key.prop)
             if value is not None:
                 return AlternateValue(key, str(value))
         names = [self.entity_set.key.name, *(key.prop.name for key in keys)]
@@ -349,7 +349,7 @@ class Changes:
         return faults or []
 
 
-def read_member(item: Item, prop: StructuralProperty) -> object:
+def member_value(item: Item, prop: StructuralProperty) -> object:
     """The value of a member of an item; ``Refused`` where it is none."""
     try:
         return reader_of(prop)(item.value[prop.name])

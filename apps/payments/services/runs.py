@@ -107,15 +107,11 @@ def payments_of(
         amount = sum((each.amount for each in group), ZERO)
         if amount <= 0:
             raise RunRefused(f"{payee.record} owes more than they would be paid: set off less.")
-        reference = payment_reference(group, run)
+        # The payee reads their own reference of a single claim, else the run's number.
+        own = plain_text(group[0].claim.provider_invoice_reference) if len(group) == 1 else ""
+        reference = (own or f"RUN {run.number}")[:REFERENCE_LENGTH]
         item = PaymentRunItem(run=run, account=payee.account, amount=amount, reference=reference, **owner)
         yield item, group
-
-
-def payment_reference(claims: Sequence[ReadyClaim], run: PaymentRun) -> str:
-    """The text that the payee reads: their own reference of a single claim, else the run's number."""
-    own = plain_text(claims[0].claim.provider_invoice_reference) if len(claims) == 1 else ""
-    return (own or f"RUN {run.number}")[:REFERENCE_LENGTH]
 
 
 # --- releasing ------------------------------------------------------------------------------------------
