@@ -3,7 +3,11 @@
 import time
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.utils import timezone
+
+from apps.base import clock
+from tests.people.records import a_client
 
 pytestmark = [pytest.mark.django_db, pytest.mark.postgres("SQLite is no server")]
 
@@ -29,3 +33,18 @@ def test_statements_are_not_compiled():
     with connection.cursor() as cursor:
         cursor.execute("SHOW jit")
         assert cursor.fetchone() == ("off",)
+
+
+def test_a_zone_that_a_rollback_undoes_is_not_read_in():
+    client = a_client()
+    clock.set_database_zone(connection)
+    with transaction.atomic(), timezone.override("Pacific/Honolulu"):
+        clock.set_database_zone(connection)
+        transaction.set_rollback(True)
+    stored = type(client).objects.get(pk=client.pk).creation_date
+    assert (stored, str(stored.tzinfo)) == (client.creation_date, str(timezone.get_current_timezone()))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nor_one_that_the_end_of_a_transaction_undoes():
+    test_a_zone_that_a_rollback_undoes_is_not_read_in()

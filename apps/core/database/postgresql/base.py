@@ -9,10 +9,12 @@ import socket
 import struct
 import time
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from datetime import tzinfo
 from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import psycopg
 from django.db.backends.postgresql import base
@@ -128,6 +130,27 @@ class DatabaseWrapper(base.DatabaseWrapper):
         params["context"] = AdaptersMap(params["context"])
         params["context"].register_loader("timestamptz", moment_loader(self.timezone))
         return params
+
+    def rollback(self) -> None:
+        super().rollback()
+        self.follow_session_zone()
+
+    def savepoint_rollback(self, sid: str) -> None:
+        super().savepoint_rollback(sid)
+        self.follow_session_zone()
+
+    def follow_session_zone(self) -> None:
+        """Read times in the zone of the session: a rollback undoes a change of it, unseen by Django."""
+        if self.connection is None or self.connection.closed:
+            return
+        reported = (self.connection.pgconn.parameter_status(b"TimeZone") or b"").decode()
+        if reported in ("", self.timezone_name):
+            return
+        with suppress(ZoneInfoNotFoundError, ValueError):  # a fixed offset has no name that Python knows
+            ZoneInfo(reported)
+            self.settings_dict["TIME_ZONE"] = reported
+            for cached in ("timezone", "timezone_name"):
+                vars(self).pop(cached, None)
 
     def is_usable(self) -> bool:
         """As Django's, but without its query while nothing has arrived: that is a trip for each request.
