@@ -2,16 +2,20 @@
 
 from typing import ClassVar
 
+from django.conf import settings
 from django.db import models
 
 from apps.access.callers import check_scope, new_client_id
 from apps.base import clock
+from apps.core.caseload import Caseload
 from apps.core.computed import ComputedDecimal
 from apps.core.models import Lookup, Record, new_guid
 
 
 class ApiApplication(Lookup, Record):
     """A program that calls the API; archived means revoked. The secret itself is stored nowhere."""
+
+    caseload_paths = None
 
     client_id = models.CharField(
         "client id", max_length=64, unique=True, default=new_client_id, editable=False
@@ -34,6 +38,16 @@ class ApiApplication(Lookup, Record):
     requests_per_day = models.PositiveIntegerField(
         "requests in 24 hours", null=True, blank=True, help_text="Empty: the service's setting. 0: no limit."
     )
+    sees_everybody = models.BooleanField(
+        "sees all participants",
+        default=True,
+        db_default=True,
+        help_text="Without it: those only whose account managers work at these locations, in these teams, or "
+        "are named here, and the records of these.",
+    )
+    locations = models.ManyToManyField("people.Location", blank=True, related_name="+")
+    teams = models.ManyToManyField("people.Team", blank=True, related_name="+")
+    account_managers = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="+")
     last_used_at = models.DateTimeField("last used", null=True, blank=True, editable=False)
 
     #: Of an application that was given a new secret in this request, to be shown once; stored nowhere.
@@ -45,6 +59,14 @@ class ApiApplication(Lookup, Record):
     class Meta(Record.Meta):
         verbose_name = "API application"
         ordering = ("name",)
+
+    @property
+    def caseload(self) -> Caseload | None:
+        """The participants whom it sees; ``None``: all."""
+        if self.sees_everybody:
+            return None
+        lists = (self.locations, self.teams, self.account_managers)
+        return Caseload(*(tuple(each.values_list("pk", flat=True)) for each in lists))
 
 
 def count_of_messages(state: str) -> ComputedDecimal:

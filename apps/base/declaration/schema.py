@@ -326,7 +326,13 @@ class EntitySet:
         """The records that a caller may see; ``Forbidden`` for one who may not read this entity set."""
         if caller is None or not caller.may("read", self):
             raise Forbidden(caller.refusal("read", self.name) if caller else f"{self.name} is not readable.")
-        return self.resource.visible_to(caller)
+        return self.visible_to(caller)
+
+    def visible_to(self, caller: Caller | None) -> models.QuerySet[models.Model]:
+        """The records that a caller may see, who may read or write this entity set."""
+        rows = self.resource.visible_to(caller)
+        sees = None if caller is None or self.resource.is_own else caller.sees
+        return rows if sees is None else sees.visible(rows)
 
     def supports(self, method: str) -> bool:
         """True when the HTTP method is one of the resource's in its version."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.base.declaration.resource import Nesting
+from apps.base.declaration.resource import Nesting, Sight
 from apps.base.declaration.schema import (
     EntitySet,
     NavigationProperty,
@@ -178,6 +178,29 @@ def find_dependencies(
         for path in entity_set.resource.search:
             collector.add_fields("", fields_on_path(entity_set.model, path, path))
     return collector.dependencies()
+
+
+@dataclass(frozen=True)
+class SightDependencies:
+    """What decides whether a limited caller sees a record: columns of its own, and of other models."""
+
+    own_columns: frozenset[str]
+    others: Sequence[Dependency]
+
+    def decide(self, entry: LoggedChange) -> bool:
+        """True of an entry of the record itself which may have changed who sees it."""
+        return entry.differences is None or not self.own_columns.isdisjoint(entry.differences)
+
+
+def find_sight_dependencies(entity_set: EntitySet, sees: Sight | None) -> SightDependencies | None:
+    """The dependencies of what the caller sees; ``None`` for one who sees all records of the set."""
+    paths = () if sees is None else sees.deciding_paths(entity_set.model)
+    if not paths:
+        return None
+    collector = DependencyCollector(entity_set)
+    for path in paths:
+        collector.add_fields("", fields_on_path(entity_set.model, path, path))
+    return SightDependencies(frozenset(collector.columns[""]), collector.dependencies())
 
 
 def expressions_in(options: NestedOptions) -> Iterator[Expression]:

@@ -1,0 +1,103 @@
+"""Caseloads: the participants that a role or an API application is limited to, and what belongs to them.
+
+Participants are looked after by members of staff, their account managers. Whoever is limited to a caseload
+sees the participants whose account manager is in it, and the records of these. Each model says by
+``caseload_paths`` what its records belong to; a model that says nothing is for those only who see everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.db import models
+from django.db.models import Q
+
+from apps.base.declaration.schema import fields_on_path
+
+#: Of an account manager, what decides whose caseload it is in.
+DECIDING_COLUMNS = ("location", "teams")
+
+
+@dataclass(frozen=True, slots=True)
+class Caseload:
+    """The participants of some account managers: by their locations, their teams, or by themselves.
+
+    The keys of all three are those of the database.
+    """
+
+    locations: tuple[UUID, ...] = ()
+    teams: tuple[int, ...] = ()
+    staff: tuple[UUID, ...] = ()
+
+    def visible(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
+        """Those of the rows that belong to the caseload; all of a model whose records everybody sees."""
+        paths = caseload_paths(rows.model)
+        if paths is None:
+            return rows.filter(pk__isnull=True)
+        if not paths:
+            return rows
+        managers = self.managers()
+        return rows.filter(reduce(or_, (belongs(rows.model, path, managers) for path in paths)))
+
+    def managers(self) -> models.QuerySet[Any, Any] | tuple[UUID, ...]:
+        """The keys of the account managers."""
+        if not self.locations and not self.teams:
+            return self.staff
+        condition = Q(pk__in=self.staff)
+        if self.locations:
+            condition |= Q(location__in=self.locations)
+        staff = get_user_model()._base_manager
+        if self.teams:
+            in_teams = staff.filter(teams__in=self.teams).order_by().values("pk")
+            condition |= Q(pk__in=in_teams)
+        return staff.filter(condition).order_by().values("pk")
+
+    def paths(self, model: type[models.Model]) -> Sequence[str]:
+        """The paths to the account managers of a record, of which one must be in the caseload."""
+        return caseload_paths(model) or ()
+
+    def deciding_paths(self, model: type[models.Model]) -> list[str]:
+        """The paths of all columns that decide whether a record is visible."""
+        return [f"{path}__{column}" for path in self.paths(model) for column in DECIDING_COLUMNS]
+
+    def covers(self, model: type[models.Model]) -> bool:
+        """True when any records of the model can be visible."""
+        return caseload_paths(model) is not None
+
+    def digest(self) -> str:
+        """Eight characters that change with the caseload."""
+        text = repr((sorted(self.locations), sorted(self.teams), sorted(self.staff)))
+        return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+
+
+def caseload_paths(model: type[models.Model]) -> Sequence[str] | None:
+    """What the model's records belong to, as ``TimestampedModel.caseload_paths`` says it."""
+    found: Sequence[str] | None = getattr(model, "caseload_paths", None)
+    return found
+
+
+def caseload_of(user: object) -> Caseload | None:
+    """The participants whom a signed-in person sees; ``None``: all. Nobody else may view anything."""
+    found: Caseload | None = getattr(user, "caseload", None)
+    return found
+
+
+def visible_rows(user: object, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
+    """Those of the rows that a signed-in person sees, of the participants of their caseload."""
+    caseload = caseload_of(user)
+    return rows if caseload is None else caseload.visible(rows)
+
+
+def belongs(model: type[models.Model], path: str, managers: object) -> Q:
+    """True of the records whose account manager at the end of the path is one of the managers."""
+    condition = {f"{path}__in": managers}
+    if any(step.one_to_many or step.many_to_many for step in fields_on_path(model, path, path)):
+        return Q(pk__in=model._base_manager.filter(**condition).order_by().values("pk"))
+    return Q(**condition)
