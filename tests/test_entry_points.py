@@ -191,7 +191,7 @@ def rolled_back():
 
 def by_api(entity_set, body, client, folder):
     try:
-        create(entity_set, json.dumps(body).encode())
+        create(entity_set, json.dumps(body).encode(), None)
     except InvalidRecords as refused:
         return {(each.code, each.target.removeprefix("value[0]/")) for each in refused.details}
     return set()
@@ -322,7 +322,7 @@ def test_a_change_by_form_or_import_has_the_same_record_and_history(path, client
     code = {**sample.valid, "UniqueCode": "A-1"}
     phone = "BusinessPhone" if path == "client" else "Phone1"
     change = {"UniqueCode": "A-1", phone: "02 9000 0002", "Address": {"Suburb": "Newtown"}}
-    create(entity_set, json.dumps(code).encode())
+    create(entity_set, json.dumps(code).encode(), None)
     record = entity_set.model._base_manager.get(unique_code="A-1")
     address = reverse(f"admin:people_{path}_change", args=[record.pk])
     attributes = {"BusinessPhone": "business_phone", "Phone1": "phone1"}

@@ -89,7 +89,10 @@ class ApiApplicationForm(RecordForm):
 
     class Meta:
         model = ApiApplication
-        fields = ("name", "scope", "requests_per_minute", "requests_per_day")
+        fields = (
+            *("name", "scope", "sees_everybody", "locations", "teams", "account_managers"),
+            *("requests_per_minute", "requests_per_day"),
+        )
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)

@@ -27,6 +27,7 @@ from apps.access.callers import (
     secret_matches,
     split_scope,
 )
+from apps.access.models import ApiApplication
 from apps.access.throttling import count_failure
 from apps.base import clock
 from apps.base.batched_queries import SqlStatement, fetch_all
@@ -41,14 +42,15 @@ NO_USER = AnonymousUser()
 
 _BY_BEARER = """
     SELECT application.guid, application.name, application.scope,
-           application.requests_per_minute, application.requests_per_day, token.scope
+           application.requests_per_minute, application.requests_per_day, application.sees_everybody,
+           token.scope
     FROM access_accesstoken token
     JOIN access_apiapplication application ON application.guid = token.application_id
     WHERE token.hash = %s AND token.expires_at > %s AND application.archive_date IS NULL
 """
 
 _BY_CLIENT_ID = """
-    SELECT guid, name, scope, requests_per_minute, requests_per_day, secret_hash,
+    SELECT guid, name, scope, requests_per_minute, requests_per_day, sees_everybody, secret_hash,
            CASE WHEN previous_secret_until > %s THEN previous_secret_hash END
     FROM access_apiapplication
     WHERE client_id = %s AND archive_date IS NULL
@@ -178,7 +180,7 @@ def find_application_by_secret(client_id: str, secret: str) -> ApplicationCaller
         now = connection.ops.adapt_datetimefield_value(clock.now())
         cursor.execute(_BY_CLIENT_ID, [now, client_id if _CLIENT_ID.fullmatch(client_id) else ""])
         row = cursor.fetchone()
-    *application, secret_hash, previous_hash = row or (None,) * 7
+    *application, secret_hash, previous_hash = row or (None,) * 8
     # Checked for an unknown client as well, so that it takes as long as a wrong secret.
     if not secret_matches(secret, secret_hash, previous_hash) or row is None:
         return None
@@ -191,6 +193,7 @@ def caller_from_row(
     scope: str,
     per_minute: int | None,
     per_day: int | None,
+    sees_everybody: bool,
     token_scope: str | None = None,
 ) -> ApplicationCaller:
     scopes = (scope,) if token_scope is None or token_scope == scope else (scope, token_scope)
@@ -200,4 +203,5 @@ def caller_from_row(
     )
     # SQLite stores a guid as text.
     key = guid if isinstance(guid, uuid.UUID) else uuid.UUID(guid)
-    return ApplicationCaller(key, name, tuple(map(split_scope, scopes)), limits)
+    sees = None if sees_everybody else ApiApplication(guid=key, sees_everybody=False).caseload
+    return ApplicationCaller(key, name, tuple(map(split_scope, scopes)), limits, sees=sees)

@@ -27,6 +27,7 @@ from apps.base.declaration.resource import V2_1
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Draft, Extra
+from apps.core.caseload import Caseload
 
 # --- client ids, secrets and tokens ---------------------------------------------------------------------
 
@@ -128,8 +129,8 @@ class ApplicationCaller:
 
     ``scopes`` are sets that must each grant a right: the application's own, and those its token was
     narrowed to. So what is taken from the application is taken from its tokens. ``has_token`` is false for
-    one that sends its secret with every request, and so may only read. ``identity`` is what its requests
-    and idempotency keys are stored under.
+    one that sends its secret with every request, and so may only read. ``sees``: the participants that it is
+    limited to, ``None`` for all. ``identity`` is what its requests and idempotency keys are stored under.
     """
 
     guid: uuid.UUID
@@ -137,6 +138,7 @@ class ApplicationCaller:
     scopes: tuple[frozenset[str], ...]
     limits: Limits = NO_LIMITS
     has_token: bool = True
+    sees: Caseload | None = None
 
     @property
     def identity(self) -> str:
@@ -145,6 +147,9 @@ class ApplicationCaller:
     def may(self, right: str, entity_set: EntitySet) -> bool:
         if right == WRITE and not self.has_token:
             return False
+        is_own = entity_set.resource.is_own
+        if self.sees is not None and not is_own and not self.sees.covers(entity_set.model):
+            return False
         narrow = f"{entity_set.path.lower()}.{right}"
         return all(right in granted or narrow in granted for granted in self.scopes)
 
@@ -152,6 +157,8 @@ class ApplicationCaller:
         """The sentence of a refusal of a right to the entity set of that name."""
         if right not in EVERYTHING:
             return f"This needs the scope {name.lower()}.{right}, which no other scope includes."
+        if self.sees is not None:
+            return f"This needs the scope {right} or {name.lower()}.{right}, and to see all participants."
         if right == WRITE and not self.has_token:
             return (
                 "A client id and secret may only read. To write, get a token from /connect/token "
@@ -173,6 +180,11 @@ class StaffCaller:
     @property
     def identity(self) -> str:
         return f"staff:{self.staff.pk.hex}"
+
+    @property
+    def sees(self) -> Caseload | None:
+        found: Caseload | None = self.staff.caseload
+        return found
 
     @property
     def limits(self) -> Limits:

@@ -38,7 +38,7 @@ from apps.core.services import Checks, update_records
 from apps.odata.delta.change_log import get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
 from apps.odata.delta.reader import DeltaPage, DeltaReader
-from apps.odata.delta.tokens import DeltaToken, read_delta_link, read_token
+from apps.odata.delta.tokens import DeltaToken, read_delta_link, read_token, sight_of
 from apps.odata.errors import BadQuery
 from apps.odata.query.options import parse_options
 from apps.odata.read.reader import JsonReader, filter_rows
@@ -123,7 +123,7 @@ def create_webhooks(drafts: Sequence[WebhookDraft]) -> list[UUID]:
         draft.new_secret = new_webhook_secret()
     columns = {
         "secret": [draft.new_secret for draft in drafts],
-        "position": [position_now() for _ in drafts],
+        "position": [position_now(application_of(draft)) for draft in drafts],
     }
     return saving.insert_records(Webhook, drafts, columns)
 
@@ -156,8 +156,9 @@ def new_webhook_secret() -> str:
     return "whsec_" + base64.b64encode(secrets.token_bytes(24)).decode()
 
 
-def position_now() -> str:
-    return DeltaToken("", since=get_change_log().moment()).sign()
+def position_now(application: ApiApplication | None) -> str:
+    sight = "" if application is None else sight_of(caller_of(application))
+    return DeltaToken("", since=get_change_log().moment(), sight=sight).sign()
 
 
 def entity_set_named(name: str) -> EntitySet | None:
@@ -170,7 +171,8 @@ def application_of(draft: WebhookDraft) -> ApiApplication | None:
 
 
 def caller_of(application: ApiApplication) -> ApplicationCaller:
-    return ApplicationCaller(application.pk, application.name, (split_scope(application.scope),))
+    scopes = (split_scope(application.scope),)
+    return ApplicationCaller(application.pk, application.name, scopes, sees=application.caseload)
 
 
 # --- what a program asks for ------------------------------------------------------------------------------
@@ -190,7 +192,8 @@ def replay(webhook: Webhook, link: str) -> None:
     ``Gone`` when the database is not the one that gave the link, ``BadQuery`` when that is no delta link of
     the webhook's entity set, ``Conflict`` when the webhook is stopped.
     """
-    name, token = read_delta_link(link)
+    caller = caller_of(webhook.application)
+    name, token = read_delta_link(link, caller)
     if name != webhook.entity_set:
         raise BadQuery(f"It is a delta link of {name[:60]}, not of {webhook.entity_set}.")
     webhook = Webhook.objects.select_for_update(of=("self",)).select_related("application").get(pk=webhook.pk)
@@ -198,10 +201,10 @@ def replay(webhook: Webhook, link: str) -> None:
     log, since = get_change_log(), token.since
     assert since is not None
     log.entries(since, log.moment(), (), None, 1)
-    with suppress(BadQuery):  # the key of signatures changed
-        position = read_token(webhook.position, "").since
+    with suppress(BadQuery, Gone):  # the key of signatures changed, or what the application sees
+        position = read_token(webhook.position, "", caller).since
         since = since if position is None else log.earlier(since, position)
-    position_text = DeltaToken("", since=since).sign()
+    position_text = DeltaToken("", since=since, sight=token.sight).sign()
     Webhook.objects.filter(pk=webhook.pk).update(position=position_text, position_date=clock.now())
 
 
@@ -242,15 +245,18 @@ def follow(webhook: Webhook) -> bool:
 def make_messages(webhook: Webhook, entity_set: EntitySet, caller: ApplicationCaller) -> None:
     """Store messages about the changes behind the webhook's position."""
     if not webhook.position:
-        store_position(webhook, position_now())
+        store_position(webhook, position_now(webhook.application))
         return
     more = True
     while more:
         try:
-            reader = delta_reader(entity_set, webhook.filter, caller, read_token(webhook.position, ""))
+            reader = delta_reader(
+                entity_set, webhook.filter, caller, read_token(webhook.position, "", caller)
+            )
             page = reader.page(MESSAGE_RECORDS)
-        except (BadQuery, Gone):  # the database was restored, or the key of signatures changed
-            store_position(webhook, position_now(), message_body(webhook, "reset", []))
+        # The database was restored, the key of signatures or the caseload of the application changed.
+        except (BadQuery, Gone):
+            store_position(webhook, position_now(webhook.application), message_body(webhook, "reset", []))
             return
         changes = list(changes_of(webhook, entity_set, page))
         more = page.next_token is not None
@@ -285,7 +291,7 @@ def delta_reader(
     options = parse_options(f"$filter={quote(condition)}" if condition else "")
     rows = filter_rows(entity_set, entity_set.rows_for(caller), options, caller)
     current = JsonReader(entity_set, rows, options, caller=caller)
-    return DeltaReader(current, find_dependencies(entity_set, current.projection, options), token)
+    return DeltaReader(current, find_dependencies(entity_set, current.projection, options, caller), token)
 
 
 def changes_of(webhook: Webhook, entity_set: EntitySet, page: DeltaPage) -> Iterator[dict[str, object]]:

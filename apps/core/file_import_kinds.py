@@ -11,6 +11,7 @@ from django.db.models import Model
 
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
+from apps.core.caseload import caseload_of
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportOptions, SavedMapping
@@ -199,7 +200,12 @@ def find_kind(name: str) -> ImportKind | None:
 
 
 def permitted_kinds(person: Any) -> list[ImportKind]:
-    """The kinds that a person may import: records that they may add and change."""
+    """The kinds that a person may import: records that they may add and change, of all participants.
+
+    A file names records by their codes, so somebody who is limited to a caseload imports nothing.
+    """
+    if caseload_of(person) is not None:
+        return []
 
     def may_write(model: type[Model]) -> bool:
         label, name = model._meta.app_label, model._meta.model_name

@@ -48,6 +48,7 @@ class OwnResource(Resource):
     since = V2_1
     methods: ClassVar[Sequence[str]] = GET, POST
     is_tracked = False
+    is_own = True
 
     def visible_to(self, caller: object) -> models.QuerySet:
         assert self.model is not None

@@ -19,6 +19,7 @@ from unfold.contrib.filters.admin import AutocompleteSelectFilter, RelatedDropdo
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
+from apps.access.callers import StaffCaller
 from apps.base.batched_queries import AnyOf
 from apps.base.declaration.service import get_service
 from apps.base.drafts import ValidationFailed
@@ -247,7 +248,8 @@ class DocumentAdmin(RecordAdmin):
             stored_files = [file_batch.store(file.chunks(), file.name or "") for file in files]
             entity_set = get_service().by_model[Document]
             contact = form.cleaned_data["contact"]
-            return create_documents_of_upload(entity_set, Upload(stored_files, lists, contact=contact)).keys
+            upload, caller = Upload(stored_files, lists, contact=contact), StaffCaller(request.user)
+            return create_documents_of_upload(entity_set, upload, caller).keys
 
 
 def unsaved_document(file: StoredFile) -> Document:

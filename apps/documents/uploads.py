@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from apps.base.declaration.resource import Caller
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.values import WireValueError
 from apps.base.errors import Conflict, ErrorDetail, InvalidRecords, plural
@@ -19,10 +20,10 @@ _PLACE = re.compile(r"value\[(\d+)\](?:/(\w+).*)?")
 _FIELD_OF_MEMBER = {each.member: each.name for each in PARALLEL_LISTS}
 
 
-def create_documents_of_upload(entity_set: EntitySet, upload: Upload) -> Created:
+def create_documents_of_upload(entity_set: EntitySet, upload: Upload, caller: Caller | None) -> Created:
     """Store the documents of an upload; raises as ``create`` does, with the places of the form."""
     try:
-        return create(entity_set, upload, read=read_upload)
+        return create(entity_set, upload, caller, read=read_upload)
     except (InvalidRecords, Conflict) as error:
         details = tuple(replace(detail, target=form_place(detail.target)) for detail in error.details)
         raise replace(error, details=details) from error.__cause__

@@ -52,7 +52,7 @@ class DocumentViewSet(ODataViewSet):
             return self.respond_once(request, lambda: self.respond_created(request), self.upload.digest)
 
     def store(self, request: Request) -> Created:
-        return create_documents_of_upload(self.entity_set, self.upload)
+        return create_documents_of_upload(self.entity_set, self.upload, self.caller)
 
     @extend_schema(operation=DOWNLOAD)
     @action(detail=True, methods=["get"], url_path="Download", url_name="download")

@@ -103,6 +103,8 @@ def last_day_of_plan(plan_end_date: dt.date, no_active_plan_from_date: dt.date |
 class ClientEngagement(Record):
     """A participant's plan: its dates, its managers, and the budget that service bookings divide."""
 
+    caseload_paths = ("participant__account_manager",)
+
     searched = Searched(
         names=("participant__first_name", "participant__last_name"),
         codes=("participant__scheme_number",),
@@ -214,6 +216,8 @@ class Budget(Record):
     ``claimed`` is claimed from the agency, ``paid`` the part of it that was paid, ``waiting`` entered and
     not yet claimed; ``used_elsewhere`` was spent by others, or before this service was used.
     """
+
+    caseload_paths = ("engagement__participant__account_manager",)
 
     engagement: models.ForeignKey[Any, ClientEngagement]
     budget = money(default=ZERO)
@@ -402,6 +406,8 @@ class FundingPeriod(Record):
     ``amounts`` adds to the sums as it does to the component's. Periods of a component follow one another; its
     history is that of the component.
     """
+
+    caseload_paths = ("category_budget__engagement__participant__account_manager",)
 
     category_budget = models.ForeignKey(
         CategoryBudget, on_delete=models.CASCADE, related_name="periods", db_index=False

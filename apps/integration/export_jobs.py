@@ -26,7 +26,7 @@ from apps.core.read_log import READ_LOG
 from apps.core.task_queue import task_author
 from apps.odata.delta.change_log import Moment, get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
-from apps.odata.delta.tokens import DeltaToken, delta_link, query_digest
+from apps.odata.delta.tokens import DeltaToken, delta_link, query_digest, sight_of
 from apps.odata.errors import BadQuery
 from apps.odata.http.formats import CSVRenderer
 from apps.odata.query.options import QueryOptions, parse_options
@@ -74,11 +74,17 @@ class ExportQuery:
     def delta_link(self, moment: Moment) -> str | None:
         """The link to what has changed since the moment; ``None`` where changes are not tracked."""
         try:
-            find_dependencies(self.entity_set, self.reader.projection, self.options)
+            find_dependencies(
+                self.entity_set, self.reader.projection, self.options, self.reader.request.caller
+            )
         except UntrackableError:
             return None
         query = [pair for pair in self.options.parameters if pair[0].lower().removeprefix("$") != "format"]
-        token = DeltaToken(query_digest(self.entity_set.name, query), since=moment)
+        token = DeltaToken(
+            query_digest(self.entity_set.name, query),
+            since=moment,
+            sight=sight_of(self.reader.request.caller),
+        )
         return delta_link(self.address.partition("?")[0], query, token)
 
 
@@ -183,8 +189,8 @@ def write_export(job: FileExport, caller: Caller) -> None:
         write_records(job, query, file)
         file.seek(0)
         with transaction.atomic():
-            job.delta_link = query.delta_link(moment)
-            job.save(update_fields=["delta_link"])
+            job.delta_link, job.sight = query.delta_link(moment), sight_of(caller)
+            job.save(update_fields=["delta_link", "sight"])
             store_file(job, file)
 
 

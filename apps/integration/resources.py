@@ -20,6 +20,7 @@ class ImportJobResource(OwnResource):
     """A file of records that an application imports; a worker does it."""
 
     model = FileImport
+    is_own = False  # files name records by their codes: an application that is limited imports none
     path = "importJob"
     order = ("-created_at",)
     unpublished = UNPUBLISHED
@@ -48,7 +49,7 @@ class ExportJobResource(OwnResource):
     model = FileExport
     path = "exportJob"
     order = ("-created_at",)
-    unpublished = ("staff", "application", "task_id", "record_type")
+    unpublished = ("staff", "application", "task_id", "record_type", "sight")
     draft_class = ExportDraft
     create = create_export_jobs
     fields = (

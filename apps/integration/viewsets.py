@@ -35,6 +35,7 @@ from apps.documents.downloads import bytes_response, parts_response
 from apps.integration import openapi, resources
 from apps.integration.export_jobs import MEDIA_TYPES, query_of
 from apps.integration.import_forms import FILE, ImportFormParser, importable_sets, read_form
+from apps.odata.delta.tokens import sight_of
 from apps.odata.errors import BadQuery
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
@@ -169,7 +170,9 @@ class ExportJobViewSet(ODataViewSet):
         caller: Any = request.auth
         application = ApiApplication.objects.get(pk=caller.guid)
         extras = {"application": application, "caller": caller, "base_url": self.base_url}
-        return dispatch.create(self.entity_set, self.parse_body(request), read=partial(read_with, extras))
+        return dispatch.create(
+            self.entity_set, self.parse_body(request), caller, read=partial(read_with, extras)
+        )
 
     def find_job(self, key: str) -> FileExport:
         """The job of the key in an address; one whose worker ended without a word has failed."""
@@ -193,6 +196,8 @@ class ExportJobViewSet(ODataViewSet):
         query = query_of(job, cast("Caller", caller))
         if job.status != ExportStatus.READY:
             raise Conflict(f"The job is {job.status}: there is no file.")
+        if job.sight != sight_of(self.caller):
+            raise Forbidden("Which records you may see was changed since: begin another job.")
         if is_logged(query.entity_set.model):
             READ_LOG.add(query.entity_set.model, "Download", job.rows_done, b"")
         return parts_response(read_parts(job), job.file_name, f"{MEDIA_TYPES[query.format]}; charset=utf-8")
@@ -209,7 +214,7 @@ class SubscriptionViewSet(ODataViewSet):
         caller: Any = request.auth
         read = partial(read_with, {"application": ApiApplication.objects.get(pk=caller.guid)})
         with transaction.atomic():
-            created = dispatch.create(self.entity_set, self.parse_body(request), read=read)
+            created = dispatch.create(self.entity_set, self.parse_body(request), caller, read=read)
             self.check_sets(request, created.keys)
         found = Webhook.objects.in_bulk(created.keys)
         self.secrets = [found[key].secret for key in created.keys]

@@ -33,6 +33,15 @@ class PriceGuideRegion(models.TextChoices):
     VERY_REMOTE = "Very Remote"
 
 
+class Participants(models.TextChoices):
+    """The participants whose records a role may see (``core.caseload``)."""
+
+    ALL = "All", "All participants"
+    LOCATION = "Location", "Those looked after at one's location"
+    TEAMS = "Teams", "Those looked after by one's teams"
+    OWN = "Own", "Those whom one looks after oneself"
+
+
 class AppliesTo(Enumeration):
     """The records a custom field is asked of."""
 

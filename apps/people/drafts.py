@@ -66,6 +66,7 @@ class GrantingDraft(Draft):
 class RoleDraft(GrantingDraft):
     all_permissions: bool
     permissions: list[Permission]
+    participants: str
 
 
 class StaffDraft(GrantingDraft, PersonDraft):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+from django.apps import apps
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import Permission
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -14,6 +15,7 @@ from django.db import models
 from django.db.models.functions import Concat, Lower
 
 from apps.base import clock
+from apps.core.caseload import Caseload, caseload_by, caseload_paths
 from apps.core.models import (
     Consent,
     Lookup,
@@ -26,7 +28,14 @@ from apps.core.models import (
     optional_reference,
     optional_text,
 )
-from apps.people.choices import AnswerKind, AppliesTo, Gender, PersonalTitle, PriceGuideRegion
+from apps.people.choices import (
+    AnswerKind,
+    AppliesTo,
+    Gender,
+    Participants,
+    PersonalTitle,
+    PriceGuideRegion,
+)
 
 
 def index_of_given(name: str) -> models.Index:
@@ -51,13 +60,50 @@ class Role(Lookup, Record):
         help_text="Staff of this role add an authenticator app or a passkey before they do anything else.",
     )
 
+    participants = models.CharField(
+        "sees",
+        max_length=8,
+        choices=Participants,
+        default=Participants.ALL,
+        db_default=Participants.ALL,
+        help_text="Whose records staff of this role see: claims, plans, documents and all else of these.",
+    )
+
     class Meta(Record.Meta):
         ordering = ("name",)
 
+    @property
+    def sees_everybody(self) -> bool:
+        return self.participants == Participants.ALL
+
     def permission_codes(self) -> frozenset[str]:
-        """The permissions of the role, as ``app.codename``."""
-        pairs = self.permissions.values_list("content_type__app_label", "codename")
-        return frozenset(f"{app}.{codename}" for app, codename in pairs)
+        """The permissions of the role, as ``app.codename``, without those that need to see everybody."""
+        names = ("content_type__app_label", "content_type__model", "codename")
+        rows = self.permissions.values_list(*names)
+        return frozenset(
+            f"{app}.{codename}"
+            for app, model, codename in rows
+            if self.sees_everybody or not needs_everybody(app, model, codename)
+        )
+
+
+#: Permissions with which somebody could see more than their own role lets them, or all at once.
+OF_ALL_PARTICIPANTS = frozenset(
+    {
+        *("people.add_role", "people.change_role", "people.add_staff", "people.change_staff"),
+        *("core.change_subscriber", "funding.send_claim_files"),
+    }
+)
+
+
+def needs_everybody(app: str, model: str, codename: str) -> bool:
+    """True of permissions that nobody has who is limited to a caseload."""
+    if f"{app}.{codename}" in OF_ALL_PARTICIPANTS:
+        return True
+    try:
+        return caseload_paths(apps.get_model(app, model)) is None
+    except LookupError:
+        return True
 
 
 class Position(Lookup, Record):
@@ -184,6 +230,8 @@ class Staff(Person, AbstractBaseUser, Record):
         without_index="an organisation has hundreds of staff, which are read at once",
     )
 
+    caseload_paths = ()
+
     abbreviation = optional_text("initials", 5)
     primary_email = models.EmailField(max_length=90, help_text="The login.")
     primary_email_key = NormalisedField(of="primary_email", unique=True)
@@ -255,7 +303,22 @@ class Staff(Person, AbstractBaseUser, Record):
         Nobody sets the password, the login or the role of somebody who may do more than they: that would be
         a way to all of it.
         """
+        if not self.role.sees_everybody and role.participants != self.role.participants:
+            return False
         return self.is_superuser or (not role.all_permissions and role.permission_codes() <= self.granted)
+
+    @cached_property
+    def caseload(self) -> Caseload | None:
+        """The participants whom they see, themselves always; ``None``: all."""
+        match self.role.participants:
+            case Participants.ALL:
+                return None
+            case Participants.LOCATION if self.location_id is not None:
+                return caseload_by([self.location_id], [], [self.pk])
+            case Participants.TEAMS:
+                return caseload_by([], list(self.teams.values_list("pk", flat=True)), [self.pk])
+            case _:
+                return Caseload((self.pk,), lambda: ([], [], [self.pk]))
 
     def has_perm(self, perm: str, obj: models.Model | None = None) -> bool:
         return self.is_active and (self.role.all_permissions or perm in self.granted)
@@ -278,6 +341,8 @@ class Client(Addressed, Record):
         texts=("external_reference",),
         numbers=("business_number", "business_phone", "business_phone2"),
     )
+
+    caseload_paths = ()
 
     business_name = models.CharField(max_length=255)
     business_name_key = NormalisedField(of="business_name", unique=True, max_length=765)
@@ -325,6 +390,8 @@ class Contact(Person, Record):
     """A person who is no member of staff: a participant, a representative, somebody at a client."""
 
     responsibilities = (Responsibility("account_manager"),)
+    #: Those who look after a participant see who represents them.
+    caseload_paths = ("account_manager", "represents__account_manager")
 
     primary_email = models.EmailField(max_length=90, null=True, blank=True)
     # Few contacts have each of these four: the indexes below contain only those that do.

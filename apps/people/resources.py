@@ -294,7 +294,7 @@ class RoleResource(LookupResource):
     path = "role"
     # Its rights are given in the back office, by those who have them.
     methods_of_2_1, fields_of_2_1 = (), ()
-    unpublished = "all_permissions", "requires_second_factor", "permissions"
+    unpublished = "participants", "all_permissions", "requires_second_factor", "permissions"
     fields = (Key("RoleGuid"), ReadOnly("Name"), *RECORD_DATES)
     draft_class = RoleDraft
     create, update = create_roles, update_roles

@@ -8,7 +8,7 @@ from stdnum.au import abn
 
 from apps.base import clock
 from apps.base.drafts import D, Issue, Rule, is_allowed_when, is_required
-from apps.people.choices import STATES, PersonalTitle
+from apps.people.choices import STATES, Participants, PersonalTitle
 from apps.people.drafts import (
     AddressedDraft,
     ClientDraft,
@@ -125,6 +125,12 @@ def author_has_the_permissions_granted(draft: RoleDraft) -> Iterator[Issue]:
             yield Issue("NotAllowed", "permissions", f"You may not do this yourself: {names}.")
 
 
+def who_may_do_everything_sees_everybody(draft: RoleDraft) -> Iterator[Issue]:
+    if draft.all_permissions and draft.participants != Participants.ALL:
+        message = "A role that may do everything sees all participants."
+        yield Issue("NotAllowed", "participants", message)
+
+
 # --- staff ----------------------------------------------------------------------------------------------
 
 LOGIN_RULES: tuple[Rule[StaffDraft], ...] = (
@@ -142,7 +148,11 @@ STAFF_RULES: tuple[Rule[StaffDraft], ...] = (
     is_somebody_else("account_manager", lambda draft: (draft.account_manager, draft.key)),
     *LOGIN_RULES,
 )
-ROLE_RULES: tuple[Rule[RoleDraft], ...] = (author_has_the_permissions_granted, an_administrator_remains)
+ROLE_RULES: tuple[Rule[RoleDraft], ...] = (
+    author_has_the_permissions_granted,
+    who_may_do_everything_sees_everybody,
+    an_administrator_remains,
+)
 
 # --- clients --------------------------------------------------------------------------------------------
 

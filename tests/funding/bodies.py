@@ -73,4 +73,4 @@ def an_invoice_body(contact=None, staff=None, entry=None, **members):
 
 def submitted(path, *bodies):
     """The keys of claims or invoices stored through the interface's write path, whatever it warns of."""
-    return create(entity_set(path), as_body(*bodies), ignore_warnings=True).keys
+    return create(entity_set(path), as_body(*bodies), None, ignore_warnings=True).keys

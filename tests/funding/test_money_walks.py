@@ -166,7 +166,7 @@ class Money(Office):
 
     def sent(self, bill, body, kind):
         entity_set = get_service(V2_1).by_model[type(bill)]
-        target = Target(entity_set, bill.pk, type(bill).objects.all())
+        target = Target(entity_set, bill.pk, type(bill).objects.all(), None)
         self.tried(update, target, json.dumps(body).encode(), kind, ignore_warnings=True)
 
     @rule(

@@ -26,10 +26,10 @@ def clients_with(service, has_warnings=False):
 
 @pytest.mark.django_db
 def test_a_bare_record_is_created_as_one():
-    created = dispatch.create(entity_set("client"), json.dumps(a_client_body()).encode())
+    created = dispatch.create(entity_set("client"), json.dumps(a_client_body()).encode(), None)
     assert created.bare
     assert len(created.keys) == 1
-    assert not dispatch.create(entity_set("client"), as_body(a_client_body())).bare
+    assert not dispatch.create(entity_set("client"), as_body(a_client_body()), None).bare
 
 
 @pytest.mark.django_db
@@ -40,7 +40,7 @@ def test_issues_are_reported_with_targets_in_the_body():
         )
 
     with pytest.raises(InvalidRecords) as refusal:
-        dispatch.create(clients_with(create), as_body(a_client_body(), a_client_body()))
+        dispatch.create(clients_with(create), as_body(a_client_body(), a_client_body()), None)
     assert [(fault.target, fault.message) for fault in refusal.value.details] == [
         ("value[0]/PostalAddress/PostalState", "a"),
         ("value[1]/KeyContact/ContactGuid", "b"),
@@ -51,6 +51,7 @@ def test_issues_are_reported_with_targets_in_the_body():
                 lambda drafts: (_ for _ in ()).throw(ValidationFailed([(0, Issue("Bad", "elsewhere", "c"))]))
             ),
             json.dumps(a_client_body()).encode(),
+            None,
         )
     assert [fault.target for fault in refusal.value.details] == [None]
 
@@ -64,12 +65,11 @@ def test_warnings_are_reported_as_warnings_unless_they_are_ignored():
 
     body = as_body(a_client_body())
     with pytest.raises(UnconfirmedWarnings) as warned:
-        dispatch.create(clients_with(create, has_warnings=True), body)
+        dispatch.create(clients_with(create, has_warnings=True), body, None)
     (detail,) = warned.value.details
     assert (detail.code, detail.target, detail.severity) == ("Odd", "value[0]/BusinessName", "warning")
-    assert dispatch.create(clients_with(create, has_warnings=True), body, ignore_warnings=True).keys == [
-        "key"
-    ]
+    created = dispatch.create(clients_with(create, has_warnings=True), body, None, ignore_warnings=True)
+    assert created.keys == ["key"]
 
 
 @pytest.mark.django_db
@@ -78,7 +78,7 @@ def test_errors_are_reported_before_warnings():
         raise WarningsPresent([(0, Issue("Odd", "business_number", "Odd number."))])
 
     with pytest.raises(InvalidRecords) as refusal:
-        dispatch.create(clients_with(create, has_warnings=True), as_body({"BusinessName": ""}))
+        dispatch.create(clients_with(create, has_warnings=True), as_body({"BusinessName": ""}), None)
     assert [fault.code for fault in refusal.value.details] == ["Required"]
 
 
@@ -89,7 +89,7 @@ def test_a_service_that_overlooks_faults_saves_nothing():
         return [1]
 
     with pytest.raises(InvalidRecords):
-        dispatch.create(clients_with(careless), as_body({"BusinessName": 5}))
+        dispatch.create(clients_with(careless), as_body({"BusinessName": 5}), None)
     assert not Client.objects.exists()
 
 
@@ -99,7 +99,7 @@ def test_a_service_that_overlooks_faults_saves_nothing():
 @pytest.mark.django_db(transaction=True)
 def test_a_lost_race_for_a_unique_text_is_a_conflict_that_names_its_target(monkeypatch):
     bodies = a_client_body(), a_client_body(BusinessName="WANTED")
-    dispatch.create(entity_set("client"), as_body(a_client_body(BusinessName="Wanted")))
+    dispatch.create(entity_set("client"), as_body(a_client_body(BusinessName="Wanted")), None)
     looks = []
 
     def look(model, drafts):
@@ -109,7 +109,7 @@ def test_a_lost_race_for_a_unique_text_is_a_conflict_that_names_its_target(monke
 
     monkeypatch.setattr(saving, "find_conflicts", look)
     with pytest.raises(Conflict) as conflict:
-        dispatch.create(entity_set("client"), as_body(*bodies))
+        dispatch.create(entity_set("client"), as_body(*bodies), None)
     assert [(f.code, f.target) for f in conflict.value.details] == [("NotUnique", "value[1]/BusinessName")]
     assert Client.objects.count() == 1
 
@@ -126,7 +126,7 @@ def test_a_race_that_can_be_run_again_is_won_in_the_second_run():
             raise error
         return ["key"]
 
-    assert dispatch.create(clients_with(deadlocked_once), as_body(a_client_body())).keys == ["key"]
+    assert dispatch.create(clients_with(deadlocked_once), as_body(a_client_body()), None).keys == ["key"]
 
 
 class Deadlock(Exception):
@@ -141,7 +141,7 @@ def test_a_race_that_is_never_won_is_a_conflict():
         raise error
 
     with pytest.raises(Conflict):
-        dispatch.create(clients_with(always), as_body(a_client_body()))
+        dispatch.create(clients_with(always), as_body(a_client_body()), None)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -151,7 +151,7 @@ def test_a_mistake_of_the_service_is_no_lost_race():
             cursor.execute("INSERT INTO people_position (guid, name) VALUES (NULL, NULL)")
 
     with pytest.raises(IntegrityError):
-        dispatch.create(clients_with(broken), as_body(a_client_body()))
+        dispatch.create(clients_with(broken), as_body(a_client_body()), None)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -162,7 +162,7 @@ def test_a_reference_to_a_deleted_record_is_a_conflict():
         return type(entity_set("client").resource).create(drafts)
 
     with pytest.raises(Conflict):
-        dispatch.create(clients_with(dangling), as_body(a_client_body()))
+        dispatch.create(clients_with(dangling), as_body(a_client_body()), None)
     assert not Client.objects.exists()
 
 
@@ -174,7 +174,7 @@ def test_a_reference_to_a_deleted_record_is_a_conflict_in_the_callers_transactio
         return type(entity_set("client").resource).create(drafts)
 
     with pytest.raises(Conflict):
-        dispatch.create(clients_with(dangling), as_body(a_client_body()))
+        dispatch.create(clients_with(dangling), as_body(a_client_body()), None)
 
 
 @pytest.mark.postgres("SQLite lets one writer in at a time")
@@ -185,7 +185,7 @@ def test_of_two_writers_of_one_business_name_exactly_one_wins():
     def write():
         ready.wait()
         try:
-            dispatch.create(entity_set("client"), as_body(a_client_body(BusinessName="One")))
+            dispatch.create(entity_set("client"), as_body(a_client_body(BusinessName="One")), None)
             answers.append("created")
         except (Conflict, InvalidRecords) as refusal:
             answers.append([(fault.code, fault.target) for fault in refusal.details])

@@ -66,12 +66,14 @@ def a_staff_member(**members):
 
 def posted(path, *bodies):
     """The keys of records stored through the interface's write path."""
-    return create(entity_set(path), as_body(*bodies)).keys
+    return create(entity_set(path), as_body(*bodies), None).keys
 
 
 def put_staff(key, body, check=None, records=None):
     """Replace a staff member through the interface's write path."""
-    target = Target(entity_set("staff"), key, Staff.objects.all() if records is None else records, check)
+    target = Target(
+        entity_set("staff"), key, Staff.objects.all() if records is None else records, None, check
+    )
     update(target, json.dumps(body).encode(), BodyKind.WHOLE)
 
 

@@ -171,8 +171,31 @@ def Contains(name: str, nested_type: type[NestedType], source: str = "", **optio
     )
 
 
+class Sight(Protocol):
+    """The records that a caller sees who does not see all."""
+
+    def visible(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
+        """Those of the rows that the caller sees."""
+
+    def paths(self, model: type[models.Model]) -> Sequence[str]:
+        """The ORM paths that decide about records of the model: one of them must lead to what the caller
+        sees; none where all are seen."""
+
+    def deciding_paths(self, model: type[models.Model]) -> Sequence[str]:
+        """The ORM paths of the columns that decide, at the ends of ``paths``."""
+
+    def digest(self) -> str:
+        """A text that changes with what the caller sees, other than by changes of records."""
+
+
 class Caller(Protocol):
-    """Who sends a request; the app of the callers says what they may read."""
+    """Who sends a request; the app of the callers says what they may read.
+
+    ``sees``: the records that it is limited to, ``None`` for all.
+    """
+
+    @property
+    def sees(self) -> Sight | None: ...
 
     def may(self, right: str, entity_set: Any) -> bool:
         """True when the caller may ``read`` or ``write`` the records of the entity set, or has a further
@@ -232,6 +255,7 @@ class Resource(NestedType):
     fields_of_2_1: ClassVar[Sequence[Property | Navigation]] = ()
     alternate_keys: ClassVar[Sequence[str]] = ()
     is_tracked: ClassVar[bool] = True
+    is_own: ClassVar[bool] = False
     further_rights: ClassVar[Mapping[str, str]] = {}
     order: ClassVar[Sequence[str]] = ("-creation_date",)
     etag_field: ClassVar[str | None] = "modify_date"

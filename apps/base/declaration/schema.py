@@ -223,6 +223,17 @@ class SetNavigation(NavigationProperty):
         """The records that the caller may see; ``Forbidden`` for one who may not read their entity set."""
         return self.entity_set.rows_for(caller)
 
+    def may_hide(self, caller: Caller | None, model: type[models.Model]) -> bool:
+        """True when a caller who sees a record of ``model`` may not see the one that it leads to.
+
+        It does where the record is seen because of the other one: a claim because of its participant.
+        """
+        sees = caller.sees if caller is not None else None
+        if sees is None or not sees.paths(self.entity_set.model):
+            return False
+        paths = sees.paths(model)
+        return len(paths) != 1 or not paths[0].startswith(f"{self.path}__")
+
     def item_rows(self, caller: Caller | None) -> ItemRows:
         return ItemRows(self.rows_for(caller), self.owner_path, "pk")
 
@@ -326,7 +337,13 @@ class EntitySet:
         """The records that a caller may see; ``Forbidden`` for one who may not read this entity set."""
         if caller is None or not caller.may("read", self):
             raise Forbidden(caller.refusal("read", self.name) if caller else f"{self.name} is not readable.")
-        return self.resource.visible_to(caller)
+        return self.visible_to(caller)
+
+    def visible_to(self, caller: Caller | None) -> models.QuerySet[models.Model]:
+        """The records that a caller may see, who may read or write this entity set."""
+        rows = self.resource.visible_to(caller)
+        sees = None if caller is None or self.resource.is_own else caller.sees
+        return rows if sees is None else sees.visible(rows)
 
     def supports(self, method: str) -> bool:
         """True when the HTTP method is one of the resource's in its version."""

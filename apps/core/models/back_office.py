@@ -234,6 +234,8 @@ class FileExport(FileRun):
     created_at = models.DateTimeField("created", default=clock.now)
     status = models.CharField(max_length=10, choices=Status, default=Status.EXPORTING)
     delta_link = models.TextField(null=True)
+    #: What the application saw when the file was written (``Sight.digest``), empty for everything.
+    sight = models.CharField(max_length=8, default="", db_default="", editable=False)
 
     class Meta:
         ordering = ("-created_at", "-guid")

@@ -47,6 +47,8 @@ HOLD_REASONS = "\n".join(
 class Subscriber(TimestampedModel):
     """The one organisation that runs this service, and its settings."""
 
+    caseload_paths = ()
+
     has_personal_data = False
 
     name = models.CharField("organisation", max_length=255, default="My organisation")

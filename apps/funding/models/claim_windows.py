@@ -31,6 +31,8 @@ class ClaimWindow(Record):
     ``is_confirmed``: somebody has read the rule; one that is only reported is applied, and warnings say so.
     """
 
+    caseload_paths = ()
+
     has_personal_data = False
 
     claimed_from = models.DateField(

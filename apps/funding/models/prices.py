@@ -59,6 +59,8 @@ class Product(Record):
     categories. The flags say which claim types the guide allows.
     """
 
+    caseload_paths = ()
+
     has_personal_data = False
 
     code = models.CharField(max_length=50)
@@ -115,6 +117,8 @@ PRICE_TODAY = (
 class PriceBookEntry(Record):
     """A product as it stands in a price book. ``price`` is the national one of today, if there is one."""
 
+    caseload_paths = ()
+
     has_personal_data = False
 
     fixed_columns = ("price_book", "product")  # lines were priced by it
@@ -144,6 +148,8 @@ class Price(Record):
     A range without an amount says that the product is current and has no price of its own: it is quoted.
     Ranges of a zone never overlap (price_rules); whoever writes some has locked their entry.
     """
+
+    caseload_paths = ()
 
     has_personal_data = False
 

@@ -12,6 +12,8 @@ from apps.core.models import NormalisedField, Record
 class RejectionSentence(Record):
     """A sentence about lines that the agency refuses with this code, or a text that begins so: what to do."""
 
+    caseload_paths = ()
+
     has_personal_data = False
 
     beginning = models.CharField(

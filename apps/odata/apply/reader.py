@@ -42,7 +42,7 @@ class TransformedReader:
         entity_set: EntitySet,
         rows: QuerySet[Model],
         options: QueryOptions,
-        caller: Caller,
+        caller: Caller | None,
     ) -> None:
         self.entity_set, self.options = entity_set, options
         self.connection = connections[rows.db]

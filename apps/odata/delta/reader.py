@@ -6,7 +6,7 @@ from typing import Any
 
 from apps.base.batched_queries import AnyOf
 from apps.odata.delta.change_log import LoggedChange, get_change_log
-from apps.odata.delta.dependencies import Dependency
+from apps.odata.delta.dependencies import Dependency, find_sight_dependencies
 from apps.odata.delta.tokens import DeltaToken
 from apps.odata.read.reader import JsonReader, ResultPage
 
@@ -29,14 +29,21 @@ class DeltaReader:
     """Reads the changes of the records of a ``JsonReader``, in its selection.
 
     Each page shows the records of the next entries of the log as they are now. A record that the reader does
-    not have, or has no more, is a removed one.
+    not have, or has no more, is a removed one. To a caller who does not see all records, one that it does not
+    see is removed only where the entries have changed who sees it.
     """
 
     next_option = "$deltatoken"
 
     def __init__(self, current: JsonReader, dependencies: Sequence[Dependency], token: DeltaToken) -> None:
-        self.current, self.dependencies, self.token = current, dependencies, token
+        self.current, self.token = current, token
         self.model = current.entity_set.model
+        caller = current.request.caller
+        sees = caller.sees if caller else None
+        self.sight = find_sight_dependencies(current.entity_set, sees)
+        self.dependencies = (*dependencies, *(self.sight.others if self.sight else ()))
+        #: The keys of the records of which the entries of a page have changed who sees them.
+        self.moved: set[object] = set()
         self.computed = current.computed
         self.select_list = f"{current.select_list}/$delta"
 
@@ -69,9 +76,19 @@ class DeltaReader:
             next_token=following.sign() if following else None,
             keys=tuple(found),
             new_keys=frozenset(map(self.parse_key, new)),
-            delta_token=DeltaToken(token.query, since=until).sign(),
-            removed={key: key not in existing for key in missing},
+            delta_token=DeltaToken(token.query, since=until, sight=token.sight).sign(),
+            removed={key: key not in existing for key in self.told_of(missing, existing)},
         )
+
+    def told_of(self, missing: Sequence[object], existing: set[object]) -> Iterable[object]:
+        """The keys of which the caller learns that they are removed."""
+        if self.sight is None or not missing:
+            return missing
+        caller = self.current.request.caller
+        assert caller is not None
+        visible = self.current.entity_set.visible_to(caller).filter(AnyOf("pk", missing))
+        seen = self.moved.union(visible.order_by().values_list("pk", flat=True))
+        return [key for key in missing if key in seen or key not in existing]
 
     def rows_of(self, keys: Iterable[object]) -> Any:
         return self.model._base_manager.filter(AnyOf("pk", keys)).order_by("pk")
@@ -80,10 +97,18 @@ class DeltaReader:
         """The keys that the entries concern, in their order behind the token's; one more than ``size``."""
         own = self.model._meta.label_lower
         keys = {self.parse_key(entry.key) for entry in entries if entry.record_type == own}
+        if self.sight is not None:
+            decisive = (
+                entry.key for entry in entries if entry.record_type == own and self.sight.decide(entry)
+            )
+            self.moved.update(map(self.parse_key, decisive))
         for dependency in self.dependencies:
             concerned = [entry for entry in entries if dependency.concerns(entry)]
             if concerned:
-                keys.update(self.keys_by(dependency, concerned, size))
+                found = set(self.keys_by(dependency, concerned, size))
+                keys |= found
+                if self.sight is not None and dependency in self.sight.others:
+                    self.moved |= found
         last = self.token.key and self.parse_key(self.token.key)
         return sorted(key for key in keys if last is None or key > last)[: size + 1]
 

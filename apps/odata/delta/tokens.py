@@ -7,6 +7,8 @@ from urllib.parse import urlencode, urlsplit
 
 from django.core.signing import BadSignature, Signer
 
+from apps.base.declaration.resource import Caller
+from apps.base.errors import Gone
 from apps.odata.delta.change_log import Cursor, Moment
 from apps.odata.errors import BadQuery
 from apps.odata.query.options import OPTIONS_OF_A_PAGE, parameters
@@ -23,7 +25,7 @@ class DeltaToken:
     ``query`` is the digest of the query. ``since`` is the moment of the last read, ``None`` while the first
     one goes on; ``until`` the moment at which the pages of this read began. ``after`` is the entry of the
     log before the page. ``key`` is the last key that was shown of the entries behind it up to ``last``: the
-    next page goes on among these, whatever its size is.
+    next page goes on among these, whatever its size is. ``sight`` is what the reader saw, empty for all.
     """
 
     query: str
@@ -32,18 +34,30 @@ class DeltaToken:
     after: Cursor | None = None
     key: str | None = None
     last: Cursor | None = None
+    sight: str = ""
 
     def sign(self) -> str:
         return deltatoken_signer().sign_object(list(astuple(self)), compress=True)
 
 
-def read_token(text: str, query: str) -> DeltaToken:
-    """The signed token; ``BadQuery`` for one of another service or query."""
+def sight_of(caller: Caller | None) -> str:
+    """What a caller sees, as tokens have it."""
+    return caller.sees.digest() if caller is not None and caller.sees is not None else ""
+
+
+def read_token(text: str, query: str, caller: Caller | None = None) -> DeltaToken:
+    """The signed token; ``BadQuery`` for one of another service or query, ``Gone`` where its reader saw other
+    records than the caller does."""
     try:
         token = DeltaToken(*deltatoken_signer().unsign_object(text))
     except (BadSignature, ValueError):
         reason = "is none that this service gave"
     else:
+        if token.query == query and token.since is not None and token.sight != sight_of(caller):
+            raise Gone(
+                "Which records you may see was changed since: read the entity set again with "
+                "Prefer: odata.track-changes."
+            )
         if token.query == query:
             return token
         reason = "was given for another query"
@@ -71,8 +85,8 @@ def delta_link(address: str, query: Query, token: DeltaToken) -> str:
     return f"{address}?{urlencode(options, safe=READABLE)}"
 
 
-def read_delta_link(link: str) -> tuple[str, DeltaToken]:
-    """The name of the entity set and the token of a delta link; ``BadQuery`` for one that was never given."""
+def read_delta_link(link: str, caller: Caller) -> tuple[str, DeltaToken]:
+    """The name of the entity set and the token of a delta link; raises as ``read_token`` does."""
     try:
         parts = urlsplit(link)
     except ValueError:
@@ -80,7 +94,7 @@ def read_delta_link(link: str) -> tuple[str, DeltaToken]:
     query = list(parameters(parts.query.encode("utf-8", "replace")))
     texts = [value for name, value in query if name.lower().removeprefix("$") == "deltatoken"]
     entity_set = parts.path.rpartition("/")[2]
-    token = read_token(texts[0] if texts else "", query_digest(entity_set, query))
+    token = read_token(texts[0] if texts else "", query_digest(entity_set, query), caller)
     if token.since is None:
         raise BadQuery("The first read of this link has not ended.", code="InvalidDeltatoken")
     return entity_set, token

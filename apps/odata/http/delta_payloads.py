@@ -23,7 +23,9 @@ def respond_delta(view: "ODataViewSet") -> HttpResponse:
     view.refuse_plain_filters()
     preferences, records = view.preferences, view.get_queryset()
     body, ignores_warnings = view.parse_body(view.request), view.ignores_warnings
-    outcomes = apply_delta(view.entity_set, records, body, ignores_warnings, preferences.continues_on_error)
+    outcomes = apply_delta(
+        view.entity_set, records, body, view.caller, ignores_warnings, preferences.continues_on_error
+    )
     if codes := [detail.code for each in outcomes if each.error for detail in each.error.details]:
         get_read_log().log_refusal(view.entity_set, codes)
     is_minimal = preferences.result == "minimal"
@@ -33,7 +35,7 @@ def respond_delta(view: "ODataViewSet") -> HttpResponse:
         outcomes = [outcome for outcome in outcomes if outcome.error is not None]
         if not outcomes:
             return view.respond(headers=headers, status=204)
-    reader = view.reader(records, EXPAND_ALL)
+    reader = view.reader(view.entity_set.resource.visible_to(view.caller), EXPAND_ALL)
     found = reader.read([outcome.key for outcome in outcomes if outcome.is_shown])
     shown = {key: text for key, (text, _) in found.items()}
     view.log_records([*shown.values()], is_list=True)

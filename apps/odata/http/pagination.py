@@ -15,7 +15,7 @@ from apps.odata.apply.reader import TransformedReader
 from apps.odata.delta.change_log import get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
 from apps.odata.delta.reader import DeltaPage, DeltaReader
-from apps.odata.delta.tokens import READABLE, DeltaToken, query_digest, read_token, tracked_options
+from apps.odata.delta.tokens import READABLE, DeltaToken, query_digest, read_token, sight_of, tracked_options
 from apps.odata.errors import BadQuery
 from apps.odata.http.headers import reads_version_401
 from apps.odata.http.views import QUERY_IN_BODY
@@ -63,18 +63,22 @@ class KeysetPagination(BasePagination):
         """
         text, view = self.view.query_options.deltatoken, self.view
         digest = query_digest(view.address, view.query_options.parameters)
-        token = None if text is None else read_token(text, digest)
+        token = None if text is None else read_token(text, digest, view.caller)
         try:
             if view.action == "member":
                 raise UntrackableError("Changes are tracked of whole entity sets.")
-            dependencies = find_dependencies(view.entity_set, reader.projection, view.query_options)
+            dependencies = find_dependencies(
+                view.entity_set, reader.projection, view.query_options, view.caller
+            )
         except UntrackableError as error:
             if token is None:
                 return
             raise BadQuery(str(error), target="$deltatoken") from None
         if token is not None and token.since is not None:
             self.reader = DeltaReader(reader, dependencies, token)
-        self.tracking = token or DeltaToken(digest, until=get_change_log().moment())
+        self.tracking = token or DeltaToken(
+            digest, until=get_change_log().moment(), sight=sight_of(view.caller)
+        )
 
     def removed_entry(self, key: object, is_deleted: bool) -> str:
         """The JSON of a record that is not, or no longer, in the collection (JSON Format 15.4)."""
@@ -117,7 +121,7 @@ class KeysetPagination(BasePagination):
                 self.link(self.options_of_query(), *options, (self.reader.next_option, page.next_token)),
             )
         elif tracking is not None:
-            following = DeltaToken(tracking.query, since=tracking.until)
+            following = DeltaToken(tracking.query, since=tracking.until, sight=tracking.sight)
             token = page.delta_token if isinstance(page, DeltaPage) else following.sign()
             options = tracked_options(self.view.query_options.parameters)
             yield "@odata.deltaLink", self.link(options, ("$deltatoken", token))

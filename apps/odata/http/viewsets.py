@@ -113,25 +113,29 @@ class ODataViewSet(GenericViewSet, ODataView):
         key = read_key(text, entity_set, self.query_options.aliases)
         if not isinstance(key, AlternateValue):
             return key
-        found = key.find_in(entity_set.resource.visible_to(self.request.auth))
+        found = key.find_in(entity_set.visible_to(self.caller))
         if found is None:
             raise NotFound(f"There is no {entity_set.name} with {key}.")
         return found
 
+    @property
+    def caller(self) -> Caller | None:
+        """Who sends the request; ``None`` where a project authenticates nobody."""
+        return cast("Caller | None", self.request.auth)
+
     def get_queryset(self) -> QuerySet[Any]:
         """The records that the caller may see."""
-        return self.entity_set.resource.visible_to(self.request.auth)
+        return self.entity_set.visible_to(self.caller)
 
     def reader(self, rows: QuerySet[Model], options: QueryOptions, item: bool = False) -> JsonReader:
         """A reader of records, which have their ETags when the request names a level of metadata."""
         renderer: Any = self.request.accepted_renderer
         has_etags = renderer.format == "json" and renderer.requested.metadata in ("minimal", "full")
-        caller: Any = self.request.auth
-        return JsonReader(self.entity_set, rows, options, item, has_etags, caller, self.base_url)
+        return JsonReader(self.entity_set, rows, options, item, has_etags, self.caller, self.base_url)
 
     def transformed_reader(self, rows: QuerySet[Model]) -> JsonReader | TransformedReader:
         """A reader of the rows that $apply makes of the records, or of the records that it chooses."""
-        options, caller = self.query_options, cast("Caller", self.request.auth)
+        options, caller = self.query_options, self.caller
         reader = TransformedReader(self.entity_set, rows, options, caller)
         if reader.records is None:
             return reader
@@ -275,11 +279,10 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def member(self, request: Request, key: str, members: str) -> HttpResponseBase:
         """``/claim({key})/LineItems`` and all other addresses behind a record."""
-        caller: Any = request.auth
         name, record_key = self.entity_set.name, self.read_key(key)
         rows = self.get_queryset().filter(pk=record_key)
         start = MemberAddress(self.entity_set, rows, rows, name, f"{name}({record_key})")
-        address = follow(start, members.split("/"), self.read_key, caller)
+        address = follow(start, members.split("/"), self.read_key, self.caller)
         owner, self.entity_set = self.entity_set, address.entity_set
         self.context, self.address = address.context, address.path
         if address.ending == "$ref":
@@ -404,7 +407,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def store(self, request: Request) -> Created:
         """Create the records of the body. Resources whose bodies are not JSON override it."""
-        return dispatch.create(self.entity_set, self.parse_body(request), self.ignores_warnings)
+        return dispatch.create(self.entity_set, self.parse_body(request), self.caller, self.ignores_warnings)
 
     @property
     def ignores_warnings(self) -> bool:
@@ -432,7 +435,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             if request.META.get("HTTP_IF_MATCH", "").strip():
                 raise PreconditionFailed(f"There is no {self.entity_set.name} with {named}.")
             return self.respond_stored(
-                create_named(self.entity_set, records, named, body, self.ignores_warnings)
+                create_named(self.entity_set, records, named, body, self.caller, self.ignores_warnings)
             )
         target = self.target(record_key)
         if isinstance(named, AlternateValue):
@@ -462,11 +465,12 @@ class ODataViewSet(GenericViewSet, ODataView):
             raise PreconditionRequired(message, target="If-Match")
         is_conditional = if_match not in ("", "*") or if_none_match
         check = self.check_preconditions if is_conditional else None
-        return dispatch.Target(self.entity_set, key, self.get_queryset(), check)
+        return dispatch.Target(self.entity_set, key, self.get_queryset(), self.caller, check)
 
     def respond_updated(self, request: Request, record_key: object) -> HttpResponse:
         """The record after a write with its ETag, without a body when that is preferred."""
-        reader = self.reader(self.get_queryset(), EXPAND_ALL, item=True)
+        # Whoever has given the record out of hand sees it once more.
+        reader = self.reader(self.entity_set.resource.visible_to(self.caller), EXPAND_ALL, item=True)
         record, etag = reader.record(record_key)
         preferences = self.preferences
         is_minimal = preferences.result == "minimal"

@@ -7,6 +7,7 @@ from django.db.models import F, Model, OuterRef, QuerySet, Value
 
 from apps.base.declaration.resource import Nesting
 from apps.base.declaration.schema import NavigationProperty, SetNavigation, StructuredType
+from apps.base.errors import Forbidden
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import Path, ValueKind
 from apps.odata.query.operands import KIND_OF_EDM, LiteralBinder, Operand, RequestContext
@@ -111,6 +112,9 @@ class PathBinder(LiteralBinder):
             self.fail_unknown(name, position.type)
         if isinstance(navigation, SetNavigation):
             navigation.entity_set.rows_for(self.request.caller)
+            if not navigation.many and navigation.may_hide(self.request.caller, position.type.model):
+                message = "may lead to records that you may not see, so none are chosen by its members."
+                raise Forbidden(f"{navigation.name} {message}")
         is_embedded = navigation.nesting is Nesting.EMBEDDED
         prefix = position.prefix if is_embedded else f"{position.prefix}{navigation.path}__"
         nullable = position.nullable or (not navigation.many and any(step.null for step in navigation.steps))

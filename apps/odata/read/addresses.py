@@ -60,7 +60,7 @@ class MemberAddress:
 
 
 def follow(
-    start: MemberAddress, segments: Sequence[str], read_key: KeyReader, caller: Caller
+    start: MemberAddress, segments: Sequence[str], read_key: KeyReader, caller: Caller | None
 ) -> MemberAddress:
     """The address behind the record ``start``; ``NotFound`` names a segment that leads nowhere."""
     if len(segments) > MAX_SEGMENTS:
@@ -107,7 +107,9 @@ def with_key(address: MemberAddress, text: str, read_key: KeyReader) -> MemberAd
     return replace(address, rows=rows, path=f"{address.path}({key})", is_list=False)
 
 
-def follow_member(address: MemberAddress, segment: str, read_key: KeyReader, caller: Caller) -> MemberAddress:
+def follow_member(
+    address: MemberAddress, segment: str, read_key: KeyReader, caller: Caller | None
+) -> MemberAddress:
     """A property, a complex property, or the records that a navigation property leads to."""
     match = _SEGMENT.fullmatch(segment)
     name, key = (match[1], match[2]) if match else ("", None)

@@ -1,21 +1,24 @@
 """Saves request bodies, each as a whole or not at all, by the services of its resource."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Any, TypeVar
 
-from django.db import models
+from django.db import models, transaction
 
-from apps.base.declaration.resource import BodyKind
+from apps.base.batched_queries import AnyOf
+from apps.base.declaration.resource import BodyKind, Caller
 from apps.base.declaration.schema import AlternateKey, EntitySet
 from apps.base.drafts import (
+    Draft,
     Issue,
     Issues,
     ValidationFailed,
     WarningsPresent,
     attach_references,
+    find_hidden_references,
     join_targets,
     record_target,
     wire_target,
@@ -49,14 +52,16 @@ class Created:
 def create(
     entity_set: EntitySet,
     content: object,
+    caller: Caller | None,
     ignore_warnings: bool = False,
     read: Callable[[EntitySet, Any], Body] = read_records,
 ) -> Created:
     """Save the records of a POST body by the resource's service ``create``.
 
     ``read`` makes the drafts of ``content`` afresh at each attempt; by default they are the bytes of
-    ``{"value": [...]}`` or of one bare record. The service is called as ``create(drafts)``, of resources with
-    warnings as ``create(drafts, ignore_warnings=…)``, and returns the new keys. Raises ``InvalidRecords``
+    ``{"value": [...]}`` or of one bare record. ``caller`` is who asks for it, ``None`` somebody who sees all.
+    The service is called as ``create(drafts)``, of resources with warnings as
+    ``create(drafts, ignore_warnings=…)``, and returns the new keys. Raises ``InvalidRecords``
     with every fault of every record, ``UnconfirmedWarnings``, ``Conflict`` when another writer was first,
     and ``BadBody`` or ``TooLarge`` for what is no such body.
     """
@@ -64,21 +69,50 @@ def create(
     assert resource.create is not None
     body = read(entity_set, content)
     issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts)
-    keys = run_service(entity_set, body, issues, with_options(entity_set, resource.create, ignore_warnings))
+    service = with_options(entity_set, resource.create, caller, ignore_warnings)
+    keys = run_service(entity_set, body, issues, service)
     return Created(list(keys), body.bare)
 
 
 def with_options(
-    entity_set: EntitySet, service: Callable[..., Result], ignore_warnings: bool
+    entity_set: EntitySet, service: Callable[..., Result], caller: Caller | None, ignore_warnings: bool
 ) -> Callable[..., Result]:
-    """The service with what those of resources with warnings take besides."""
+    """The service with what those of resources with warnings take besides, and for a limited caller within
+    what it sees."""
     options = {"ignore_warnings": ignore_warnings} if entity_set.resource.has_warnings else {}
-    return partial(service, **options)
+    with_all = partial(service, **options)
+    if caller is None or caller.sees is None:
+        return with_all
+    is_new = service is type(entity_set.resource).create
+    return partial(within_sight, entity_set, with_all, caller, is_new=is_new)
+
+
+def within_sight(
+    entity_set: EntitySet, service: Callable[..., Any], caller: Caller, drafts: Sequence[Draft], is_new: bool
+) -> Any:
+    """Call a service for a caller who does not see all records.
+
+    What the caller does not see is not there for it, before any rule looks at it; and it creates nothing
+    that it would not see.
+    """
+    assert caller.sees is not None
+    if hidden := find_hidden_references(entity_set.type, drafts, caller.sees):
+        raise ValidationFailed(hidden)
+    with transaction.atomic():
+        result = service(drafts)
+        if is_new:
+            rows = entity_set.visible_to(caller).filter(AnyOf("pk", result))
+            visible = set(rows.order_by().values_list("pk", flat=True))
+            sentence = "It would belong to nobody whose records you may see."
+            unseen = [number for number, key in enumerate(result) if key not in visible]
+            if unseen:
+                raise ValidationFailed((number, Issue("NotAllowed", "", sentence)) for number in unseen)
+    return result
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The record that a request changes: its key, among the ``records`` that the caller may see.
+    """The record that a request of the ``caller`` changes: its key, among the ``records`` that it may see.
 
     ``check`` refuses the record when an ETag is no longer its own; without one any state will do.
     ``named_by`` is the alternate key by which the address names it.
@@ -87,6 +121,7 @@ class Target:
     entity_set: EntitySet
     key: object
     records: models.QuerySet
+    caller: Caller | None
     check: Callable[[Any], None] | None = None
     named_by: AlternateKey | None = None
 
@@ -118,7 +153,8 @@ def update(target: Target, raw: bytes, kind: BodyKind, ignore_warnings: bool = F
         draft.fill("expected_change", getattr(record, entity_set.etag_field))
     current = {record.pk: record}
     issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts, current)
-    run_service(entity_set, body, issues, with_options(entity_set, resource.update, ignore_warnings))
+    service = with_options(entity_set, resource.update, target.caller, ignore_warnings)
+    run_service(entity_set, body, issues, service)
 
 
 @retry_on_conflict

@@ -14,7 +14,7 @@ from django.db import models, transaction
 from django.db.models import Q
 
 from apps.base.batched_queries import AnyOf
-from apps.base.declaration.resource import DELETE, BodyKind
+from apps.base.declaration.resource import DELETE, BodyKind, Caller
 from apps.base.declaration.schema import AlternateKey, EntitySet, StructuralProperty
 from apps.base.declaration.values import WireValueError, reader_of
 from apps.base.drafts import ValidationFailed, attach_references, join_targets, record_target
@@ -79,11 +79,12 @@ def create_named(
     records: models.QuerySet[Any],
     named: AlternateValue,
     raw: bytes,
+    caller: Caller | None,
     ignore_warnings: bool,
 ) -> Created:
     """Create the record of an alternate key that none of the ``records`` had; ``Conflict`` if one has now."""
     try:
-        return create(entity_set, raw, ignore_warnings, partial(read_named, named))
+        return create(entity_set, raw, caller, ignore_warnings, partial(read_named, named))
     except InvalidRecords as refused:
         if named.find_in(records) is None:
             raise
@@ -155,6 +156,7 @@ def apply_delta(
     entity_set: EntitySet,
     records: models.QuerySet[Any],
     raw: bytes,
+    caller: Caller | None,
     ignore_warnings: bool = False,
     continue_on_error: bool = False,
 ) -> list[ItemOutcome]:
@@ -165,7 +167,7 @@ def apply_delta(
     """
     values = read_delta(entity_set, raw)
     refused: dict[int, list[Fault]] = {}
-    changes = Changes(entity_set, records, raw, ignore_warnings)
+    changes = Changes(entity_set, records, raw, caller, ignore_warnings)
     while True:
         items = [Item(number, value) for number, value in enumerate(values) if number not in refused]
         try:
@@ -204,6 +206,7 @@ class Changes:
     entity_set: EntitySet
     records: models.QuerySet[Any]
     raw: bytes
+    caller: Caller | None
     ignore_warnings: bool
 
     def store(self, items: Sequence[Item]) -> dict[int, object]:
@@ -342,7 +345,7 @@ class Changes:
                 draft.given -= {item.alternate.key.prop.attribute}  # it stays as it is written there
         current = {item.record.pk: item.record for item in items if item.record is not None}
         issues = [] if resource.loads_references else attach_references(type_, body.drafts, current)
-        service = with_options(self.entity_set, service, self.ignore_warnings)
+        service = with_options(self.entity_set, service, self.caller, self.ignore_warnings)
         result, faults = call_service(self.entity_set, body, issues, service)
         if faults is None and kind is BodyKind.NEW:
             keys.update(zip(numbers, result, strict=True))

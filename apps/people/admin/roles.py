@@ -103,8 +103,10 @@ class RoleAdmin(CoveredAdmin, LookupAdmin):
     form = RoleForm
     menu_order = 800
     icon = "verified_user"
-    list_display = ("name", "all_permissions", "requires_second_factor", "archived")
-    fieldsets = (fieldset(None, "name", "all_permissions", "requires_second_factor", "permissions"),)
+    list_display = ("name", "participants", "all_permissions", "requires_second_factor", "archived")
+    fieldsets = (
+        fieldset(None, "name", "participants", "all_permissions", "requires_second_factor", "permissions"),
+    )
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
         return ()

@@ -1,0 +1,107 @@
+"""Caseloads: the participants that a role or an API application is limited to, and what belongs to them.
+
+Participants are looked after by members of staff, their account managers. Whoever is limited to a caseload
+sees the participants whose account manager is in it, and the records of these. Each model says by
+``caseload_paths`` what its records belong to; a model that says nothing is for those only who see everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth import get_user_model
+from django.db import models
+from django.db.models import Exists, OuterRef, Q
+
+from apps.base.batched_queries import AnyOf, fetch_all, prepared_query
+
+#: Of an account manager, what decides whose caseload it is in.
+DECIDING_COLUMNS = ("location", "teams")
+#: Keys of locations, of teams, and of staff.
+Criteria = tuple[Sequence[object], Sequence[object], Sequence[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Caseload:
+    """The participants of some account managers, whose keys are ``managers``.
+
+    ``criteria`` reads what these are chosen by: their locations, their teams, and themselves.
+    """
+
+    managers: tuple[UUID, ...]
+    criteria: Callable[[], Criteria]
+
+    def visible(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
+        """Those of the rows that belong to the caseload; all of a model whose records everybody sees."""
+        paths = caseload_paths(rows.model)
+        if paths is None:
+            return rows.filter(pk__isnull=True)
+        if not paths:
+            return rows
+        return rows.filter(reduce(or_, (belongs(rows.model, path, self.managers) for path in paths)))
+
+    def paths(self, model: type[models.Model]) -> Sequence[str]:
+        """The paths to the account managers of a record, of which one must be in the caseload."""
+        return caseload_paths(model) or ()
+
+    def deciding_paths(self, model: type[models.Model]) -> list[str]:
+        """The paths of all columns that decide whether a record is visible."""
+        return [f"{path}__{column}" for path in self.paths(model) for column in DECIDING_COLUMNS]
+
+    def covers(self, model: type[models.Model]) -> bool:
+        """True when any records of the model can be visible."""
+        return caseload_paths(model) is not None
+
+    def digest(self) -> str:
+        """Eight characters that change with the criteria, and not with the staff who meet them."""
+        text = repr([sorted(map(str, each)) for each in self.criteria()])
+        return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+
+
+@prepared_query
+def managers_chosen_by(locations: Any, teams: Any, staff: Any) -> models.QuerySet[Any, Any]:
+    """The keys of the staff at these locations, in these teams, and of these."""
+    everybody = get_user_model()._base_manager.order_by()
+    in_teams = everybody.filter(AnyOf("teams", teams)).values("pk")
+    chosen = Q(AnyOf("location", locations)) | Q(AnyOf("pk", staff)) | Q(pk__in=in_teams)
+    return everybody.filter(chosen).values_list("pk")
+
+
+def caseload_by(locations: Sequence[Any], teams: Sequence[Any], staff: Sequence[Any]) -> Caseload:
+    """The participants whose account managers are at these locations, in these teams, or are these."""
+    [rows] = fetch_all([managers_chosen_by(locations, teams, staff)])
+    return Caseload(tuple(key for (key,) in rows), lambda: (locations, teams, staff))
+
+
+def caseload_paths(model: type[models.Model]) -> Sequence[str] | None:
+    """What the model's records belong to, as ``TimestampedModel.caseload_paths`` says it."""
+    found: Sequence[str] | None = getattr(model, "caseload_paths", None)
+    return found
+
+
+def caseload_of(user: object) -> Caseload | None:
+    """The participants whom a signed-in person sees; ``None``: all. Nobody else may view anything."""
+    found: Caseload | None = getattr(user, "caseload", None)
+    return found
+
+
+def visible_rows(user: object, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
+    """Those of the rows that a signed-in person sees, of the participants of their caseload."""
+    caseload = caseload_of(user)
+    return rows if caseload is None else caseload.visible(rows)
+
+
+def belongs(model: type[models.Model], path: str, managers: Sequence[object]) -> Q:
+    """True of the records whose account manager at the end of the path is one of the managers."""
+    first, _, rest = path.partition("__")
+    step: Any = model._meta.get_field(first)
+    if not step.one_to_many:
+        return Q(AnyOf(path, managers))
+    related = step.related_model._base_manager.filter(AnyOf(rest, managers))
+    return Q(Exists(related.filter(**{step.field.name: OuterRef("pk")})))
