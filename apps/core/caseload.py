@@ -8,7 +8,7 @@ sees the participants whose account manager is in it, and the records of these. 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -63,6 +63,17 @@ class Caseload:
         """The paths to the account managers of a record, of which one must be in the caseload."""
         return caseload_paths(model) or ()
 
+    def takes(self, model: type[models.Model], value_of: Callable[[str], Any]) -> bool:
+        """True when a new record whose members have these values would belong to the caseload."""
+        paths, managers = self.paths(model), self.managers()
+        for path in paths:
+            first, _, rest = path.partition("__")
+            named = value_of(first)
+            condition = {f"{rest}__in" if rest else "pk__in": managers}
+            if named is not None and type(named)._base_manager.filter(pk=named.pk, **condition).exists():
+                return True
+        return not paths
+
     def deciding_paths(self, model: type[models.Model]) -> list[str]:
         """The paths of all columns that decide whether a record is visible."""
         return [f"{path}__{column}" for path in self.paths(model) for column in DECIDING_COLUMNS]
@@ -89,10 +100,24 @@ def caseload_of(user: object) -> Caseload | None:
     return found
 
 
+def sight_digest(user: object) -> str:
+    """The digest of what a signed-in person sees; empty for everything."""
+    caseload = caseload_of(user)
+    return "" if caseload is None else caseload.digest()
+
+
 def visible_rows(user: object, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
     """Those of the rows that a signed-in person sees, of the participants of their caseload."""
     caseload = caseload_of(user)
     return rows if caseload is None else caseload.visible(rows)
+
+
+def is_visible(user: object, record: models.Model) -> bool:
+    """True when a signed-in person sees the record."""
+    caseload = caseload_of(user)
+    if caseload is None:
+        return True
+    return caseload.visible(type(record)._base_manager.filter(pk=record.pk)).exists()
 
 
 def belongs(model: type[models.Model], path: str, managers: object) -> Q:

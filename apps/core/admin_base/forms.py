@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from django import forms
@@ -27,6 +28,7 @@ from apps.core.admin_base.conflicts import (
     changes_since,
     value_texts,
 )
+from apps.core.caseload import visible_rows
 from apps.core.importing.cells import Cleaner, cleaned
 from apps.core.importing.days import DayColumn
 from apps.core.models import composed
@@ -105,16 +107,29 @@ class DayField(forms.DateField):
         return super().to_python(value)
 
 
+def offer_visible_records(
+    form: forms.BaseForm, person: object, kept: Mapping[str, object] = MappingProxyType({})
+) -> None:
+    """Let the fields of a form take only records that a person sees, and by field those that are kept."""
+    for name, field in form.fields.items():
+        if not isinstance(field, forms.ModelChoiceField) or field.queryset is None:
+            continue
+        visible = visible_rows(person, field.queryset)
+        if visible is not field.queryset:
+            field.queryset = visible | field.queryset.filter(pk=kept.get(name))
+
+
 class RecordForm(forms.ModelForm):
     """A form without rules of its own: the services of ``record_admin`` check its draft, as a request's.
 
-    ``record_admin`` and ``describe_other`` are set by ``RecordAdmin.get_form``. ``warnings`` are shown once
-    the record is stored, and those ``to_confirm`` before: nothing is saved until the person presses "Save
-    anyway".
+    ``record_admin``, ``describe_other`` and the ``person`` who fills it in are set by
+    ``RecordAdmin.get_form``. ``warnings`` are shown once the record is stored, and those ``to_confirm``
+    before: nothing is saved until the person presses "Save anyway".
     """
 
     record_admin: ClassVar[Any]
     describe_other: ClassVar[Any]
+    person: ClassVar[Any] = None
     draft_class: ClassVar[type[Draft]] = Draft
     #: What corrects typed texts, as it does those of imports, by field.
     cleaners: ClassVar[Mapping[str, Cleaner]] = {}
@@ -127,6 +142,10 @@ class RecordForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        own = {
+            column.name: getattr(self.instance, column.attname) for column in self._meta.model._meta.fields
+        }
+        offer_visible_records(self, self.person, own)
         self.warnings: list[Issue] = []
         self.to_confirm: list[Issue] = []
         self.conflicts: list[FieldConflict] = []
@@ -174,11 +193,13 @@ class RecordForm(forms.ModelForm):
         if self.resolve_conflicts(cleaned.get("opened_version") or ""):
             return cleaned
         draft = self.draft()
-        for issue in self.record_admin.find_issues(draft):
+        for issue in self.record_admin.find_issues(draft, self.person):
             self.add_issue(with_local_days(issue))
         if not self.errors:
             self.warnings += map(with_local_days, self.record_admin.find_warnings(draft))
-            self.to_confirm += map(with_local_days, self.record_admin.find_warnings_to_confirm(draft))
+            self.to_confirm += map(
+                with_local_days, self.record_admin.find_warnings_to_confirm(draft, self.person)
+            )
         return cleaned
 
     def is_valid(self) -> bool:
