@@ -17,24 +17,25 @@ from uuid import UUID
 
 from django.contrib.auth import get_user_model
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
-from apps.base.declaration.schema import fields_on_path
+from apps.base.batched_queries import AnyOf, fetch_all, prepared_query
 
 #: Of an account manager, what decides whose caseload it is in.
 DECIDING_COLUMNS = ("location", "teams")
+#: Keys of locations, of teams, and of staff.
+Criteria = tuple[Sequence[object], Sequence[object], Sequence[object]]
 
 
 @dataclass(frozen=True, slots=True)
 class Caseload:
-    """The participants of some account managers: by their locations, their teams, or by themselves.
+    """The participants of some account managers, whose keys are ``managers``.
 
-    The keys of all three are those of the database.
+    ``criteria`` reads what these are chosen by: their locations, their teams, and themselves.
     """
 
-    locations: tuple[UUID, ...] = ()
-    teams: tuple[int, ...] = ()
-    staff: tuple[UUID, ...] = ()
+    managers: tuple[UUID, ...]
+    criteria: Callable[[], Criteria]
 
     def visible(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
         """Those of the rows that belong to the caseload; all of a model whose records everybody sees."""
@@ -43,21 +44,7 @@ class Caseload:
             return rows.filter(pk__isnull=True)
         if not paths:
             return rows
-        managers = self.managers()
-        return rows.filter(reduce(or_, (belongs(rows.model, path, managers) for path in paths)))
-
-    def managers(self) -> models.QuerySet[Any, Any] | tuple[UUID, ...]:
-        """The keys of the account managers."""
-        if not self.locations and not self.teams:
-            return self.staff
-        condition = Q(pk__in=self.staff)
-        if self.locations:
-            condition |= Q(location__in=self.locations)
-        staff = get_user_model()._base_manager
-        if self.teams:
-            in_teams = staff.filter(teams__in=self.teams).order_by().values("pk")
-            condition |= Q(pk__in=in_teams)
-        return staff.filter(condition).order_by().values("pk")
+        return rows.filter(reduce(or_, (belongs(rows.model, path, self.managers) for path in paths)))
 
     def paths(self, model: type[models.Model]) -> Sequence[str]:
         """The paths to the account managers of a record, of which one must be in the caseload."""
@@ -65,12 +52,12 @@ class Caseload:
 
     def takes(self, model: type[models.Model], value_of: Callable[[str], Any]) -> bool:
         """True when a new record whose members have these values would belong to the caseload."""
-        paths, managers = self.paths(model), self.managers()
+        paths = self.paths(model)
         for path in paths:
             first, _, rest = path.partition("__")
             named = value_of(first)
-            condition = {f"{rest}__in" if rest else "pk__in": managers}
-            if named is not None and type(named)._base_manager.filter(pk=named.pk, **condition).exists():
+            of_caseload = AnyOf(rest or "pk", self.managers)
+            if named is not None and type(named)._base_manager.filter(of_caseload, pk=named.pk).exists():
                 return True
         return not paths
 
@@ -83,9 +70,24 @@ class Caseload:
         return caseload_paths(model) is not None
 
     def digest(self) -> str:
-        """Eight characters that change with the caseload."""
-        text = repr((sorted(self.locations), sorted(self.teams), sorted(self.staff)))
+        """Eight characters that change with the criteria, and not with the staff who meet them."""
+        text = repr([sorted(map(str, each)) for each in self.criteria()])
         return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+
+
+@prepared_query
+def managers_chosen_by(locations: Any, teams: Any, staff: Any) -> models.QuerySet[Any, Any]:
+    """The keys of the staff at these locations, in these teams, and of these."""
+    everybody = get_user_model()._base_manager.order_by()
+    in_teams = everybody.filter(AnyOf("teams", teams)).values("pk")
+    chosen = Q(AnyOf("location", locations)) | Q(AnyOf("pk", staff)) | Q(pk__in=in_teams)
+    return everybody.filter(chosen).values_list("pk")
+
+
+def caseload_by(locations: Sequence[Any], teams: Sequence[Any], staff: Sequence[Any]) -> Caseload:
+    """The participants whose account managers are at these locations, in these teams, or are these."""
+    [rows] = fetch_all([managers_chosen_by(locations, teams, staff)])
+    return Caseload(tuple(key for (key,) in rows), lambda: (locations, teams, staff))
 
 
 def caseload_paths(model: type[models.Model]) -> Sequence[str] | None:
@@ -120,9 +122,11 @@ def is_visible(user: object, record: models.Model) -> bool:
     return caseload.visible(type(record)._base_manager.filter(pk=record.pk)).exists()
 
 
-def belongs(model: type[models.Model], path: str, managers: object) -> Q:
+def belongs(model: type[models.Model], path: str, managers: Sequence[object]) -> Q:
     """True of the records whose account manager at the end of the path is one of the managers."""
-    condition = {f"{path}__in": managers}
-    if any(step.one_to_many or step.many_to_many for step in fields_on_path(model, path, path)):
-        return Q(pk__in=model._base_manager.filter(**condition).order_by().values("pk"))
-    return Q(**condition)
+    first, _, rest = path.partition("__")
+    step: Any = model._meta.get_field(first)
+    if not step.one_to_many:
+        return Q(AnyOf(path, managers))
+    related = step.related_model._base_manager.filter(AnyOf(rest, managers))
+    return Q(Exists(related.filter(**{step.field.name: OuterRef("pk")})))

@@ -15,7 +15,7 @@ from django.db import models
 from django.db.models.functions import Concat, Lower
 
 from apps.base import clock
-from apps.core.caseload import Caseload, caseload_paths
+from apps.core.caseload import Caseload, caseload_by, caseload_paths
 from apps.core.models import (
     Consent,
     Lookup,
@@ -314,11 +314,11 @@ class Staff(Person, AbstractBaseUser, Record):
             case Participants.ALL:
                 return None
             case Participants.LOCATION if self.location_id is not None:
-                return Caseload(locations=(self.location_id,), staff=(self.pk,))
+                return caseload_by([self.location_id], [], [self.pk])
             case Participants.TEAMS:
-                return Caseload(teams=tuple(self.teams.values_list("pk", flat=True)), staff=(self.pk,))
+                return caseload_by([], list(self.teams.values_list("pk", flat=True)), [self.pk])
             case _:
-                return Caseload(staff=(self.pk,))
+                return Caseload((self.pk,), lambda: ([], [], [self.pk]))
 
     @property
     def sight(self) -> str:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
+from django.db.models import Model
 from django.http import QueryDict
 from django.utils import formats, timezone
 from django.utils.html import format_html
@@ -107,16 +107,14 @@ class DayField(forms.DateField):
         return super().to_python(value)
 
 
-def offer_visible_records(
-    form: forms.BaseForm, person: object, kept: Mapping[str, object] = MappingProxyType({})
-) -> None:
-    """Let the fields of a form take only records that a person sees, and by field those that are kept."""
+def offer_visible_records(form: forms.BaseForm, person: object, record: Model | None = None) -> None:
+    """Let the fields of a form take only records that a person sees, and those that the record has."""
     for name, field in form.fields.items():
         if not isinstance(field, forms.ModelChoiceField) or field.queryset is None:
             continue
         visible = visible_rows(person, field.queryset)
         if visible is not field.queryset:
-            field.queryset = visible | field.queryset.filter(pk=kept.get(name))
+            field.queryset = visible | field.queryset.filter(pk=getattr(record, f"{name}_id", None))
 
 
 class RecordForm(forms.ModelForm):
@@ -142,10 +140,7 @@ class RecordForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        own = {
-            column.name: getattr(self.instance, column.attname) for column in self._meta.model._meta.fields
-        }
-        offer_visible_records(self, self.person, own)
+        offer_visible_records(self, self.person, self.instance)
         self.warnings: list[Issue] = []
         self.to_confirm: list[Issue] = []
         self.conflicts: list[FieldConflict] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.base.declaration.resource import Nesting, Sight
+from apps.base.declaration.resource import Caller, Nesting, Sight
 from apps.base.declaration.schema import (
     EntitySet,
     NavigationProperty,
@@ -62,6 +62,7 @@ class DependencyCollector:
     """Collects the columns that a query reads, by the path of their model; ``""`` is the record itself."""
 
     entity_set: EntitySet
+    caller: Caller | None = None
     columns: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add_fields(self, prefix: str, steps: Iterable[Any]) -> None:
@@ -98,6 +99,8 @@ class DependencyCollector:
         """The prefix of the members of a navigation property's objects."""
         if isinstance(navigation, SetNavigation) and navigation.many:
             raise UntrackableError(f"{navigation.name} is a list of another entity set.")
+        if isinstance(navigation, SetNavigation) and navigation.may_hide(self.caller, self.entity_set.model):
+            raise UntrackableError(f"{navigation.name} may lead to records that you may not see.")
         if navigation.nesting is Nesting.EMBEDDED:
             return prefix
         self.add_fields(prefix, navigation.steps)
@@ -156,9 +159,9 @@ class DependencyCollector:
 
 
 def find_dependencies(
-    entity_set: EntitySet, projection: Projection, options: QueryOptions
+    entity_set: EntitySet, projection: Projection, options: QueryOptions, caller: Caller | None
 ) -> list[Dependency]:
-    """The columns of other models that the records of a query show, and are selected by.
+    """The columns of other models that the records of a query of the caller show, and are selected by.
 
     ``UntrackableError`` when the result can change without an entry in the log that tells it.
     """
@@ -166,7 +169,7 @@ def find_dependencies(
         raise UntrackableError(f"Of {entity_set.name} no changes are known.")
     if options.apply is not None or options.top is not None or options.skip is not None:
         raise UntrackableError("Of $apply, $top and $skip no changes are known.")
-    collector, type_ = DependencyCollector(entity_set), entity_set.type
+    collector, type_ = DependencyCollector(entity_set, caller), entity_set.type
     collector.add_selection(type_, "", projection.selection)
     collector.add_nested_queries(projection, "")
     for expression in expressions_in(options):
@@ -188,7 +191,9 @@ class SightDependencies:
     others: Sequence[Dependency]
 
     def decide(self, entry: LoggedChange) -> bool:
-        """True of an entry of the record itself which may have changed who sees it."""
+        """True of an entry of an existing record which may have changed who sees it."""
+        if entry.is_new:
+            return False
         return entry.differences is None or not self.own_columns.isdisjoint(entry.differences)
 
 

@@ -67,7 +67,9 @@ class KeysetPagination(BasePagination):
         try:
             if view.action == "member":
                 raise UntrackableError("Changes are tracked of whole entity sets.")
-            dependencies = find_dependencies(view.entity_set, reader.projection, view.query_options)
+            dependencies = find_dependencies(
+                view.entity_set, reader.projection, view.query_options, view.caller
+            )
         except UntrackableError as error:
             if token is None:
                 return

@@ -112,24 +112,13 @@ class PathBinder(LiteralBinder):
             self.fail_unknown(name, position.type)
         if isinstance(navigation, SetNavigation):
             navigation.entity_set.rows_for(self.request.caller)
-            self.refuse_hidden(position, navigation)
+            if not navigation.many and navigation.may_hide(self.request.caller, position.type.model):
+                message = "may lead to records that you may not see, so none are chosen by its members."
+                raise Forbidden(f"{navigation.name} {message}")
         is_embedded = navigation.nesting is Nesting.EMBEDDED
         prefix = position.prefix if is_embedded else f"{position.prefix}{navigation.path}__"
         nullable = position.nullable or (not navigation.many and any(step.null for step in navigation.steps))
         return PathPosition(position.scope, navigation.type, prefix, nullable, navigation)
-
-    def refuse_hidden(self, position: PathPosition, navigation: SetNavigation) -> None:
-        """``Forbidden`` where a caller who does not see all records would find one by what it does not see.
-
-        It sees the one record behind a path where that is what lets it see the record before.
-        """
-        sees = self.request.caller.sees if self.request.caller else None
-        if navigation.many or sees is None or not sees.paths(navigation.entity_set.model):
-            return
-        paths = sees.paths(position.type.model)
-        if len(paths) != 1 or not paths[0].startswith(f"{navigation.path}__"):
-            message = "may lead to records that you may not see, so none are chosen by its members."
-            raise Forbidden(f"{navigation.name} {message}")
 
     def fail_inside_list(self, list_name: str, name: str) -> NoReturn:
         self.fail(f"{list_name} is a list; {list_name}/any(item:item/{name} …) looks into it.")

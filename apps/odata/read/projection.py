@@ -85,9 +85,11 @@ def bind_projection(
         if not expand_item.options.only_count:
             navigations.append((navigation.name, nested.selection))
             shown.append((navigation, nested))
-        is_set_list = isinstance(navigation, SetNavigation) and navigation.many
+        is_limited = isinstance(navigation, SetNavigation) and (
+            navigation.many or navigation.may_hide(request.caller, type_.model)
+        )
         needs_query = expand_item.options.selects_rows or expand_item.options.only_references
-        if needs_query or nested.nested_queries or nested.computed or is_set_list:
+        if needs_query or nested.nested_queries or nested.computed or is_limited:
             query = NestedQuery(navigation, expand_item.options, nested, expand_item.text)
             check_nested_query(query)
             nested_queries[navigation.name] = query
