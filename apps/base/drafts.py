@@ -305,6 +305,10 @@ def attach_references(
     return references.attach(fetch_all(references.queries))
 
 
+#: The sentence of a refusal of a new record.
+UNSEEN = "It would belong to nobody whose records you may see."
+
+
 def find_hidden_references(
     type_: StructuredType, drafts: Sequence[Draft], sees: Sight
 ) -> list[tuple[int, Issue]]:

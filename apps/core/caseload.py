@@ -46,6 +46,14 @@ class Caseload:
         """The path to the account manager of a record, who must be in the caseload; empty where none is."""
         return caseload_path(model) or ""
 
+    def takes(self, model: type[models.Model], value_of: Callable[[str], Any]) -> bool:
+        """True when a new record whose members have these values would belong to the caseload."""
+        first, _, rest = self.path(model).partition("__")
+        if not first:
+            return True
+        named, of_caseload = value_of(first), AnyOf(rest or "pk", self.managers)
+        return named is not None and type(named)._base_manager.filter(of_caseload, pk=named.pk).exists()
+
     def deciding_paths(self, model: type[models.Model]) -> list[str]:
         """The paths of all columns that decide whether a record is visible."""
         path = self.path(model)
@@ -88,7 +96,21 @@ def caseload_of(user: object) -> Caseload | None:
     return found
 
 
+def sight_digest(user: object) -> str:
+    """The digest of what a signed-in person sees; empty for everything."""
+    caseload = caseload_of(user)
+    return "" if caseload is None else caseload.digest()
+
+
 def visible_rows(user: object, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
     """Those of the rows that a signed-in person sees, of the participants of their caseload."""
     caseload = caseload_of(user)
     return rows if caseload is None else caseload.visible(rows)
+
+
+def is_visible(user: object, record: models.Model) -> bool:
+    """True when a signed-in person sees the record."""
+    caseload = caseload_of(user)
+    if caseload is None:
+        return True
+    return caseload.visible(type(record)._base_manager.filter(pk=record.pk)).exists()

@@ -320,6 +320,19 @@ class Staff(Person, AbstractBaseUser, Record):
             case _:
                 return Caseload((self.pk,), lambda: ([], [], [self.pk]))
 
+    @property
+    def sight(self) -> str:
+        """The sentence of whose records they see; empty for all."""
+        match self.role.participants:
+            case Participants.ALL:
+                return ""
+            case Participants.LOCATION if self.location is not None:
+                return f"You see the participants looked after at {self.location}."
+            case Participants.TEAMS if names := sorted(map(str, self.teams.all())):
+                return f"You see the participants looked after by {' and '.join(names)}."
+            case _:
+                return "You see the participants whom you look after."
+
     def has_perm(self, perm: str, obj: models.Model | None = None) -> bool:
         return self.is_active and (self.role.all_permissions or perm in self.granted)
 
