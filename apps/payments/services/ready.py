@@ -1,7 +1,8 @@
 """Amounts that are ready to be paid out, by payee: the agency paid them, and no payment run has them.
 
-``PAYEE_KEY`` is the one place that says who is paid for a claim, ``open_claims`` how much; ``update_paid_out``
-the one that keeps what runs have of a claim. Whoever writes rows of runs locks their claims and calls it.
+``PAYEE_KEY`` is the one place that says who is paid for a claim, ``open_claims`` how much;
+``update_paid_out`` the one that keeps what runs have of a claim. Whoever writes rows of runs locks their
+claims and calls it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
