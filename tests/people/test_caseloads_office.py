@@ -154,7 +154,7 @@ def made(module_transaction, tmp_path_factory):
         browser = browser_of(office.me)
         browser.post("/admin/core/notice/read-all/")
         before = opened(browser, office, seen)
-        before |= {("represents", *key): page for key, page in overview(browser, representative)}
+        before |= overview(browser, representative)
         hidden = [a_participant(office, manager, MARKER) for manager in (office.stranger, None)]
         # A representative is seen, and not what belongs to them.
         with_records(office, representative, MARKER)
@@ -162,9 +162,10 @@ def made(module_transaction, tmp_path_factory):
 
 
 def overview(browser, contact):
+    """The page of a contact whom somebody of the office represents."""
     address = f"/admin/people/contact/{contact.pk}/overview/"
     answer = browser.get(address)
-    yield (address,), (answer.status_code, "", plain(text_of(answer)))
+    return {(address,): (answer.status_code, "", plain(text_of(answer)))}
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ def told(db, made, settings):
 
 def test_no_page_shows_or_counts_what_others_have(told):
     after = opened(told.browser, told.office, told.seen)
-    after |= {("represents", *key): page for key, page in overview(told.browser, told.hidden[-1])}
+    after |= overview(told.browser, told.hidden[-1])
     assert sum(status == 200 for status, *_ in after.values()) > 350
     assert [key for key, page in after.items() if MARKER in str(page) and dict(key[1:]) != SEARCHED] == []
     different = [key for key, page in after.items() if page != told.before[key]]
