@@ -225,8 +225,8 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         is_refused = any(issue.severity == "error" for issue in issues)
         if caseload is None or draft.key is not None or is_refused or caseload.takes(self.model, draft.get):
             return issues
-        first, *_ = caseload.paths(self.model)
-        return [*issues, Issue("NotAllowed", first.partition("__")[0], UNSEEN)]
+        member = caseload.path(self.model).partition("__")[0]
+        return [*issues, Issue("NotAllowed", member, UNSEEN)]
 
     def find_warnings(self, draft: Draft) -> list[Issue]:
         """Warnings about a draft that can be stored."""
