@@ -266,7 +266,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
 
     def list_if_given_away(self, request: HttpRequest, key: object, answer: HttpResponse) -> HttpResponse:
         """The list in place of the page of a record that its person has just handed to somebody else."""
-        if key is None or answer.status_code != 302 or sees_everybody(request):
+        if key is None or sees_everybody(request) or (request.method, answer.status_code) != ("POST", 302):
             return answer
         is_visible = self.get_queryset(request).filter(pk=str(key)).exists()
         return answer if is_visible else redirect(self.page_url("changelist"))
