@@ -18,7 +18,7 @@ from apps.core.models import Lookup, Record, new_guid
 class ApiApplication(Lookup, Record):
     """A program that calls the API; archived means revoked. The secret itself is stored nowhere."""
 
-    caseload_paths = None
+    caseload_path = None
 
     client_id = models.CharField(
         "client id", max_length=64, unique=True, default=new_client_id, editable=False

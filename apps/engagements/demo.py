@@ -2,11 +2,12 @@
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from itertools import islice
 from random import Random
+from uuid import UUID
 
 from apps.core.demo import Context, DemoSet, draft_of, existing, read_data
 from apps.engagements.calendars import calendar_of, divide_evenly
@@ -60,6 +61,16 @@ STAGES = tuple(Stage(**row) for row in DATA["stages"])
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """The records that plans refer to, looked up once for all of them."""
+
+    categories: Mapping[int, SupportCategory]
+    contacts: Mapping[UUID | None, Contact]
+    coordinators: Sequence[Contact]
+    managers: Sequence[Staff]
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """The drafts of a plan and of what it is divided into, and the day they are entered."""
 
@@ -74,7 +85,12 @@ class Plan:
 def load(context: Context) -> None:
     """Create the plans of the participants, month by month; every third has an earlier plan as well."""
     create_support_categories()
-    categories = {category.number: category for category in SupportCategory.objects.all()}
+    known = Known(
+        {category.number: category for category in SupportCategory.objects.all()},
+        {contact.pk: contact for contact in context.records[Contact]},
+        [contact for contact in context.records[Contact][:40] if contact.position_title],
+        [each for each in existing(context.records[Staff]) if each.role.name == "Plan manager"],
+    )
     chance = context.chance("plans")
     months: dict[tuple[int, int], list[Plan]] = defaultdict(list)
     for number, participant in enumerate(each for each in context.records[Contact] if each.scheme_number):
@@ -83,7 +99,7 @@ def load(context: Context) -> None:
         if number % 3 == 0:
             stages.append(Stage(stage.begun + YEAR, 0.6 + 0.35 * chance.random()))
         for each in stages:
-            plan = plan_of(context, chance, number, participant, each, categories)
+            plan = plan_of(context, chance, number, participant, each, known)
             months[plan.entered.year, plan.entered.month].append(plan)
     for _, plans in sorted(months.items()):
         with context.clock_at(max(plan.entered for plan in plans), 8.5):
@@ -116,19 +132,19 @@ def plan_of(
     number: int,
     participant: Contact,
     stage: Stage,
-    categories: dict[int, SupportCategory],
+    known: Known,
 ) -> Plan:
     """A plan at its stage, entered some days before it starts, once its participant is known."""
     start = context.day(stage.begun)
     end = start + dt.timedelta(days=stage.length - 1)
-    known = max(start - dt.timedelta(days=6), participant.creation_date.astimezone(context.zone).date())
+    first = max(start - dt.timedelta(days=6), participant.creation_date.astimezone(context.zone).date())
     choices = DATA["categories_of_pace" if stage.is_pace else "categories"]
     parts = [
-        budget_draft(context, chance, number, stage, start, end, categories[category])
+        budget_draft(context, chance, number, stage, start, end, category, known)
         for category in choices[number % len(choices)]
     ]
     allocated = sum((draft.budget for draft in parts), ZERO)
-    coordinators = [contact for contact in context.records[Contact][:40] if contact.position_title]
+    coordinators = known.coordinators
     plan = draft_of(
         EngagementDraft,
         ClientEngagement,
@@ -144,11 +160,11 @@ def plan_of(
         is_plan_managed=stage.management == PLAN,
         plan_manager=context.records[Client][0] if stage.management == PLAN else None,
         support_coordinator=coordinators[number % len(coordinators)] if number % 2 and coordinators else None,
-        person_responsible_for_direct_fees=participant.representative,
+        person_responsible_for_direct_fees=known.contacts.get(participant.representative_id),
         endorsement_date=start + dt.timedelta(days=stage.endorsed) if stage.is_pace else None,
         total_budget_amount=cents(allocated * stage.total),
     )
-    entered = min(known, context.day(1))
+    entered = min(first, context.day(1))
     return Plan(entered, plan, [] if stage.is_pace else parts, parts if stage.is_pace else [], stage.periods)
 
 
@@ -169,10 +185,12 @@ def budget_draft(
     stage: Stage,
     start: dt.date,
     end: dt.date,
-    category: SupportCategory,
+    category_number: int,
+    known: Known,
 ) -> BudgetDraft:
     """A service booking, or a PACE plan's budget for a category, and what others spent of it already."""
-    usual = DATA["usual"].get(str(category.number), DATA["usual"]["others"])
+    category, managers = known.categories[category_number], known.managers
+    usual = DATA["usual"].get(str(category_number), DATA["usual"]["others"])
     claims, contacts = context.sizes.get("claims", 0), context.sizes["contacts"]
     enough = max(1, claims / max(contacts, 1) / CLAIMS_OF_A_CONTACT)
     budget = cents(usual * enough * stage.length / YEAR * chance.uniform(0.6, 1.6))
@@ -189,7 +207,6 @@ def budget_draft(
     if stage.is_pace:
         component = DATA["components"].get(str(category.number), {}) if stage.periods else {}
         return draft_of(ComponentDraft, CategoryBudget, **values, **component)
-    managers = [each for each in existing(context.records[Staff]) if each.role.name == "Plan manager"]
     return draft_of(
         BookingDraft,
         ServiceBooking,

@@ -55,7 +55,10 @@ class Office(Walk):
         if chance.random() < 0.15:
             ApiApplication.objects.filter(pk=self.application.pk).update(sees_everybody=True)
             return
-        some = [chance.sample(each, chance.randint(0, 1)) for each in (self.places, self.teams, self.staff)]
+        some = [
+            chance.sample(each, chance.randint(0, len(each)))
+            for each in (self.places, self.teams, self.staff)
+        ]
         limit("Program", *some)
 
     def hand_over(self):

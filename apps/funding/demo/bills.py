@@ -107,8 +107,11 @@ def load_plans(context: Context) -> list[DemoPlan]:
     budgets: dict[object, list[DemoBudget]] = defaultdict(list)
     numbers = dict(SupportCategory.objects.values_list("pk", "number"))
     periods: dict[object, list[PeriodAmounts]] = defaultdict(list)
-    for period in FundingPeriod.objects.order_by("first_day"):
-        periods[period.category_budget_id].append(PeriodAmounts(*period.amounts[:3]))
+    columns = FundingPeriod.objects.order_by("first_day").values_list(
+        "category_budget", "first_day", "last_day", "released"
+    )
+    for budget, *amounts in columns:
+        periods[budget].append(PeriodAmounts(*amounts))
     for budget in (*context.records[ServiceBooking], *context.records[CategoryBudget]):
         left = (budget.budget - budget.used_elsewhere) * Decimal("0.98")
         item = getattr(budget, "support_item", None) or getattr(budget, "stated_items", None)

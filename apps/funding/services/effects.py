@@ -209,19 +209,18 @@ def restate_periods(periods: QuerySet[FundingPeriod]) -> int:
 
     In the caller's transaction, which has locked their budgets or the plans of these.
     """
-    of_budget: dict[UUID, list[FundingPeriod]] = defaultdict(list)
-    for period in periods:
-        of_budget[period.category_budget_id].append(period)
+    of_budget: dict[UUID, list[tuple[UUID, tuple[dt.date, dt.date]]]] = defaultdict(list)
+    for budget, period, first, last in periods.values_list("category_budget", "pk", "first_day", "last_day"):
+        of_budget[budget].append((period, (first, last)))
     if not of_budget:
         return 0
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
     has_periods = Q(category_budget__in=periods.order_by().values("category_budget"))
     for bill, line in LINES.items():
         for key, amounts, *days in sum_by_status(line, bill, "category_budget", DAYS, has_periods):
-            for period in of_budget[key]:
-                own_days = period.first_day, period.last_day
+            for period, own_days in of_budget[key]:
                 shares = [share_of_days(each, (days[0], days[1]), own_days) for each in astuple(amounts)]
-                sums[period.pk] += Amounts(*shares)
+                sums[period] += Amounts(*shares)
     return replace_amounts(periods, sums)
 
 
