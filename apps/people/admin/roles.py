@@ -110,10 +110,8 @@ class RoleAdmin(CoveredAdmin, LookupAdmin):
     icon = "verified_user"
     list_display = ("name", "participants", "all_permissions", "requires_second_factor", "archived")
     fieldsets = (
-        fieldset(
-            None, "name", "participants", "all_permissions", "requires_second_factor", description=LIMITED
-        ),
-        fieldset("Permissions", "permissions"),
+        fieldset(None, "name", "participants", "all_permissions", "requires_second_factor"),
+        fieldset(None, "permissions", description=LIMITED),
     )
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
