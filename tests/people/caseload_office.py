@@ -9,7 +9,7 @@ from django.db import models
 
 from apps.base import clock
 from apps.core import history
-from apps.core.caseload import caseload_paths
+from apps.core.caseload import caseload_path
 from apps.core.models import Notice
 from apps.core.notices import write_notices
 from apps.funding.models import (
@@ -176,7 +176,7 @@ def with_records(office, contact, text):
 def write_everywhere(contact, text):
     """Write the text into every text about a participant, and so into their history."""
     for model, records in find_records(contact).items():
-        for record in list(records) if caseload_paths(model) else ():
+        for record in list(records) if caseload_path(model) else ():
             if isinstance(record, Contact) and text not in record.first_name:
                 continue  # whose own record everybody of the office sees
             for column in model._meta.concrete_fields:
