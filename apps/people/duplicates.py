@@ -6,14 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from operator import itemgetter
 from typing import Any
 
 from django.db.models import CharField, F, Func, Q, Value
 from django.db.models.functions import Lower, Right
 
-from apps.base.batched_queries import AnyOf
+from apps.base.batched_queries import AnyOf, AnyRowOf
 from apps.base.drafts import Draft, Issue
 from apps.core.models import normalised
 from apps.people.models import FULL_NAME, Contact
@@ -77,29 +76,25 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
     Drafts of existing contacts are compared when they give any of the compared columns.
     """
     compared = [
-        (number, draft, marks_of(draft.get))
+        (number, draft, marks_of(vars(draft).get))
         for number, draft in enumerate(drafts)
         if draft.key is None or not draft.given.isdisjoint(COMPARED)
     ]
+    wanted = {mark for _, _, marks in compared for mark in marks}
     # By mark, since a name alone may be that of thousands.
-    candidates: dict[Mark, list[dict[str, object] | None]] = {
-        mark: [] for _, _, marks in compared for mark in marks
-    }
-    for row in load_candidates(candidates):
-        for mark in marks_of(row.get):
-            if mark in candidates:
-                candidates[mark].append(row)
+    candidates: dict[Mark, list[dict[str, object]]] = defaultdict(list)
+    for row in load_candidates(wanted):
+        for mark in wanted.intersection(marks_of(row.get)):
+            candidates[mark].append(row)
+    of_new_drafts: set[Mark] = set()
     for number, draft, marks in compared:
-        shared = (
-            Duplicate(number, None if row is None else Contact(**row), *mark[:2])
-            for mark in marks
-            for row in candidates[mark]
-            if row is None or row["pk"] != draft.key
-        )
-        yield from islice(shared, 1)
+        for mark in marks:
+            other = next((row for row in candidates.get(mark, ()) if row["pk"] != draft.key), None)
+            if other is not None or mark in of_new_drafts:
+                yield Duplicate(number, None if other is None else Contact(**other), *mark[:2])
+                break
         if draft.key is None:
-            for mark in marks:
-                candidates[mark].append(None)
+            of_new_drafts.update(marks)
 
 
 def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, object]]:
@@ -110,10 +105,11 @@ def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, object]]:
     values: dict[str, set[object]] = defaultdict(set)
     for field, _, (name, value) in marks:
         values["name"].add(name)
-        values[field].add(value)
+        # Two of one name are often born on some day that is somebody's.
+        values[field].add((name, value) if field == "birthday" else value)
     if not values:
         return []
-    beside_name = Q(AnyOf("birthday", values["birthday"]))
+    beside_name = Q(AnyRowOf(("compared_name", "birthday"), values["birthday"]))
     for column in PHONES:
         beside_name |= Q(AnyOf(f"{column}_digits", values["phone1"]))
     for column in EMAILS:
