@@ -7,10 +7,10 @@ from tests.api.caller import Caller, an_application
 
 def is_in_caseload(record, managers):
     """True when the record belongs to one of the managers, or to nobody in particular."""
-    paths = record.caseload_paths
-    if paths is None:
+    path = record.caseload_path
+    if path is None:
         return False
-    return not paths or any(manager in managers for path in paths for manager in at_end(record, path))
+    return not path or not managers.isdisjoint(at_end(record, path))
 
 
 def at_end(record, path):

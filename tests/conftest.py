@@ -29,7 +29,7 @@ from tests.chromium import HEADLESS_SHELL, find_chromium, launch
 from tests.engines import in_ci
 from tests.operations.databases import Databases
 from tests.people.records import an_administrator
-from tests.schema_template import schema_template
+from tests.schema_template import database_of_tests, schema_template
 
 # A slow machine is no fault of the code. In CI the examples are always the same: red means something changed.
 # Every run has other examples; so fewer than Hypothesis' hundred find as much in the end.
@@ -95,7 +95,7 @@ def no_state_is_left(monkeypatch):
 
 @pytest.fixture(scope="session")
 def store_schema(pytestconfig, django_db_modify_db_settings_parallel_suffix, django_db_blocker):
-    """``store_schema()`` keeps what the migrations made, unless a run before has: the file."""
+    """``store_schema(database)`` keeps what the migrations made of it, unless a run before has: the file."""
     with django_db_blocker.unblock(), schema_template(pytestconfig.rootpath) as store:
         yield store
 
@@ -109,16 +109,17 @@ def django_db_modify_db_settings(store_schema):
 def django_db_setup(django_db_setup, django_db_blocker, store_schema):
     """Nobody uses the database of the tests any more when it is deleted."""
     with django_db_blocker.unblock():
-        store_schema()
+        if database_of_tests():
+            store_schema(database_of_tests())
     yield
     with django_db_blocker.unblock():
         races.close_connections()
 
 
 @pytest.fixture(scope="session")
-def schema_dump(django_db_setup, store_schema):
+def schema_dump(databases, store_schema):
     """A migrated database as pg_dump writes it, for servers of a test: to migrate takes 6 s of CPU."""
-    return store_schema()
+    return store_schema(databases.template)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -166,6 +167,7 @@ def quick_settings():
     with override_settings(
         PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"],  # a tenth of a second each
         WHITENOISE_USE_FINDERS=False,  # a search for static files, which the live server finds by itself
+        STATIC_ROOT=None,  # nor those that ./run demo has collected: 20 ms each
     ):
         yield
 

@@ -22,6 +22,12 @@ IN_MEMORY = "file:tests?mode=memory&cache=shared"
 IMPORTED = re.compile(r"^(?:from|import) (apps\.[\w.]+)", re.MULTILINE)
 
 
+def database_of_tests():
+    """The name of the database that Django made; ``None`` where no test of the run needs it."""
+    name = str(connection.settings_dict["NAME"])
+    return name if name.startswith(("file:", "test_")) else None
+
+
 def fingerprint():
     """Of all migrations with the modules that they import, and of the moment at which they are made."""
     files = {file for app in apps.get_app_configs() for file in Path(app.path).glob("migrations/*.py")}
@@ -44,7 +50,7 @@ class SqliteTemplate:
         with contextlib.closing(sqlite3.connect(file)) as stored:
             stored.backup(self.database)
 
-    def store(self, file):
+    def store(self, file, database):
         with contextlib.closing(sqlite3.connect(file)) as stored:
             connection.connection.backup(stored)
 
@@ -66,9 +72,8 @@ class PostgresTemplate:
         postgres.load_dump(self.url(self.name), file)
         connection.settings_dict["TEST"]["TEMPLATE"] = self.name
 
-    def store(self, file):
-        database = self.url(connection.settings_dict["NAME"])
-        command = [self.programs / "pg_dump", f"--dbname={database}", f"--file={file}"]
+    def store(self, file, database):
+        command = [self.programs / "pg_dump", f"--dbname={self.url(database)}", f"--file={file}"]
         subprocess.run(command, check=True, env=postgres.plain_environment())
 
     def delete(self):
@@ -86,9 +91,10 @@ class PostgresTemplate:
 
 @contextlib.contextmanager
 def schema_template(root):
-    """Load the stored template; the value is a function that stores a new one, and returns its file.
+    """Load the stored template; the value is a function that stores a new one of a migrated database.
 
-    One worker makes it while the others wait. It lies where ``--cache-clear`` deletes it.
+    The function returns its file. One worker makes it while the others wait. It lies where ``--cache-clear``
+    deletes it.
     """
     folder = root / ".pytest_cache" / "d" / "schema"
     folder.mkdir(parents=True, exist_ok=True)
@@ -100,11 +106,11 @@ def schema_template(root):
         if is_stored:
             template.load(file)
 
-        def store():
+        def store(database):
             if not file.exists():
                 for outdated in folder.glob(f"{connection.vendor}-*"):
                     outdated.unlink()
-                template.store(file.with_suffix(".new"))
+                template.store(file.with_suffix(".new"), database)
                 file.with_suffix(".new").rename(file)
             lock.close()
             return file

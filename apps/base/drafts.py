@@ -305,6 +305,10 @@ def attach_references(
     return references.attach(fetch_all(references.queries))
 
 
+#: The sentence of a refusal of a new record.
+UNSEEN = "It would belong to nobody whose records you may see."
+
+
 def find_hidden_references(
     type_: StructuredType, drafts: Sequence[Draft], sees: Sight
 ) -> list[tuple[int, Issue]]:
@@ -318,7 +322,7 @@ def find_hidden_references(
             for at, one in enumerate(value or () if reference.many else (value,)):
                 key = getattr(one, "pk", one)
                 place = (*path, reference.attribute, *((at,) if reference.many else ()))
-                if key is not None and sees.paths(reference.model) != ():
+                if key is not None and sees.path(reference.model):
                     named[reference.model][key].append((number, place))
     issues = []
     for model, places in named.items():

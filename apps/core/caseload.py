@@ -2,16 +2,14 @@
 
 Participants are looked after by members of staff, their account managers. Whoever is limited to a caseload
 sees the participants whose account manager is in it, and the records of these. Each model says by
-``caseload_paths`` what its records belong to; a model that says nothing is for those only who see everything.
+``caseload_path`` what its records belong to; a model that says nothing is for those only who see everything.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import or_
 from typing import Any
 from uuid import UUID
 
@@ -19,67 +17,76 @@ from django.contrib.auth import get_user_model
 from django.db import models
 from django.db.models import Q
 
-from apps.base.declaration.schema import fields_on_path
+from apps.base.batched_queries import AnyOf, fetch_all, prepared_query
 
 #: Of an account manager, what decides whose caseload it is in.
 DECIDING_COLUMNS = ("location", "teams")
+#: Keys of locations, of teams, and of staff.
+Criteria = tuple[Sequence[object], Sequence[object], Sequence[object]]
 
 
 @dataclass(frozen=True, slots=True)
 class Caseload:
-    """The participants of some account managers: by their locations, their teams, or by themselves.
+    """The participants of some account managers, whose keys are ``managers``.
 
-    The keys of all three are those of the database.
+    ``criteria`` reads what these are chosen by: their locations, their teams, and themselves.
     """
 
-    locations: tuple[UUID, ...] = ()
-    teams: tuple[int, ...] = ()
-    staff: tuple[UUID, ...] = ()
+    managers: tuple[UUID, ...]
+    criteria: Callable[[], Criteria]
 
     def visible(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
         """Those of the rows that belong to the caseload; all of a model whose records everybody sees."""
-        paths = caseload_paths(rows.model)
-        if paths is None:
+        path = caseload_path(rows.model)
+        if path is None:
             return rows.filter(pk__isnull=True)
-        if not paths:
-            return rows
-        managers = self.managers()
-        return rows.filter(reduce(or_, (belongs(rows.model, path, managers) for path in paths)))
+        return rows.filter(AnyOf(path, self.managers)) if path else rows
 
-    def managers(self) -> models.QuerySet[Any, Any] | tuple[UUID, ...]:
-        """The keys of the account managers."""
-        if not self.locations and not self.teams:
-            return self.staff
-        condition = Q(pk__in=self.staff)
-        if self.locations:
-            condition |= Q(location__in=self.locations)
-        staff = get_user_model()._base_manager
-        if self.teams:
-            in_teams = staff.filter(teams__in=self.teams).order_by().values("pk")
-            condition |= Q(pk__in=in_teams)
-        return staff.filter(condition).order_by().values("pk")
+    def path(self, model: type[models.Model]) -> str:
+        """The path to the account manager of a record, who must be in the caseload; empty where none is."""
+        return caseload_path(model) or ""
 
-    def paths(self, model: type[models.Model]) -> Sequence[str]:
-        """The paths to the account managers of a record, of which one must be in the caseload."""
-        return caseload_paths(model) or ()
+    def takes(self, model: type[models.Model], value_of: Callable[[str], Any]) -> bool:
+        """True when a new record whose members have these values would belong to the caseload."""
+        first, _, rest = self.path(model).partition("__")
+        if not first:
+            return True
+        named, of_caseload = value_of(first), AnyOf(rest or "pk", self.managers)
+        return named is not None and type(named)._base_manager.filter(of_caseload, pk=named.pk).exists()
 
     def deciding_paths(self, model: type[models.Model]) -> list[str]:
         """The paths of all columns that decide whether a record is visible."""
-        return [f"{path}__{column}" for path in self.paths(model) for column in DECIDING_COLUMNS]
+        path = self.path(model)
+        return [f"{path}__{column}" for column in DECIDING_COLUMNS] if path else []
 
     def covers(self, model: type[models.Model]) -> bool:
         """True when any records of the model can be visible."""
-        return caseload_paths(model) is not None
+        return caseload_path(model) is not None
 
     def digest(self) -> str:
-        """Eight characters that change with the caseload."""
-        text = repr((sorted(self.locations), sorted(self.teams), sorted(self.staff)))
+        """Eight characters that change with the criteria, and not with the staff who meet them."""
+        text = repr([sorted(map(str, each)) for each in self.criteria()])
         return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
 
-def caseload_paths(model: type[models.Model]) -> Sequence[str] | None:
-    """What the model's records belong to, as ``TimestampedModel.caseload_paths`` says it."""
-    found: Sequence[str] | None = getattr(model, "caseload_paths", None)
+@prepared_query
+def managers_chosen_by(locations: Any, teams: Any, staff: Any) -> models.QuerySet[Any, Any]:
+    """The keys of the staff at these locations, in these teams, and of these."""
+    everybody = get_user_model()._base_manager.order_by()
+    in_teams = everybody.filter(AnyOf("teams", teams)).values("pk")
+    chosen = Q(AnyOf("location", locations)) | Q(AnyOf("pk", staff)) | Q(pk__in=in_teams)
+    return everybody.filter(chosen).values_list("pk")
+
+
+def caseload_by(locations: Sequence[Any], teams: Sequence[Any], staff: Sequence[Any]) -> Caseload:
+    """The participants whose account managers are at these locations, in these teams, or are these."""
+    [rows] = fetch_all([managers_chosen_by(locations, teams, staff)])
+    return Caseload(tuple(key for (key,) in rows), lambda: (locations, teams, staff))
+
+
+def caseload_path(model: type[models.Model]) -> str | None:
+    """What the model's records belong to, as ``TimestampedModel.caseload_path`` says it."""
+    found: str | None = getattr(model, "caseload_path", None)
     return found
 
 
@@ -89,15 +96,21 @@ def caseload_of(user: object) -> Caseload | None:
     return found
 
 
+def sight_digest(user: object) -> str:
+    """The digest of what a signed-in person sees; empty for everything."""
+    caseload = caseload_of(user)
+    return "" if caseload is None else caseload.digest()
+
+
 def visible_rows(user: object, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
     """Those of the rows that a signed-in person sees, of the participants of their caseload."""
     caseload = caseload_of(user)
     return rows if caseload is None else caseload.visible(rows)
 
 
-def belongs(model: type[models.Model], path: str, managers: object) -> Q:
-    """True of the records whose account manager at the end of the path is one of the managers."""
-    condition = {f"{path}__in": managers}
-    if any(step.one_to_many or step.many_to_many for step in fields_on_path(model, path, path)):
-        return Q(pk__in=model._base_manager.filter(**condition).order_by().values("pk"))
-    return Q(**condition)
+def is_visible(user: object, record: models.Model) -> bool:
+    """True when a signed-in person sees the record."""
+    caseload = caseload_of(user)
+    if caseload is None:
+        return True
+    return caseload.visible(type(record)._base_manager.filter(pk=record.pk)).exists()

@@ -19,6 +19,7 @@ from django_tasks import task
 
 from apps.base.declaration.service import get_service
 from apps.core import exporting
+from apps.core.caseload import sight_digest
 from apps.core.history import Author
 from apps.core.history_display import model_of
 from apps.core.models import Change, FileExport, FileExportPart, Notice
@@ -97,6 +98,8 @@ def write_table(file_export: FileExport, file: IO[bytes]) -> None:
     request.method, request.GET, request.user = "GET", QueryDict(file_export.query), staff
     if not page.has_view_permission(request):
         raise ImportFileError("You may not view these records.")
+    file_export.sight = sight_digest(staff)
+    file_export.save(update_fields=["sight"])
     records = page.exported_records(request)
     file_export.rows_done, file_export.rows_total = 0, records.count()
     columns, lines = exporting.table_of(get_service().by_model[page.model], records)

@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils import formats, timezone
 from django.utils.text import capfirst
 
+from apps.core.caseload import caseload_of, visible_rows
 from apps.core.models import Change, LogEntry
 
 #: Shown for a missing value.
@@ -69,10 +70,13 @@ def changes_of(record: models.Model) -> models.QuerySet[Change]:
     return Change.objects.filter(record_type=record._meta.label_lower, record_key=str(record.pk))
 
 
-def history_lines(changes: Iterable[Change]) -> list[HistoryLine]:
-    """The changes as they are shown; one query for each model that they refer to, however many they are."""
+def history_lines(changes: Iterable[Change], person: object = None) -> list[HistoryLine]:
+    """The changes as they are shown; one query for each model that they refer to, however many they are.
+
+    Records that the ``person`` does not see have no name; without a person all have theirs.
+    """
     changes = list(changes)
-    names = load_names(changes)
+    names = load_names(changes, person)
     return [history_line(change, names) for change in changes]
 
 
@@ -166,11 +170,21 @@ def date_text(column: models.Field[Any, Any], value: Any) -> str:
     return str(value)
 
 
-def load_names(changes: Sequence[Change]) -> Names:
-    """The names of all records that the changes refer to, and of their authors."""
+def visible_changes(changes: Iterable[Change], person: object) -> list[Change]:
+    """Those of the changes whose records the person sees."""
+    changes = list(changes)
+    if caseload_of(person) is None:
+        return changes
+    names = load_names(changes, person)
+    visible = {(model._meta.label_lower, key) for model, some in names.items() for key in some}
+    return [each for each in changes if (each.record_type, each.record_key) in visible]
+
+
+def load_names(changes: Sequence[Change], person: object) -> Names:
+    """The names of all records that the changes refer to and a person sees, and of their authors."""
     keys = referred_texts(changes)
     keys[get_user_model()].update(str(change.staff_id) for change in changes if change.staff_id)
-    return {model: names_of(model, some) for model, some in keys.items()}
+    return {model: names_of(model, some, person) for model, some in keys.items()}
 
 
 def referred_keys(changes: Iterable[Change]) -> dict[type[models.Model], set[object]]:
@@ -193,7 +207,8 @@ def referred_texts(changes: Iterable[Change]) -> defaultdict[type[models.Model],
     return keys
 
 
-def names_of(model: type[models.Model], texts: Iterable[str]) -> dict[str, str]:
+def names_of(model: type[models.Model], texts: Iterable[str], person: object = None) -> dict[str, str]:
+    """The names of the records of these keys, of those that the person sees."""
     keys = [key for text in texts if (key := key_from_text(model, text)) is not None]
     files = [each.name for each in model._meta.concrete_fields if isinstance(each, models.BinaryField)]
     records = model._default_manager.filter(pk__in=keys).order_by().defer(*files)
@@ -201,7 +216,7 @@ def names_of(model: type[models.Model], texts: Iterable[str]) -> dict[str, str]:
         # A name may have another record's in it: that of a plan has the participant's.
         page: Any = admin.site.get_model_admin(model)
         records = records.select_related(*(page.list_select_related or ()))
-    return {str(each.pk): str(each) for each in records}
+    return {str(each.pk): str(each) for each in visible_rows(person, records)}
 
 
 def key_from_text(model: type[models.Model], text: str) -> object:

@@ -11,15 +11,16 @@ from django.apps import apps
 from django.conf import settings
 from django.core.mail import send_mail
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.urls import NoReverseMatch, Resolver404, get_script_prefix, resolve, reverse
 from django_tasks import task
 
 from apps.base import clock
 from apps.core import history
+from apps.core.caseload import caseload_of
 from apps.core.history_display import key_from_text, names_of
 from apps.core.models import Change, Notice, NoticePreference, Subscriber
-from apps.core.read_log import READ_LOG, ShownRecords, log_shown
+from apps.core.read_log import READ_LOG, log_shown
 from apps.core.task_queue import task_author
 
 #: Of more records assigned at once there is one notice together.
@@ -64,16 +65,41 @@ def delete_notices(model: type[Model], keys: Iterable[object]) -> None:
             Notice.objects.filter(url__endswith=reverse(page, args=[key])).delete()
 
 
-def noticed_records(notices: Iterable[Notice]) -> ShownRecords:
-    """The records that notices lead to, whose names are in their texts."""
+def noticed_record(notice: Notice) -> tuple[type[Model], object] | None:
+    """The record that a notice leads to, whose name is in its text: its model and key."""
+    with suppress(Resolver404, LookupError, ValueError):
+        page = resolve(get_script_prefix().rstrip("/") + without_prefix(notice.url))
+        app, name, _ = str(page.url_name).split("_", 2)
+        model = apps.get_model(app, name)
+        key = key_from_text(model, page.kwargs["object_id"])
+        return None if key is None else (model, key)
+    return None
+
+
+def noticed_records(notices: Iterable[Notice]) -> dict[type[Model], set[Any]]:
+    """The records that notices lead to."""
     found: defaultdict[type[Model], set[Any]] = defaultdict(set)
-    for notice in notices:
-        with suppress(Resolver404, LookupError, ValueError):
-            page = resolve(get_script_prefix().rstrip("/") + without_prefix(notice.url))
-            app, name, _ = str(page.url_name).split("_", 2)
-            model = apps.get_model(app, name)
-            found[model].add(key_from_text(model, page.kwargs["object_id"]))
-    return {model: keys - {None} for model, keys in found.items()}
+    for record in filter(None, map(noticed_record, notices)):
+        found[record[0]].add(record[1])
+    return found
+
+
+def visible_notices(person: object, notices: QuerySet[Any]) -> QuerySet[Any]:
+    """The notices without those that lead to records which the person does not see."""
+    caseload = caseload_of(person)
+    if caseload is None:
+        return notices
+    visible = {
+        (model, key)
+        for model, keys in noticed_records(notices).items()
+        for key in caseload.visible(model._base_manager.filter(pk__in=keys)).values_list("pk", flat=True)
+    }
+    hidden = [
+        notice.pk
+        for notice in notices
+        if (record := noticed_record(notice)) and caseload.covers(record[0]) and record not in visible
+    ]
+    return notices.exclude(pk__in=hidden)
 
 
 @task()
@@ -81,6 +107,8 @@ def mail_notice(key: int) -> None:
     """Mail a notice to its person, whose login may be closed meanwhile."""
     notice = Notice.objects.select_related("staff").filter(pk=key).first()
     if notice is None or not notice.staff.is_active:
+        return
+    if not visible_notices(notice.staff, Notice.objects.filter(pk=key)).exists():
         return
     lines = [notice.text]
     if settings.SITE_ADDRESS:

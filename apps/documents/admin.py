@@ -15,7 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.defaultfilters import filesizeformat
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, RelatedDropdownFilter
+from unfold.contrib.filters.admin import RelatedDropdownFilter
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminSelectWidget
 
@@ -30,11 +30,14 @@ from apps.core.admin_base import (
     LookupAdmin,
     Page,
     RecordAdmin,
+    RecordFilter,
     fieldset,
     record_panel,
     register_panels,
 )
 from apps.core.admin_base.display import admin_url, link
+from apps.core.admin_base.forms import offer_visible_records
+from apps.core.caseload import visible_rows
 from apps.documents.downloads import IMAGES, PDF, file_response
 from apps.documents.file_types import allowed_extensions
 from apps.documents.form_files import file_token, read_file_token, store_form_file
@@ -71,7 +74,7 @@ class UploadForm(forms.Form):
         queryset=Contact.objects.filter(archive_date=None), required=False, label="Participant of all files"
     )
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, person: object, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         category = cast("Any", self.fields["category"])
         category.queryset = DocumentCategory.objects.filter(archive_date=None)
@@ -80,6 +83,7 @@ class UploadForm(forms.Form):
             field.widget = AutocompleteSelect(
                 Document._meta.get_field(name), admin.site, choices=field.choices
             )
+        offer_visible_records(self, person)
 
 
 @admin.register(DocumentCategory)
@@ -111,10 +115,10 @@ class DocumentAdmin(RecordAdmin):
     list_select_related = ("client", "contact", "category", "created_by")
     list_filter = (
         ArchivedFilter,
-        ("client", AutocompleteSelectFilter),
-        ("contact", AutocompleteSelectFilter),
+        ("client", RecordFilter),
+        ("contact", RecordFilter),
         ("category", RelatedDropdownFilter),
-        ("created_by", AutocompleteSelectFilter),
+        ("created_by", RecordFilter),
         ("creation_date", DateTimeRangeFilter),
     )
     search_help_text = "Name, file, organisation or SHA-256"
@@ -185,7 +189,7 @@ class DocumentAdmin(RecordAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied(*self.explain_refusal(request, "add"))
         initial = {"category": self.default_category(request), **request.GET.dict()}
-        form = UploadForm(request.POST if request.method == "POST" else None, initial=initial)
+        form = UploadForm(request.user, request.POST if request.method == "POST" else None, initial=initial)
         errors: list[str] = []
         if request.method == "POST" and form.is_valid():
             try:
@@ -221,6 +225,7 @@ class DocumentAdmin(RecordAdmin):
     def default_category(self, request: HttpRequest) -> object:
         """The category that the person chose last, else that of the newest document, else the only one."""
         current = Document.objects.filter(category__archive_date=None).order_by("-creation_date", "-guid")
+        current = visible_rows(request.user, current)
         for documents in (current.filter(created_by=request.user.pk), current):
             newest = documents.values_list("category", flat=True).first()
             if newest is not None:

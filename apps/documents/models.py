@@ -29,7 +29,7 @@ class Document(Record):
     ``file_name`` is the file's name at its origin. Bytes never change: another version is another document.
     """
 
-    caseload_paths = ("contact__account_manager",)
+    caseload_path = "contact__account_manager"
 
     searched = Searched(
         texts=("name", "file_name"),

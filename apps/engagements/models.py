@@ -103,7 +103,7 @@ def last_day_of_plan(plan_end_date: dt.date, no_active_plan_from_date: dt.date |
 class ClientEngagement(Record):
     """A participant's plan: its dates, its managers, and the budget that service bookings divide."""
 
-    caseload_paths = ("participant__account_manager",)
+    caseload_path = "participant__account_manager"
 
     searched = Searched(
         names=("participant__first_name", "participant__last_name"),
@@ -217,7 +217,7 @@ class Budget(Record):
     not yet claimed; ``used_elsewhere`` was spent by others, or before this service was used.
     """
 
-    caseload_paths = ("engagement__participant__account_manager",)
+    caseload_path = "engagement__participant__account_manager"
 
     engagement: models.ForeignKey[Any, ClientEngagement]
     budget = money(default=ZERO)
@@ -407,7 +407,7 @@ class FundingPeriod(Record):
     history is that of the component.
     """
 
-    caseload_paths = ("category_budget__engagement__participant__account_manager",)
+    caseload_path = "category_budget__engagement__participant__account_manager"
 
     category_budget = models.ForeignKey(
         CategoryBudget, on_delete=models.CASCADE, related_name="periods", db_index=False

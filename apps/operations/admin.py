@@ -107,7 +107,7 @@ def search_of(request: HttpRequest, text: str) -> ReadSearch:
     with suppress(ValueError):
         found += Contact.objects.filter(pk=UUID(text))
     for page in searched_pages(request):
-        found += find_records(page, search_words(text), SEARCHED_RECORDS)
+        found += find_records(page, search_words(text), request.user, SEARCHED_RECORDS)
     keys = {key_bytes(record.pk) for record in found}
     types = {record._meta.label_lower for record in found}
     for contact in (record for record in found if isinstance(record, Contact)):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import CharField, F, Func, Q, Value
+from django.db.models import CharField, F, Func, Q, QuerySet, Value
 from django.db.models.functions import Lower, Right
 
 from apps.base.batched_queries import AnyOf, AnyRowOf
@@ -24,6 +24,7 @@ COMPARED = ("scheme_number", "first_name", "last_name", "birthday", *PHONES, *EM
 #: The columns that are read of other contacts.
 LOADED = ("pk", *COMPARED, "archive_date", "creation_date")
 NOT_DIGITS = re.compile(r"\D")
+ALL_CONTACTS = Contact.objects.all()
 #: The digits of a phone number beyond the trunk zero or the country code.
 PHONE_DIGITS = 9
 #: The warning; first comes the other contact, then what both have.
@@ -70,8 +71,10 @@ class Duplicate:
     shared: str
 
 
-def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
-    """At most one for each draft; one query, however many drafts.
+def find_duplicates(
+    drafts: Sequence[Draft], contacts: QuerySet[Contact] = ALL_CONTACTS
+) -> Iterator[Duplicate]:
+    """At most one of the contacts for each draft; one query, however many drafts.
 
     Drafts of existing contacts are compared when they give any of the compared columns.
     """
@@ -83,7 +86,7 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
     wanted = {mark for _, _, marks in compared for mark in marks}
     # By mark, since a name alone may be that of thousands.
     candidates: dict[Mark, list[dict[str, object]]] = defaultdict(list)
-    for row in load_candidates(wanted):
+    for row in load_candidates(wanted, contacts):
         for mark in wanted.intersection(marks_of(row.get)):
             candidates[mark].append(row)
     of_new_drafts: set[Mark] = set()
@@ -97,19 +100,22 @@ def find_duplicates(drafts: Sequence[Draft]) -> Iterator[Duplicate]:
             of_new_drafts.update(marks)
 
 
-def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, object]]:
+def load_candidates(marks: Iterable[Mark], contacts: QuerySet[Contact]) -> Iterable[dict[str, object]]:
     """The columns of contacts that may have one of the marks, archived ones included, the oldest first.
 
     A name may be that of thousands: the database leaves out those who share nothing else with anybody.
     """
     values: dict[str, set[object]] = defaultdict(set)
+    # Together: of one name among many, most were born on some day that is somebody's.
+    birthdays: set[tuple[object, ...]] = set()
     for field, _, (name, value) in marks:
         values["name"].add(name)
-        # Two of one name are often born on some day that is somebody's.
-        values[field].add((name, value) if field == "birthday" else value)
+        values[field].add(value)
+        if field == "birthday":
+            birthdays.add((name, value))
     if not values:
         return []
-    beside_name = Q(AnyRowOf(("compared_name", "birthday"), values["birthday"]))
+    beside_name = Q(AnyRowOf(("compared_name", "birthday"), birthdays))
     for column in PHONES:
         beside_name |= Q(AnyOf(f"{column}_digits", values["phone1"]))
     for column in EMAILS:
@@ -119,16 +125,16 @@ def load_candidates(marks: Iterable[Mark]) -> Iterable[dict[str, object]]:
         column: Func(F(column), *no_digits, function="regexp_replace", output_field=CharField())
         for column in PHONES
     }
-    contacts = Contact.objects.alias(
+    found = contacts.alias(
         compared_name=FULL_NAME,
-        **{f"{column}_digits": Right(found, PHONE_DIGITS) for column, found in digits.items()},
+        **{f"{column}_digits": Right(bare, PHONE_DIGITS) for column, bare in digits.items()},
         **{f"{column}_lower": Lower(column) for column in EMAILS},
     ).filter(
         Q(AnyOf("scheme_number", values["scheme_number"]))
         | Q(AnyOf("compared_name", values["name"] - {""})) & beside_name
     )
     # Not by the database, which would walk all contacts in their order to find a few.
-    return sorted(contacts.order_by().values(*LOADED), key=itemgetter("creation_date", "pk"))
+    return sorted(found.order_by().values(*LOADED), key=itemgetter("creation_date", "pk"))
 
 
 def duplicate_warnings(drafts: Sequence[Draft]) -> Iterator[tuple[int, Issue]]:

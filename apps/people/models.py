@@ -15,7 +15,7 @@ from django.db import models
 from django.db.models.functions import Concat, Lower
 
 from apps.base import clock
-from apps.core.caseload import Caseload, caseload_paths
+from apps.core.caseload import Caseload, caseload_by, caseload_path
 from apps.core.models import (
     Consent,
     Lookup,
@@ -101,7 +101,7 @@ def needs_everybody(app: str, model: str, codename: str) -> bool:
     if f"{app}.{codename}" in OF_ALL_PARTICIPANTS:
         return True
     try:
-        return caseload_paths(apps.get_model(app, model)) is None
+        return caseload_path(apps.get_model(app, model)) is None
     except LookupError:
         return True
 
@@ -230,7 +230,7 @@ class Staff(Person, AbstractBaseUser, Record):
         without_index="an organisation has hundreds of staff, which are read at once",
     )
 
-    caseload_paths = ()
+    caseload_path = ""
 
     abbreviation = optional_text("initials", 5)
     primary_email = models.EmailField(max_length=90, help_text="The login.")
@@ -314,11 +314,24 @@ class Staff(Person, AbstractBaseUser, Record):
             case Participants.ALL:
                 return None
             case Participants.LOCATION if self.location_id is not None:
-                return Caseload(locations=(self.location_id,), staff=(self.pk,))
+                return caseload_by([self.location_id], [], [self.pk])
             case Participants.TEAMS:
-                return Caseload(teams=tuple(self.teams.values_list("pk", flat=True)), staff=(self.pk,))
+                return caseload_by([], list(self.teams.values_list("pk", flat=True)), [self.pk])
             case _:
-                return Caseload(staff=(self.pk,))
+                return Caseload((self.pk,), lambda: ([], [], [self.pk]))
+
+    @property
+    def sight(self) -> str:
+        """The sentence of whose records they see; empty for all."""
+        match self.role.participants:
+            case Participants.ALL:
+                return ""
+            case Participants.LOCATION if self.location is not None:
+                return f"You see the participants looked after at {self.location}."
+            case Participants.TEAMS if names := sorted(map(str, self.teams.all())):
+                return f"You see the participants looked after by {' and '.join(names)}."
+            case _:
+                return "You see the participants whom you look after."
 
     def has_perm(self, perm: str, obj: models.Model | None = None) -> bool:
         return self.is_active and (self.role.all_permissions or perm in self.granted)
@@ -342,7 +355,7 @@ class Client(Addressed, Record):
         numbers=("business_number", "business_phone", "business_phone2"),
     )
 
-    caseload_paths = ()
+    caseload_path = ""
 
     business_name = models.CharField(max_length=255)
     business_name_key = NormalisedField(of="business_name", unique=True, max_length=765)
@@ -390,8 +403,7 @@ class Contact(Person, Record):
     """A person who is no member of staff: a participant, a representative, somebody at a client."""
 
     responsibilities = (Responsibility("account_manager"),)
-    #: Those who look after a participant see who represents them.
-    caseload_paths = ("account_manager", "represents__account_manager")
+    caseload_path = "account_manager"
 
     primary_email = models.EmailField(max_length=90, null=True, blank=True)
     # Few contacts have each of these four: the indexes below contain only those that do.

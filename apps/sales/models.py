@@ -175,7 +175,7 @@ class Opportunity(Prospect, TimestampedModel):
     subscriber's time zone of then. ``template`` is the template it was created from.
     """
 
-    caseload_paths = ("primary_contact__account_manager",)
+    caseload_path = "primary_contact__account_manager"
 
     responsibilities = (
         Responsibility("owner", Q(outcome=None)),

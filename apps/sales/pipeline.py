@@ -15,8 +15,8 @@ from django.db.models import Case, Count, DecimalField, F, Q, QuerySet, Value, W
 from django.db.models.functions import Coalesce, RowNumber
 
 from apps.base import clock
+from apps.core.caseload import visible_rows
 from apps.core.computed import MoneySum
-from apps.people.models import Staff
 from apps.sales.choices import Outcome, Source
 from apps.sales.models import Opportunity, OpportunityStage
 
@@ -43,8 +43,9 @@ IS_WON = Q(outcome=Outcome.SALE_SUCCESSFUL)
 IS_LOST = Q(outcome=Outcome.SALE_UNSUCCESSFUL)
 
 
-def current_opportunities() -> QuerySet[Opportunity]:
-    return Opportunity.objects.filter(archive_date=None)
+def current_opportunities(person: object = None) -> QuerySet[Opportunity]:
+    """The current opportunities that a person sees; without a person all."""
+    return visible_rows(person, Opportunity.objects.filter(archive_date=None))
 
 
 def first_cards(
@@ -140,8 +141,10 @@ class FollowUpPeriod:
     cards: list[Card]
 
 
-def follow_up_periods(staff: Staff | None, limit: int = FOLLOW_UP_LIMIT) -> list[FollowUpPeriod]:
-    """The follow-ups of a staff member (of all for ``None``): overdue, today, later this week; two queries.
+def follow_up_periods(
+    opportunities: QuerySet[Opportunity], limit: int = FOLLOW_UP_LIMIT
+) -> list[FollowUpPeriod]:
+    """The follow-ups of the opportunities: overdue, today, later this week; two queries.
 
     A week ends on Sunday.
     """
@@ -152,9 +155,7 @@ def follow_up_periods(staff: Staff | None, limit: int = FOLLOW_UP_LIMIT) -> list
         When(follow_up_date=today, then=Value("Today")),
         default=Value("Later this week"),
     )
-    follow_ups = current_opportunities().filter(follow_up_date__lte=sunday).annotate(period=period)
-    if staff is not None:
-        follow_ups = follow_ups.filter(follow_up_staff=staff)
+    follow_ups = opportunities.filter(follow_up_date__lte=sunday).annotate(period=period)
     counts = dict(follow_ups.order_by().values_list("period").annotate(count=Count("pk")))
     cards = first_cards(follow_ups, "period", ("follow_up_date", "id"), limit)
     return [
@@ -194,13 +195,13 @@ class Funnel:
     total: SourceRow
 
 
-def load_funnel(since: dt.datetime | None) -> Funnel:
-    """The funnel of the opportunities created since then, archived ones included; three queries.
+def load_funnel(opportunities: QuerySet[Opportunity], since: dt.datetime | None) -> Funnel:
+    """The funnel of those of the opportunities that were created since then; three queries.
 
     An opportunity has reached its stage and all before it.
     """
     stages = list(OpportunityStage.objects.order_by("position", "name"))
-    opportunities = Opportunity.objects.order_by()
+    opportunities = opportunities.order_by()
     if since is not None:
         opportunities = opportunities.filter(creation_date__gte=since)
     reached = {

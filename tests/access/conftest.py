@@ -70,7 +70,9 @@ def call():
         asked.request_id = "req-1"
         if user is not None:
             asked.user = user
-        return view.as_view()(asked)
+        answer = view.as_view()(asked)
+        answer.asked = asked
+        return answer
 
     return calling
 

@@ -13,6 +13,7 @@ from apps.access.services import issue_token, renew_secret, revoke_applications
 from apps.base import clock
 from apps.core import archive
 from apps.people.models import Role, Staff
+from records_site.request_log import caller_of
 from tests.access.conftest import basic
 
 pytestmark = pytest.mark.django_db
@@ -28,6 +29,11 @@ def test_a_token_authenticates_its_application_and_names_it_as_author(call, toke
         None,
         "req-1",
     )
+
+
+def test_the_log_of_requests_names_the_application(call, token):
+    request = call("GET", token("read")).asked
+    assert caller_of(request, 200) == f"application {ApiApplication.objects.get().pk}"
 
 
 def test_an_application_is_no_user(call, token):

@@ -29,7 +29,8 @@ from apps.core import archive
 from apps.core.models import Change, PersonalDataRead
 from apps.people.models import Client
 from tests.api.caller import an_application
-from tests.people.builders import a_client, a_contact
+from tests.caseloads import limit
+from tests.people.builders import a_client, a_contact, a_staff_member
 
 pytestmark = pytest.mark.django_db
 
@@ -296,6 +297,32 @@ def test_nothing_is_sent_while_it_is_stopped_nor_later_of_that_time(receiver, a_
     send_changes()
     assert [changes_in(body) for _, _, body in receiver.received] == [[("created", str(later.pk))]]
     assert Webhook.objects.get().address == webhook.address
+
+
+def test_a_limited_application_is_told_of_its_participants(receiver, a_webhook, application):
+    """Of others nothing; of one who leaves its caseload that it is removed; a reset when that is another."""
+    mine, other = a_staff_member(), a_staff_member()
+    limit(application.name, staff=[mine])
+    a_webhook(entity_set="Contact")
+    own, foreign = (a_contact(AccountManager={"StaffGuid": str(each.pk)}) for each in (mine, other))
+    send_changes()
+    assert [changes_in(body) for _, _, body in receiver.received] == [[("created", str(own.pk))]]
+    receiver.received.clear()
+    for contact, manager in ((own, other), (foreign, other)):
+        contact.account_manager, contact.phone1 = manager, "1"
+        contact.save()
+    send_changes()
+    assert [changes_in(body) for _, _, body in receiver.received] == [[("removed", str(own.pk))]]
+    receiver.received.clear()
+    limit(application.name, staff=[mine, other])
+    send_changes()
+    ((_, _, body),) = receiver.received
+    assert json.loads(body)["type"] == "Contact.reset"
+    own.refresh_from_db()
+    own.phone1 = "2"
+    own.save()
+    send_changes()
+    assert changes_in(receiver.received[-1][2]) == [("changed", str(own.pk))]
 
 
 def test_a_restored_database_is_told_as_a_reset(receiver, a_webhook):

@@ -28,7 +28,7 @@ def pages():
     """(name, address, width, whether in the dark) of each picture, of records that have something to show."""
     from apps.base import clock
     from apps.engagements.admin.budgets import load_short_components
-    from apps.engagements.models import ClientEngagement
+    from apps.engagements.models import ClientEngagement, FundingPeriod
     from apps.funding.models import Claim, ClaimFile, ProviderInvoice
     from apps.payments.models import AccountsExport, BankAccount, PaymentRun, Statement
     from apps.people.models import Role
@@ -47,7 +47,8 @@ def pages():
     export = AccountsExport.objects.order_by("-creation_date").first().pk
     statement = Statement.objects.filter(is_replaced=False).order_by("-month", "-paid").first()
     in_periods = plans.filter(category_budgets__periods__isnull=False)
-    short = in_periods.filter(category_budgets__in=load_short_components(clock.today())).first()
+    short_components = load_short_components(FundingPeriod.objects.all(), clock.today())
+    short = in_periods.filter(category_budgets__in=short_components).first()
     pace = f"engagements/clientengagement/{(short or in_periods.first() or plan).pk}/"
     participant = f"people/contact/{plan.participant_id}/overview/"
     return (

@@ -26,7 +26,12 @@ def test_our_declarations_and_pages_lack_nothing():
     [
         (
             RoleResource,
-            ["Role.all_permissions", "Role.requires_second_factor", "Role.permissions"],
+            [
+                "Role.all_permissions",
+                "Role.requires_second_factor",
+                "Role.participants",
+                "Role.permissions",
+            ],
             "apps/people/resources.py",
         ),
         (DocumentResource, ["Document.contact"], "apps/documents/resources.py"),

@@ -19,7 +19,7 @@ def test_follow_ups_are_due_on_every_day_of_the_week(at, weekday):
     day = f"2026-06-{22 + weekday}"
     at(f"{day} 10:00")
     load_sets(PEOPLE, SALES, as_of=day, clients=1, staff=3, contacts=0, opportunities=24)
-    overdue, today, later = pipeline.follow_up_periods(None)
+    overdue, today, later = pipeline.follow_up_periods(pipeline.current_opportunities())
     assert overdue.count
     assert today.count
     assert bool(later.count) == (weekday != SUNDAY)  # a week ends on Sunday

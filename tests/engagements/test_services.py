@@ -222,6 +222,14 @@ def test_periods_are_replaced_as_a_whole_and_their_history_is_the_component_s():
     assert stored_periods(component) == []
 
 
+def test_a_period_may_release_nothing():
+    component = a_category_budget(budget=Decimal("100.00"))
+    middle, next_day = dt.date(2026, 12, 31), dt.date(2027, 1, 1)
+    halves = (START, middle, Decimal("0.00")), (next_day, END, Decimal("100.00"))
+    save_periods([periods_draft(component, *halves)])
+    assert stored_periods(component) == list(halves)
+
+
 def test_periods_that_leave_days_out_are_refused_and_differences_are_warned_of():
     component = a_category_budget(budget=Decimal("100.00"))
     middle, later = dt.date(2026, 12, 31), dt.date(2027, 1, 2)

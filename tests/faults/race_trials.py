@@ -49,9 +49,11 @@ RACES = {
     ),
     "tests/payments/test_races.py": (
         "test_two_runs_at_once_hold_each_claim_once",
+        "test_of_two_releases_one_makes_the_files",
         "test_a_run_while_a_remittance_is_imported_has_all_of_a_claim_or_nothing",
         "test_the_same_returns_twice_at_once_come_back_once",
     ),
+    "tests/payments/test_accounts_races.py": ("test_of_two_exports_at_once_one_has_everything",),
 }
 
 

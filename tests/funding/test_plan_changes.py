@@ -226,6 +226,11 @@ def test_a_plan_that_ended_before_keeps_its_end():
     assert find_successor(plan) == change.new
 
 
+def test_what_is_warned_of_in_the_old_plan_does_not_stop_the_new_one():
+    plan = a_plan(is_plan_managed=False)  # nobody is said to manage it
+    assert change_plan(plan.pk, TERMS).is_new
+
+
 def test_a_plan_may_follow_one_that_ran_to_its_end():
     plan = a_plan()
     change = change_plan(plan.pk, PlanTerms(day("2027-07-01"), day("2028-06-30"), Decimal(0)))
@@ -336,6 +341,7 @@ def test_what_was_paid_of_a_line_stays_on_its_budget(entry):
     apply_transition(Claim, [claim.pk], "resubmit-gap")
     moved = move_lines(plan.pk)
     assert [each.total for each in moved.moved] == [Decimal("60.00"), Decimal("100.00")]
+    assert [each.number for each in moved.staying] == [1]  # the other is asked for anew
     assert held(booking) == Amounts(claimed=Decimal("40.00"), paid=Decimal("40.00"))
     assert held(moved.new.bookings.get()) == waiting("160.00")
     assert is_whole()

@@ -191,8 +191,8 @@ def test_the_same_number_with_another_amount_is_in_conflict(paid):
     paid(a_payment(line.reference, "100.00", "1"))
     report = paid(a_payment(line.reference, "40.00", "1"), name="other.csv")
     assert counts(report) == {"in_conflict": 1}
-    assert [note.message for note in report.notes] == [
-        f"{line.reference} of {claim}: the payment 1 was 100.00 before, and is 40.00 now."
+    assert [(note.code, note.message) for note in report.notes] == [
+        ("InConflict", f"{line.reference} of {claim}: the payment 1 was 100.00 before, and is 40.00 now.")
     ]
     assert status(claim) == ("AgencyPartiallyPaid", Decimal("100.00"))
     stored = RemittanceLine.objects.get(is_applied=False)

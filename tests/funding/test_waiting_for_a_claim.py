@@ -50,7 +50,7 @@ def looked_up():
 
 
 def waiting():
-    return {provider_invoice.pk for provider_invoice in waiting_invoices()}
+    return {provider_invoice.pk for provider_invoice in waiting_invoices(ProviderInvoice.objects.all())}
 
 
 #: What is done (see ``Office.deeds``), to which of the records, and in which way.
@@ -293,4 +293,4 @@ def test_those_that_wait_are_read_in_order_from_an_index_of_their_own():
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
         cursor.execute("DROP INDEX funding_provider_newest")
-    assert "funding_provider_waiting" in waiting_invoices()[:20].explain()
+    assert "funding_provider_waiting" in waiting_invoices(ProviderInvoice.objects.all())[:20].explain()

@@ -19,8 +19,9 @@ from apps.integration import export_jobs
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.api.test_version_2_1 import LaterCaller
+from tests.caseloads import limit
 from tests.funding.builders import a_claim
-from tests.people.builders import a_client, a_contact
+from tests.people.builders import a_client, a_contact, a_staff_member
 from tests.people.records import an_administrator
 from tests.tasks import run_tasks
 
@@ -342,3 +343,23 @@ def test_lists_of_others_are_read_as_the_caller_reads_them(application):
     )
     found = [each for line in text.splitlines() for each in json.loads(line)["Claims"]]
     assert [each["ClaimGuid"] for each in found] == [str(claim.pk)]
+
+
+def test_a_limited_application_exports_its_participants_and_no_file_of_before(application):
+    mine, other = a_staff_member(), a_staff_member()
+    a_contact(LastName="Own", AccountManager={"StaffGuid": str(mine.pk)})
+    foreign = a_contact(LastName="Foreign", AccountManager={"StaffGuid": str(other.pk)})
+    everything = finished(application, "contact?$format=ndjson")
+    limit("Integration", staff=[mine])
+    address = f"exportJob({everything['ExportJobGuid']})/File"
+    refused(application.get(address), 403, "Forbidden")
+    job = finished(application, "contact?$format=ndjson")
+    _, text = file_of(application, job)
+    assert [json.loads(line)["LastName"] for line in text.splitlines()] == ["Own"]
+    assert job["RowsTotal"] == 1
+    foreign.phone1 = "1"
+    foreign.save()
+    assert ok(application.follow(job["DeltaLink"]))["value"] == []
+    limit("Integration", staff=[mine, other])
+    refused(application.follow(job["DeltaLink"]), 410, "Gone")
+    refused(application.post("exportJob", {"Address": "claimFile"}), 403)

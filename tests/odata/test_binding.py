@@ -146,6 +146,8 @@ def test_what_does_not_fit_is_reported_before_the_database_is_asked(text, messag
         ("Name eq 'x' and (Urgent eq true or Nmae eq 'y')", 36),
         ("Name eq 'x' and Start eq 5", 26),
         ("Status in (Opne,Open)", 12),
+        ("Status eq Opne", 11),
+        ("Rank eq 1 and Opne eq Status", 15),
         ("Rank eq 1 and Lines/any(l:l/Quantty eq 1)", 27),
         ("Lines/$count($filter=Quantty eq 1) eq 2", 22),
         ("Name eq 'x' and length(Size) eq 1", 24),

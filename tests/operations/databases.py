@@ -17,6 +17,7 @@ from apps.base import clock
 from apps.core.database.configuration import read_database_url
 from apps.core.models import Subscriber
 from apps.engagements.models import SupportCategory
+from tests.schema_template import database_of_tests
 
 _number = itertools.count(1)
 
@@ -52,22 +53,21 @@ class Databases:
         self.folder = folder
         self.made = []
         self.parameters = connection.get_connection_params()
-        name = str(connection.settings_dict["NAME"])
-        if "memory" in name:
-            with contextlib.closing(sqlite3.connect(folder / "template.sqlite3")) as file:
-                connection.connection.backup(file)
-        # Where no other test needs the database of the tests, there is none.
-        self.template = name if name.startswith("test_") else "template"
-        if "memory" not in name and self.template != name:
-            with default_database(self.create("template", has_schema=False)):
+        name = database_of_tests()
+        self.template = name if name and connection.vendor == "postgresql" else f"template_{os.getpid()}"
+        if name is None:  # no other test of this run needs it
+            with default_database(self.create(self.template, has_schema=False)):
                 call_command("migrate", verbosity=0)
+        elif connection.vendor == "sqlite":
+            with contextlib.closing(sqlite3.connect(folder / f"{self.template}.sqlite3")) as file:
+                connection.connection.backup(file)
 
     def create(self, name=None, has_schema=True):
         """The address of a new database."""
         name = name or f"operations_{os.getpid()}_{next(_number)}"
         if connection.vendor == "sqlite":
             if has_schema:
-                shutil.copy(self.folder / "template.sqlite3", self.folder / f"{name}.sqlite3")
+                shutil.copy(self.folder / f"{self.template}.sqlite3", self.folder / f"{name}.sqlite3")
             return self.sqlite_file(name)
         connection.close()  # a database is copied only while nobody uses it, no thread of an earlier test
         self.execute(

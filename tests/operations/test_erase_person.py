@@ -7,7 +7,6 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection, models
-from django.db.models import Sum
 from django.urls import reverse
 
 from apps.base import clock
@@ -84,10 +83,12 @@ def test_no_row_of_any_table_holds_anything_of_the_person(participant, staff, er
 def test_the_books_keep_their_amounts_and_the_rest_is_gone(participant, erase):
     keys = participant.keys
     clock.reset_now()
-    paid = {"total": Sum("total"), "paid": Sum("amount_paid")}
-    before = Claim.objects.filter(provider=participant.provider).aggregate(**paid)
+    books = ("start_date", "end_date", "total", "amount_paid", "payment_date", "resubmitted")
+    claims = Claim.objects.filter(provider=participant.provider).order_by("pk").values_list(*books)
+    claims.update(payment_date=clock.now(), resubmitted=True)
+    before = list(claims.all())
     erase(participant.contact)
-    assert Claim.objects.filter(provider=participant.provider).aggregate(**paid) == before
+    assert list(claims.all()) == before
     for model, rows in keys.items():
         assert model._base_manager.filter(pk__in=rows).count() == (
             len(rows) if model in RETAINED_COLUMNS else 0
@@ -313,6 +314,12 @@ def test_a_contact_in_use_is_refused_with_every_reason(participant, erase):
     )
     assert reasons[2].startswith(f"Claims and invoices that are not closed: 1, the first is {claim}.")
     assert reasons[3] == "The contact is key contact of Acme: change that first."
+
+
+def test_the_last_service_may_be_one_that_a_provider_invoice_alone_tells_of(participant, erase):
+    day = dt.date(2024, 6, 30)
+    ProviderInvoice.objects.filter(pk=participant.provider_invoice.pk).update(service_end_date=day)
+    assert "The last service was on 30 Jun 2024" in refusal(erase, participant.contact)
 
 
 def test_the_retention_ends_after_the_years_of_the_setting(participant, erase, settings, time_machine):

@@ -27,6 +27,9 @@ from tests.people.records import a_client, a_contact
 OF_NOBODY = {
     "access.AccessToken": "of an application",
     "access.ApiApplication": "a program",
+    "access.ApiApplication_account_managers": "staff by whose participants a program is limited",
+    "access.ApiApplication_locations": "places by whose participants a program is limited",
+    "access.ApiApplication_teams": "teams by whose participants a program is limited",
     "access.IdempotencyKey": "an answer that is kept for a day: purge_expired deletes it",
     "access.Usage": "counts of requests",
     "access.Webhook": "of an application",

@@ -2,16 +2,22 @@
 
 import hashlib
 import json
+import shutil
+import sqlite3
+from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
+from django.test import override_settings
 
 from apps.core.models import Change
 from apps.documents.models import Document
 from apps.operations.backup_files import CHECKSUMS, MANIFEST
+from apps.operations.services.backups import create_backup
 from apps.operations.services.restores import holds_records
 from apps.people.models import Client
+from tests.operations.conftest import document_settings
 from tests.operations.databases import all_rows, default_database
 
 
@@ -46,6 +52,30 @@ def test_numbers_that_the_database_gives_go_on_after_the_last(installation, empt
     last = Change.objects.order_by("-pk")[0].pk
     Client.objects.create(business_name="The first after the restore")
     assert Change.objects.order_by("-pk")[0].pk == last + 1
+
+
+def test_a_backup_with_a_reference_to_a_row_that_is_gone_is_not_restored(
+    installation, empty_installation, tmp_path
+):
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL lets no such row stand, so no backup has one")
+    path = shutil.copy(installation.url.removeprefix("sqlite:///"), tmp_path / "without_a_row.sqlite3")
+    with sqlite3.connect(path) as file:
+        file.execute("UPDATE funding_claimline SET product_id = ?", ("0" * 32,))
+    with (
+        default_database(f"sqlite:///{path}"),
+        override_settings(STORAGES=document_settings(installation.documents)),
+    ):
+        folder = create_backup(tmp_path / "backups").folder
+    with pytest.raises(CommandError, match=r"A row refers to one that is missing: .* Nothing was restored"):
+        call_command("restore", folder)
+    assert not holds_records(connection)
+
+
+def test_after_a_restore_references_are_checked_as_before(installation, empty_installation):
+    call_command("restore", installation.backup)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Document.objects.update(category=uuid4())
 
 
 def test_the_secret_key_is_restored_unless_the_environment_names_one(

@@ -162,3 +162,20 @@ def test_a_reference_to_a_row_that_is_gone_is_found_on_sqlite(installation, tmp_
     with default_database(f"sqlite:///{path}"):
         fault = f"table funding_claimline: row {row} refers to a row of funding_product that is missing"
         assert fault in faults_of()
+
+
+@pytest.mark.postgres("amcheck is its extension")
+def test_an_index_that_lacks_rows_is_found_where_amcheck_is_installed(restored):
+    """The index is over a function that has another result by now."""
+    function = "CREATE OR REPLACE FUNCTION turned(text) RETURNS text IMMUTABLE LANGUAGE plpgsql AS"
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM pg_available_extensions WHERE name = 'amcheck'")
+        if cursor.fetchone() is None:
+            pytest.skip("this PostgreSQL was installed without its extensions")
+        cursor.execute(f"{function} 'BEGIN RETURN $1; END'")
+        cursor.execute("CREATE INDEX of_yesterday ON people_client (turned(business_name))")
+        cursor.execute(f"{function} 'BEGIN RETURN reverse($1); END'")
+        call_command("verify")
+        cursor.execute("CREATE EXTENSION amcheck")
+    (fault,) = [line for line in faults_of() if "of_yesterday" in line]
+    assert fault.startswith("index of_yesterday: ")

@@ -80,7 +80,8 @@ def test_two_runs_of_different_claims_have_different_numbers(claims):
             withdraw_run(run.pk)
 
 
-def test_of_two_releases_one_makes_the_files(claims):
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_of_two_releases_one_makes_the_files(claims, number):
     releasers = [a_releaser(), a_releaser()]
     run = create_run(None, clock.today(), None)
     results = call_at_once(*(attempt(lambda who=who: release_run(run.pk, who)) for who in releasers))

@@ -86,6 +86,12 @@ def test_lines_that_the_agency_refused_are_refused_with_its_words():
     assert [row.outcome for row in said_of(statement).pending] == ["Refused: Over the budget"]
 
 
+def test_the_longest_reason_is_told_whole():
+    contact, reason = a_participant(), "x" * 400
+    a_claim_of_the_month(contact, "20.00", status="PaymentProviderRejected", status_reason=reason)
+    assert [row.outcome for row in said_of(a_statement(contact)).pending] == [f"Refused: {reason}"]
+
+
 def test_a_claim_and_its_resubmission_are_told_once():
     contact = a_participant()
     claim = a_claim_of_the_month(contact, "20.00", status="PaymentProviderRejected")

@@ -97,6 +97,6 @@ def test_the_interface_stores_what_comes(mia):
 def test_the_name_of_one_draft_and_the_birthday_of_another_bring_no_record(mia):
     other_day = {"first_name": "Mia", "last_name": "O'Neill", "birthday": dt.date(1991, 1, 2)}
     other_name = {"first_name": "Zoe", "last_name": "Ng", "birthday": BORN}
-    assert load_candidates([*marks_of(other_day.get), *marks_of(other_name.get)]) == []
+    assert load_candidates([*marks_of(other_day.get), *marks_of(other_name.get)], Contact.objects.all()) == []
     both = {**other_day, "birthday": BORN}
-    assert [row["pk"] for row in load_candidates(marks_of(both.get))] == [mia.pk]
+    assert [row["pk"] for row in load_candidates(marks_of(both.get), Contact.objects.all())] == [mia.pk]

@@ -177,12 +177,12 @@ class Sight(Protocol):
     def visible(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
         """Those of the rows that the caller sees."""
 
-    def paths(self, model: type[models.Model]) -> Sequence[str]:
-        """The ORM paths that decide about records of the model: one of them must lead to what the caller
-        sees; none where all are seen."""
+    def path(self, model: type[models.Model]) -> str:
+        """The ORM path that decides about records of the model: it must lead to what the caller sees; empty
+        where all are seen."""
 
     def deciding_paths(self, model: type[models.Model]) -> Sequence[str]:
-        """The ORM paths of the columns that decide, at the ends of ``paths``."""
+        """The ORM paths of the columns that decide, at the end of ``path``."""
 
     def digest(self) -> str:
         """A text that changes with what the caller sees, other than by changes of records."""

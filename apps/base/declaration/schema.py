@@ -229,10 +229,9 @@ class SetNavigation(NavigationProperty):
         It does where the record is seen because of the other one: a claim because of its participant.
         """
         sees = caller.sees if caller is not None else None
-        if sees is None or not sees.paths(self.entity_set.model):
+        if sees is None or not sees.path(self.entity_set.model):
             return False
-        paths = sees.paths(model)
-        return len(paths) != 1 or not paths[0].startswith(f"{self.path}__")
+        return not sees.path(model).startswith(f"{self.path}__")
 
     def item_rows(self, caller: Caller | None) -> ItemRows:
         return ItemRows(self.rows_for(caller), self.owner_path, "pk")

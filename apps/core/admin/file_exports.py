@@ -16,6 +16,7 @@ from apps.core.admin_base import Page
 from apps.core.admin_base.audit import kind_of_record
 from apps.core.admin_base.exports import FILE_TYPES
 from apps.core.admin_base.pages import OwnRecordsAdmin
+from apps.core.caseload import sight_digest
 from apps.core.file_exports import note_dead_export, read_parts
 from apps.core.history_display import model_of
 from apps.core.models import FileExport
@@ -78,10 +79,12 @@ class FileExportAdmin(OwnRecordsAdmin):
         )
 
     def content_page(self, request: HttpRequest, record: FileExport) -> StreamingHttpResponse:
-        """The file, for whoever may still view the list."""
+        """The file, for whoever may still view the list, and sees the participants that it was made for."""
         page = self.list_page_of(record)
         if not page.has_view_permission(request):
             raise PermissionDenied
+        if record.sight != sight_digest(request.user):
+            raise PermissionDenied("What your role sees has changed since: export the list again.")
         if record.status != FileExport.Status.READY:
             raise Http404
         if is_logged(page.model):

@@ -12,11 +12,11 @@ from django.db.models import Model, QuerySet
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.text import capfirst
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter, DropdownFilter
+from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import action, display
 
 from apps.base.errors import ServiceError
-from apps.core.admin_base import DateTimeRangeFilter, Page
+from apps.core.admin_base import DateTimeRangeFilter, Page, RecordFilter
 from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.file_import_kinds import (
@@ -90,7 +90,7 @@ class FileImportAdmin(ReadOnlyAdmin):
     list_filter = (
         ImportKindFilter,
         ("status", ChoicesDropdownFilter),
-        ("staff", AutocompleteSelectFilter),
+        ("staff", RecordFilter),
         ("created_at", DateTimeRangeFilter),
     )
     search_fields = ("file_name",)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Model, Q
+from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import get_script_prefix
@@ -16,7 +16,7 @@ from apps.core.admin_base import ConditionFilter, Conditions, Page
 from apps.core.admin_base.display import link
 from apps.core.admin_base.pages import OwnRecordsAdmin
 from apps.core.models import Notice, NoticePreference
-from apps.core.notices import noticed_records, without_prefix
+from apps.core.notices import noticed_records, visible_notices, without_prefix
 from apps.core.read_log import ShownRecords
 
 COLOURS = {"Finished": "info", "Assigned": "success", "Due": "warning"}
@@ -46,6 +46,9 @@ class NoticeAdmin(OwnRecordsAdmin):
     list_before_template = "admin/notices.html"
     list_pages = (Page("read-all", method="POST"), Page("preference", method="POST"))
     record_pages = (Page("visit", method="GET"),)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Notice]:
+        return visible_notices(request.user, super().get_queryset(request))
 
     def named_records(self, entries: Sequence[Notice]) -> ShownRecords:
         return noticed_records(entries)

@@ -50,7 +50,7 @@ class SubscriberAdmin(RecordAdmin):
         ),
     )
 
-    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
+    def find_warnings_to_confirm(self, draft: Draft, person: object) -> list[Issue]:
         """Warn of a new registration number that begins otherwise than the agency's."""
         number = draft.get("registration_number") or ""
         if not number or number.startswith(REGISTRATION_PREFIX):

@@ -8,6 +8,7 @@ from apps.core.admin_base.filters import (
     Conditions,
     DateRangeFilter,
     DateTimeRangeFilter,
+    RecordFilter,
 )
 from apps.core.admin_base.forms import DayField, RecordForm, fieldset
 from apps.core.admin_base.home import HOME_PANELS, Figure, HomeContent, HomePanel, Work

@@ -14,6 +14,7 @@ from apps.base.drafts import Issue, ValidationFailed
 from apps.core import archive
 from apps.core.admin_base.display import list_url
 from apps.core.admin_base.pages import Page, PageAdmin, RecordLink
+from apps.core.caseload import visible_rows
 from apps.core.models import TimestampedModel
 from apps.core.services import Service, service_of
 
@@ -88,7 +89,7 @@ class ArchivingAdmin(PageAdmin):
             self.change_archive_status(request, record)
             return redirect(self.page_url("change", record.pk))
         title = f"{'Restore' if record.is_archived else 'Archive'} {record}"
-        linked = linked_records(record)
+        linked = linked_records(record, request.user)
         return self.render_page(request, "admin/archiving.html", title, record, linked_records=linked)
 
     def change_archive_status(self, request: HttpRequest, record: TimestampedModel) -> None:
@@ -110,14 +111,16 @@ def call_where_allowed(service: Service, records: QuerySet[models.Model]) -> tup
     return service(records.exclude(pk__in=refused)), refused
 
 
-def linked_records(record: models.Model) -> list[dict[str, object]]:
-    """How many current records of each model refer to this one, with the address of their list."""
+def linked_records(record: models.Model, person: object) -> list[dict[str, object]]:
+    """How many current records of each model, of those that a person sees, refer to this one, with the
+    address of their list."""
     found = []
     for relation in record._meta.related_objects:
         model, column = relation.related_model, relation.field
         if not issubclass(model, TimestampedModel):
             continue
-        count = model._default_manager.filter(**{column.name: record.pk, "archive_date": None}).count()
+        linked = model._default_manager.filter(**{column.name: record.pk, "archive_date": None})
+        count = visible_rows(person, linked).count()
         if count:
             noun = model._meta.verbose_name if count == 1 else model._meta.verbose_name_plural
             what, url = f"{noun} ({column.verbose_name})", None

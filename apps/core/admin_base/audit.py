@@ -11,7 +11,6 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.utils import timezone
 from django.utils.text import capfirst
 from unfold.contrib.filters.admin import (
-    AutocompleteSelectFilter,
     ChoicesDropdownFilter,
     DropdownFilter,
     FieldTextFilter,
@@ -19,7 +18,7 @@ from unfold.contrib.filters.admin import (
 from unfold.decorators import display
 
 from apps.core import history, history_display
-from apps.core.admin_base.filters import DateTimeRangeFilter
+from apps.core.admin_base.filters import DateTimeRangeFilter, RecordFilter
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import Page, ReadOnlyAdmin
 from apps.core.exporting import csv_file
@@ -82,7 +81,7 @@ class AuditAdmin(ReadOnlyAdmin):
     menu_group = "Administration"
     list_filter = (
         ("at", DateTimeRangeFilter),
-        ("staff", AutocompleteSelectFilter),
+        ("staff", RecordFilter),
         ("application", FieldTextFilter),
         RecordKindFilter,
         ("kind", ChoicesDropdownFilter),

@@ -14,11 +14,12 @@ from django.forms import Media
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import cached_property
-from unfold.contrib.filters.admin import RadioFilter, RangeDateFilter
-from unfold.contrib.filters.forms import RangeDateForm
+from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter, RangeDateFilter
+from unfold.contrib.filters.forms import AutocompleteDropdownForm, RangeDateForm
 from unfold.utils import parse_date_str, parse_datetime_str
 
 from apps.base import clock
+from apps.core.admin_base.forms import offer_visible_records
 
 #: Nobody looks through more records than so many one by one; beyond it a queue says "10,000+".
 COUNT_LIMIT = 10_000
@@ -111,6 +112,23 @@ class DateTimeRangeFilter(DateRangeFilter):
             return None
         start = timezone.make_aware(minute)
         return start, start + dt.timedelta(minutes=1)
+
+
+# --- records to choose from ------------------------------------------------------------------------------
+
+
+class RecordFilterForm(AutocompleteDropdownForm):
+    """The field of a filter by a record, which names none that the person does not see."""
+
+    def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
+        super().__init__(request, *args, **options)
+        offer_visible_records(self, request.user)
+
+
+class RecordFilter(AutocompleteSelectFilter):
+    """A filter by a record that is looked up."""
+
+    form_class = RecordFilterForm
 
 
 # --- scripts of filters ---------------------------------------------------------------------------------

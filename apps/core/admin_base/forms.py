@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS
+from django.db.models import Model
 from django.http import QueryDict
 from django.utils import formats, timezone
 from django.utils.html import format_html
@@ -27,6 +28,7 @@ from apps.core.admin_base.conflicts import (
     changes_since,
     value_texts,
 )
+from apps.core.caseload import visible_rows
 from apps.core.importing.cells import Cleaner, cleaned
 from apps.core.importing.days import DayColumn
 from apps.core.models import composed
@@ -105,16 +107,27 @@ class DayField(forms.DateField):
         return super().to_python(value)
 
 
+def offer_visible_records(form: forms.BaseForm, person: object, record: Model | None = None) -> None:
+    """Let the fields of a form take only records that a person sees, and those that the record has."""
+    for name, field in form.fields.items():
+        if not isinstance(field, forms.ModelChoiceField) or field.queryset is None:
+            continue
+        visible = visible_rows(person, field.queryset)
+        if visible is not field.queryset:
+            field.queryset = visible | field.queryset.filter(pk=getattr(record, f"{name}_id", None))
+
+
 class RecordForm(forms.ModelForm):
     """A form without rules of its own: the services of ``record_admin`` check its draft, as a request's.
 
-    ``record_admin`` and ``describe_other`` are set by ``RecordAdmin.get_form``. ``warnings`` are shown once
-    the record is stored, and those ``to_confirm`` before: nothing is saved until the person presses "Save
-    anyway".
+    ``record_admin``, ``describe_other`` and the ``person`` who fills it in are set by
+    ``RecordAdmin.get_form``. ``warnings`` are shown once the record is stored, and those ``to_confirm``
+    before: nothing is saved until the person presses "Save anyway".
     """
 
     record_admin: ClassVar[Any]
     describe_other: ClassVar[Any]
+    person: ClassVar[Any] = None
     draft_class: ClassVar[type[Draft]] = Draft
     #: What corrects typed texts, as it does those of imports, by field.
     cleaners: ClassVar[Mapping[str, Cleaner]] = {}
@@ -127,6 +140,7 @@ class RecordForm(forms.ModelForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        offer_visible_records(self, self.person, self.instance)
         self.warnings: list[Issue] = []
         self.to_confirm: list[Issue] = []
         self.conflicts: list[FieldConflict] = []
@@ -174,11 +188,13 @@ class RecordForm(forms.ModelForm):
         if self.resolve_conflicts(cleaned.get("opened_version") or ""):
             return cleaned
         draft = self.draft()
-        for issue in self.record_admin.find_issues(draft):
+        for issue in self.record_admin.find_issues(draft, self.person):
             self.add_issue(with_local_days(issue))
         if not self.errors:
             self.warnings += map(with_local_days, self.record_admin.find_warnings(draft))
-            self.to_confirm += map(with_local_days, self.record_admin.find_warnings_to_confirm(draft))
+            self.to_confirm += map(
+                with_local_days, self.record_admin.find_warnings_to_confirm(draft, self.person)
+            )
         return cleaned
 
     def is_valid(self) -> bool:

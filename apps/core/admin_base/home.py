@@ -19,9 +19,11 @@ from django.urls import reverse
 from apps.core import history_display
 from apps.core.admin_base.charts import BarChart
 from apps.core.admin_base.display import age, capped_label
+from apps.core.admin_base.pages import sees_everybody
 from apps.core.models import Change, Subscriber
 
-RECENT_CHANGES = 3
+#: The person's last changes that the page shows; those among which it looks for records that they see.
+RECENT_CHANGES, LOOKED_AT = 3, 50
 
 
 # --- panels ---------------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
                 "order": getattr(page, "menu_order", 500),
             }
             for list_page in getattr(page, "list_pages", ()):
-                if list_page.title:
+                if list_page.title and (sees_everybody(request) or not list_page.of_all):
                     yield {
                         "title": list_page.title,
                         "link": page.page_url(list_page.name),
@@ -171,15 +173,18 @@ def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
 
 def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, object]:
     """The context of the first page: the work, its charts, and the person's own last changes."""
-    recent = list(Change.objects.filter(staff_id=str(request.user.pk))[:RECENT_CHANGES])
+    looked_at = RECENT_CHANGES if sees_everybody(request) else LOOKED_AT
+    own = Change.objects.filter(staff_id=str(request.user.pk))[:looked_at]
+    recent = history_display.visible_changes(own, request.user)[:RECENT_CHANGES]
     panels = home_panels(request)
     return {
         **context,
         "title": "Home",
+        "sight": getattr(request.user, "sight", ""),
         "panels": panels,
         "late_notes": [content.late_note for _, content in panels if content.has_late and content.late_note],
         "has_pages": any(group["title"] for group in context["sidebar_navigation"]),
-        "recent_lines": history_display.history_lines(recent),
+        "recent_lines": history_display.history_lines(recent, request.user),
         "shown_records": history_display.referred_keys(recent),
         "currency": Subscriber.current().currency,
     }

@@ -22,6 +22,7 @@ from unfold.admin import ModelAdmin
 
 from apps.core.admin_base.filters import CappedPaginator, filter_media
 from apps.core.admin_base.lists import RecordChangeList
+from apps.core.caseload import caseload_of, visible_rows
 from apps.core.models import Subscriber
 
 
@@ -32,7 +33,8 @@ class Page:
     ``path`` comes after the address of the list or of the record; arguments in it are passed to the method.
     With a ``title`` the page is linked: in the menu with its ``icon`` at its ``order``, or above the form of
     the record, an ``is_minor`` one in the menu "More" there.
-    ``method``: the only HTTP method that it answers.
+    ``method``: the only HTTP method that it answers. ``of_all``: it is about all participants at once, and so
+    closed to those who see some of them.
     """
 
     path: str
@@ -42,6 +44,7 @@ class Page:
     permission: str = "view"
     method: str = ""
     is_minor: bool = False
+    of_all: bool = False
 
     @property
     def name(self) -> str:
@@ -56,6 +59,13 @@ class RecordLink:
     title: str
     link: str
     is_minor: bool = False
+
+
+OF_ALL = "This page is about all participants; your role sees some of them."
+
+
+def sees_everybody(request: HttpRequest) -> bool:
+    return caseload_of(request.user) is None
 
 
 def is_page(request: HttpRequest, url_name: str) -> bool:
@@ -162,6 +172,10 @@ class PageAdmin(ModelAdmin):
         """The title of the list in the menu and the header."""
         return self.menu_title or capfirst(str(self.opts.verbose_name_plural))
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The records that the person sees."""
+        return visible_rows(request.user, super().get_queryset(request))
+
     def is_list(self, request: HttpRequest) -> bool:
         """True when the list is shown, which may need more of its records than other pages."""
         return is_page(request, self.url_name("changelist"))
@@ -209,6 +223,8 @@ class PageAdmin(ModelAdmin):
         """Call the page's method, with the record of the address."""
         if page.method and request.method != page.method:
             return HttpResponseNotAllowed([page.method])
+        if page.of_all and not sees_everybody(request):
+            raise PermissionDenied(OF_ALL)
         record = None
         if object_id is not None:
             record = arguments["record"] = self.get_object(request, object_id)
@@ -220,6 +236,8 @@ class PageAdmin(ModelAdmin):
         return answer
 
     def has_page_permission(self, page: Page, request: HttpRequest, record: Model | None = None) -> bool:
+        if page.of_all and not sees_everybody(request):
+            return False
         has_permission = getattr(self, f"has_{page.permission}_permission")
         return bool(has_permission(request) if page.permission == "add" else has_permission(request, record))
 
@@ -290,4 +308,4 @@ class OwnRecordsAdmin(ReadOnlyAdmin):
         return bool(request.user.is_active)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
-        return super().get_queryset(request).filter(staff_id=request.user.pk)
+        return ModelAdmin.get_queryset(self, request).filter(staff_id=request.user.pk)

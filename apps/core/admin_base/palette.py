@@ -16,6 +16,7 @@ from unfold.dataclasses import SearchResult
 from apps.core.admin_base import home
 from apps.core.admin_base.record_admin import RecordAdmin
 from apps.core.admin_base.searching import INDEXED_LETTERS, has_words, search_words, search_words_in
+from apps.core.caseload import visible_rows
 from apps.core.read_log import log_search
 
 #: Results of each kind of record.
@@ -46,7 +47,7 @@ def find_results(request: HttpRequest, words: Sequence[str]) -> list[SearchResul
         for entry in home.menu_entries(request)
         if all(word in entry["title"].lower() for word in words)
     ]
-    found = {page: find_records(page, words) for page in searched_pages(request)}
+    found = {page: find_records(page, words, request.user) for page in searched_pages(request)}
     log_search({page.model: [record.pk for record in records] for page, records in found.items()}, "s=?")
     for page, records in found.items():
         for record in records:
@@ -64,9 +65,13 @@ def searched_pages(request: HttpRequest) -> list[RecordAdmin]:
     return sorted(allowed, key=lambda page: page.menu_order)
 
 
-def find_records(page: RecordAdmin, words: Sequence[str], limit: int = RESULT_LIMIT) -> list[Any]:
-    """The records with the words in the page's columns: exact ones, else all, else names spelt alike."""
+def find_records(
+    page: RecordAdmin, words: Sequence[str], person: object, limit: int = RESULT_LIMIT
+) -> list[Any]:
+    """Those of a person's records with the words in the page's columns: exact ones, else all, else names
+    spelt alike."""
     records = page.model._default_manager.select_related(*(page.list_select_related or ())).order_by()
+    records = visible_rows(person, records)
     found = search_words_in(records, words, page.searched.palette, page.searched.names)
     if max(map(len, words)) < INDEXED_LETTERS:
         return list(found[:limit])

@@ -24,6 +24,7 @@ from unfold.utils import display_for_field, display_for_header, display_for_labe
 
 from apps.core import history_display
 from apps.core.admin_base.display import admin_url, contact_href, format_amount, link, list_url
+from apps.core.caseload import visible_rows
 from apps.core.models import Change, TimestampedModel
 
 #: Records shown in a panel, and entries of the history; the full lists are a click away.
@@ -79,7 +80,8 @@ def record_panel(
 
     def context(request: HttpRequest, record: TimestampedModel) -> dict[str, object]:
         page: Any = admin.site.get_model_admin(model)
-        newest = records(record).select_related(*(page.list_select_related or ())).order_by("-creation_date")
+        found = visible_rows(request.user, records(record))
+        newest = found.select_related(*(page.list_select_related or ())).order_by("-creation_date")
         rows = list(newest[: ROW_LIMIT + 1])
         may_add = can_add and page.has_add_permission(request) and not record.is_archived
         query = {parameter or f"{column}__{record._meta.pk.name}__exact": record.pk, **(filters or {})}
@@ -92,7 +94,7 @@ def record_panel(
             return list(zip(texts, classes, strict=True))
 
         return {
-            "count": len(rows) if len(rows) <= ROW_LIMIT else records(record).count(),
+            "count": len(rows) if len(rows) <= ROW_LIMIT else found.count(),
             "headers": list(zip(labels, kinds, strict=True)),
             "rows": [(page.record_url(row), cells(row)) for row in rows[:ROW_LIMIT]],
             "keys": [row.pk for row in rows[:ROW_LIMIT]],
@@ -180,7 +182,7 @@ def overview_context(request: HttpRequest, record: Model) -> dict[str, object]:
         context = panel.context(request, record)
         if context is not None:
             (shown if context.get("count", 1) else empty).append((panel, context))
-    timeline = load_timeline(record, panels)
+    timeline = load_timeline(record, panels, request.user)
     shown_records = history_display.referred_keys(timeline)
     for panel, context in shown:
         shown_records.setdefault(panel.model, set()).update(context.get("keys", ()))
@@ -189,16 +191,17 @@ def overview_context(request: HttpRequest, record: Model) -> dict[str, object]:
         "panels": shown,
         "empty_panels": empty,
         "shown_records": shown_records,
-        "timeline": history_display.history_lines(timeline),
+        "timeline": history_display.history_lines(timeline, request.user),
         "timeline_limit": TIMELINE_LIMIT,
     }
 
 
-def load_timeline(record: Model, panels: Sequence[Panel]) -> list[Change]:
-    """The newest changes of the record and of the records in its panels."""
+def load_timeline(record: Model, panels: Sequence[Panel], person: object) -> list[Change]:
+    """The newest changes of the record, and of the records in its panels that the person sees."""
     changes = Q(record_type=record._meta.label_lower, record_key=str(record.pk))
     for records in (each for panel in panels for each in panel.histories(record)):
-        keys = records.order_by("-creation_date").values_list("pk", flat=True)[:TIMELINE_RECORDS]
+        newest = visible_rows(person, records).order_by("-creation_date")
+        keys = newest.values_list("pk", flat=True)[:TIMELINE_RECORDS]
         changes |= Q(record_type=records.model._meta.label_lower, record_key__in=[str(key) for key in keys])
     # Ordered by the bare key, PostgreSQL would read all changes backwards until it has found enough.
     return list(Change.objects.filter(changes).order_by((F("id") + 0).desc())[:TIMELINE_LIMIT])

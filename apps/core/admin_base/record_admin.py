@@ -15,10 +15,11 @@ from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.utils.html import format_html
 
 from apps.base import draft_checks
-from apps.base.drafts import Draft, Issue, Rule, ValidationFailed, apply_rules
+from apps.base.drafts import UNSEEN, Draft, Issue, Rule, ValidationFailed, apply_rules
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
 from apps.core.admin_base.display import record_link, short_day
@@ -32,9 +33,10 @@ from apps.core.admin_base.forms import (
     RecordForm,
     fieldset,
 )
-from apps.core.admin_base.pages import Page, is_page
+from apps.core.admin_base.pages import Page, is_page, sees_everybody
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
+from apps.core.caseload import caseload_of, is_visible, visible_rows
 from apps.core.declaration_checks import editable_columns
 from apps.core.models import Searched, TimestampedModel
 from apps.core.read_log import log_search
@@ -185,13 +187,14 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         form = super().get_form(request, obj, change=change, **options)
         form.record_admin = self
         form.describe_other = staticmethod(partial(self.describe_other, request))
+        form.person = request.user
         form.draft_class = self.draft_class or draft_class_of(self.model)
         return form
 
     def describe_other(self, request: HttpRequest, model: type[models.Model], key: object) -> str | None:
         """Another record as an issue names it, with a link; ``None`` for those who may not view it."""
         page: Any = self.admin_site.get_model_admin(model)
-        record = model._default_manager.filter(pk=key).first()
+        record = visible_rows(request.user, model._default_manager.filter(pk=key)).first()
         if record is None or not page.has_view_permission(request, record):
             return None
         return format_html("{}, {}", record_link(record), page.describe(request, record))
@@ -209,19 +212,28 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
             return self.create or service_of(self.model, "create")
         return self.update or service_of(self.model, "update")
 
-    def find_issues(self, draft: Draft) -> list[Issue]:
-        """The errors and warnings of the service, which stores the draft and is rolled back."""
+    def find_issues(self, draft: Draft, person: object) -> list[Issue]:
+        """The errors and warnings of the service, which stores the draft and is rolled back.
+
+        Nobody creates a record that they would not see.
+        """
         try:
-            return [issue for _, issue in saving.try_out(self.service_for(draft), [draft])]
+            issues = [issue for _, issue in saving.try_out(self.service_for(draft), [draft])]
         except IntegrityError:
-            return []  # the form's own check of the model's constraints names the one that no rule is about
+            issues = []  # the form's own check of the model's constraints names the one that no rule is about
+        caseload = caseload_of(person)
+        is_refused = any(issue.severity == "error" for issue in issues)
+        if caseload is None or draft.key is not None or is_refused or caseload.takes(self.model, draft.get):
+            return issues
+        member = caseload.path(self.model).partition("__")[0]
+        return [*issues, Issue("NotAllowed", member, UNSEEN)]
 
     def find_warnings(self, draft: Draft) -> list[Issue]:
         """Warnings about a draft that can be stored."""
         return [issue for _, issue in apply_rules([draft], self.warnings)]
 
-    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
-        """Warnings of likely mistakes: the person confirms them before anything is saved."""
+    def find_warnings_to_confirm(self, draft: Draft, person: object) -> list[Issue]:
+        """Warnings of likely mistakes, about what the person sees: they confirm them before it is saved."""
         return []
 
     def render_change_form(
@@ -246,10 +258,18 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
 
     def changeform_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         try:
-            return super().changeform_view(request, *args, **options)
+            answer = super().changeform_view(request, *args, **options)
         except (IntegrityError, ValidationFailed):
             # Another writer came between the check and the insert: checked again, the form shows the issue.
-            return super().changeform_view(request, *args, **options)
+            answer = super().changeform_view(request, *args, **options)
+        return self.list_if_given_away(request, args[0] if args else None, answer)
+
+    def list_if_given_away(self, request: HttpRequest, key: object, answer: HttpResponse) -> HttpResponse:
+        """The list in place of the page of a record that its person has just handed to somebody else."""
+        if key is None or sees_everybody(request) or (request.method, answer.status_code) != ("POST", 302):
+            return answer
+        is_visible = self.get_queryset(request).filter(pk=str(key)).exists()
+        return answer if is_visible else redirect(self.page_url("changelist"))
 
     def save_model(self, request: HttpRequest, obj: models.Model, form: Any, change: bool) -> None:
         # Only warnings of the service have this severity; those of ``warnings`` are not known to it.
@@ -315,7 +335,8 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         value = getattr(record, name)
         if isinstance(value, models.Model) and self.admin_site.is_registered(type(value)):
             page = self.admin_site.get_model_admin(type(value))
-            return record_link(value) if page.has_view_permission(request) else value
+            may_view = page.has_view_permission(request) and is_visible(request.user, value)
+            return record_link(value) if may_view else value
         return cell_text(self, record, name)
 
     # --- history
@@ -328,7 +349,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     def history_page(self, request: HttpRequest, record: models.Model) -> HttpResponse:
         pages = Paginator(history_display.changes_of(record), HISTORY_PAGE_SIZE)
         page = pages.get_page(request.GET.get("p"))
-        lines = history_display.history_lines(page.object_list)
+        lines = history_display.history_lines(page.object_list, request.user)
         return self.render_page(
             request, "admin/record_history.html", f"History of {record}", record, page=page, lines=lines
         )

@@ -145,10 +145,10 @@ class TimestampedModel(models.Model):
     responsibilities: ClassVar[Sequence[Responsibility]] = ()
     #: What it is found by, in the interface and in the back office.
     searched: ClassVar[Searched] = Searched()
-    #: Paths to the account managers of the participants whom a record belongs to (``core.caseload``): whoever
-    #: is limited to a caseload sees it when one of them is in it. Without paths everybody sees it; a record
-    #: of ``None`` tells of several participants, and only those see it who see all.
-    caseload_paths: ClassVar[Sequence[str] | None] = None
+    #: The path to the account manager of the participant whom a record belongs to (``core.caseload``):
+    #: whoever is limited to a caseload sees it when that member of staff is in it. Empty: everybody sees it.
+    #: ``None``: it tells of several participants, and only those see it who see all.
+    caseload_path: ClassVar[str | None] = None
     #: Columns that an existing record keeps, and those that it keeps once a relation has records.
     fixed_columns: ClassVar[Sequence[str]] = ()
     columns_fixed_by: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -242,7 +242,7 @@ class Lookup(models.Model):
     #: Archived, it cannot be chosen for new records.
     is_lookup: ClassVar[bool] = True
     has_personal_data: ClassVar[bool] = False
-    caseload_paths: ClassVar[Sequence[str] | None] = ()
+    caseload_path: ClassVar[str | None] = ""
 
     name = models.CharField(max_length=90)
     name_key = NormalisedField(of="name", unique=True)

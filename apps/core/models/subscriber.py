@@ -47,7 +47,7 @@ HOLD_REASONS = "\n".join(
 class Subscriber(TimestampedModel):
     """The one organisation that runs this service, and its settings."""
 
-    caseload_paths = ()
+    caseload_path = ""
 
     has_personal_data = False
 

@@ -3,6 +3,7 @@
 from django import template
 
 from apps.core.models import Notice
+from apps.core.notices import visible_notices
 
 register = template.Library()
 
@@ -16,5 +17,6 @@ def unread_notices(context: dict[str, object]) -> str:
     person = getattr(context.get("request"), "user", None)
     if person is None or not person.is_authenticated:
         return ""
-    count = Notice.objects.filter(staff_id=person.pk, read_at=None)[: MOST + 1].count()
+    unread = visible_notices(person, Notice.objects.filter(staff_id=person.pk, read_at=None))
+    count = unread[: MOST + 1].count()
     return f"{MOST}+" if count > MOST else str(count or "")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import F, Model, Q
+from django.db.models import F, Model, Q, QuerySet
 from django.db.models.lookups import LessThan, LessThanOrEqual
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -91,7 +91,7 @@ class PeriodFilter(ConditionFilter):
 
     def conditions(self, model: type[Model]) -> Conditions:
         is_chosen = self.value() == RUNS_OUT
-        short = load_short_components(clock.today()) if is_chosen else {}
+        short = load_short_components(FundingPeriod.objects.all(), clock.today()) if is_chosen else {}
         return {RUNS_OUT: (RUNS_OUT_LABEL, Q(pk__in=short))}
 
 
@@ -99,18 +99,18 @@ class PeriodFilter(ConditionFilter):
 RUNS_OUT, RUNS_OUT_LABEL = "short", "Funding period runs out early"
 
 
-def load_short_components(today: dt.date) -> dict[UUID, Decimal]:
+def load_short_components(periods: QuerySet[FundingPeriod], today: dt.date) -> dict[UUID, Decimal]:
     """The money missing by the end of today's period, by component. One query, a row for each period."""
-    rows = FundingPeriod.objects.filter(current_plans(today, "category_budget__"))
+    rows = periods.filter(current_plans(today, "category_budget__"))
     columns = ("first_day", "last_day", "released", "claimed", "waiting")
     found = rows.order_by("category_budget", "first_day").values_list(
         "category_budget", "category_budget__used_elsewhere", *columns
     )
     short = {}
-    for (key, elsewhere), periods in groupby(found, itemgetter(0, 1)):
+    for (key, elsewhere), of_component in groupby(found, itemgetter(0, 1)):
         amounts = [
             PeriodAmounts(first, last, released, claimed + waiting)
-            for _, _, first, last, released, claimed, waiting in periods
+            for _, _, first, last, released, claimed, waiting in of_component
         ]
         forecast = forecast_period(amounts, elsewhere, today)
         if forecast is not None and forecast.run_out_date is not None:

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from apps.base import clock
 from apps.core.admin_base import HOME_PANELS, Conditions, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import list_url
+from apps.core.caseload import visible_rows
 from apps.core.computed import MoneySum
 from apps.engagements.admin.budgets import (
     RUNS_OUT,
@@ -20,7 +21,7 @@ from apps.engagements.admin.budgets import (
     spent_conditions,
 )
 from apps.engagements.admin.plans import period_conditions
-from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking
+from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
 
 ENDS_WITHIN = ("30", "90")
 REMAINING = F("budget") - F("used_elsewhere") - F("claimed") - F("waiting")
@@ -28,20 +29,21 @@ REMAINING = F("budget") - F("used_elsewhere") - F("claimed") - F("waiting")
 
 def plan_work(request: HttpRequest) -> HomeContent:
     """The plans that end soon with their budgets, and what is left of budgets that are nearly spent."""
-    plans = ClientEngagement.objects.filter(archive_date=None)
+    plans = visible_rows(request.user, ClientEngagement.objects.filter(archive_date=None))
     periods = {days: period for days, period in period_conditions().items() if days in ENDS_WITHIN}
     rows = condition_rows(plans, periods, "stage", F("total_budget_amount"))
     for model in (ServiceBooking, CategoryBudget):
         if admin.site.get_model_admin(model).has_view_permission(request):
-            rows += condition_rows(model._default_manager.all(), spent_conditions(), "spent", REMAINING)
+            budgets = visible_rows(request.user, model._default_manager.all())
+            rows += condition_rows(budgets, spent_conditions(), "spent", REMAINING)
     if admin.site.get_model_admin(CategoryBudget).has_view_permission(request):
-        rows += short_period_rows()
+        rows += short_period_rows(request.user)
     return HomeContent(rows)
 
 
-def short_period_rows() -> list[Work]:
+def short_period_rows(person: object) -> list[Work]:
     """The components whose funding period runs out before its end, and what is missing by then."""
-    short = load_short_components(clock.today())
+    short = load_short_components(visible_rows(person, FundingPeriod.objects.all()), clock.today())
     if not short:
         return []
     link = list_url(CategoryBudget, **{PeriodFilter.parameter_name: RUNS_OUT})

@@ -25,11 +25,12 @@ from apps.base.drafts import ValidationFailed
 from apps.core.admin_base import COUNT_LIMIT, Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
 from apps.core.admin_base.lists import RecordChangeList
+from apps.core.admin_base.pages import sees_everybody
 from apps.core.computed import MoneySum
 from apps.core.models import Subscriber
 from apps.funding.admin.queues import LAPSE_ORDERING, STATUS, WINDOW
 from apps.funding.admin.reviews import CONFIRM, ActionReview, ConfirmedReview, ReviewedRecord
-from apps.funding.choices import ADMINISTER_PERMISSION
+from apps.funding.admin.rights import may_administer
 from apps.funding.models import ZERO, ProviderInvoice
 from apps.funding.services.transition_requests import RefusedTransition
 from apps.funding.validation.guards import AnyBill, lower_first
@@ -47,10 +48,6 @@ CHANGED_MEANWHILE = (
 
 #: The page that runs an action on one record, asking first for what it needs.
 ACTION_PAGE = Page("do/<str:name>", permission="change")
-
-
-def may_administer(request: HttpRequest) -> bool:
-    return bool(request.user.has_perm(ADMINISTER_PERMISSION))
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +244,9 @@ class ActionAdmin(RecordAdmin):
             keys, remainder = limited_selection(selected)
             return self.review_page(button, request, keys, form, summary=remainder)
         confirmed = ConfirmedReview.read(request.POST)
+        if not sees_everybody(request):
+            visible = self.get_queryset(request).filter(AnyOf("pk", confirmed.shown))
+            confirmed = confirmed.within(set(visible.values_list("pk", flat=True)))
         if form is not None and not form.is_valid():
             return self.review_page(button, request, list(confirmed.shown), form, confirmed.keys)
         changed = self.changed_records(confirmed)

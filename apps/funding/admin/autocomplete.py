@@ -15,6 +15,7 @@ from django.http import HttpRequest, JsonResponse
 from apps.base import clock
 from apps.base.batched_queries import fetch_all
 from apps.core.admin_base.display import plain_amount, short_day
+from apps.core.caseload import visible_rows
 from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget, Support, load_coverages, plan_query
@@ -48,11 +49,10 @@ def read_day(text: str | None) -> dt.date | None:
         return None
 
 
-def region_of(contact: UUID | None) -> str | None:
-    """The price guide region of a participant."""
-    if contact is None:
-        return None
-    return Contact.objects.filter(pk=contact).values_list("scheme_price_guide_region", flat=True).first()
+def find_participant(request: HttpRequest) -> Contact | None:
+    """The participant in the address of a request, if the person sees them."""
+    key = read_key(request.GET.get("contact"))
+    return visible_rows(request.user, Contact.objects.filter(pk=key)).first() if key else None
 
 
 def search_products(products: QuerySet[Any], text: str, path: str = "") -> QuerySet[Any]:
@@ -96,7 +96,8 @@ def products_page(request: HttpRequest) -> JsonResponse:
     current = PriceBookEntry.objects.filter(price_book=book, product__archive_date=None)
     ordered = current.select_related("product").order_by("product__code", "pk")
     entries = list(search_products(ordered, query.get("q", ""), "product__")[:SUGGESTIONS])
-    region, day = region_of(read_key(query.get("contact"))), read_day(query.get("on")) or clock.today()
+    contact, day = find_participant(request), read_day(query.get("on")) or clock.today()
+    region = contact.scheme_price_guide_region if contact is not None else None
     prices = load_price_table(entry.product_id for entry in entries)
     found = [
         product_data(entry.product, prices.find(book, entry.product_id, region, day)) for entry in entries
@@ -110,8 +111,8 @@ def prices_page(request: HttpRequest, line_model: type[ClaimLine | InvoiceLine])
     ``null`` for a line without a known product. ``bill`` is the saved claim or invoice whose form asks.
     """
     lines = [(*line.split("|"), "", "")[:3] for line in request.GET.getlist("line")[:LINE_LIMIT]]
-    contact = read_key(request.GET.get("contact"))
-    region = region_of(contact)
+    contact = find_participant(request)
+    region = contact.scheme_price_guide_region if contact is not None else None
     products = records_by_text(Product.objects, "code_key", (code for _, code, _ in lines))
     prices = load_price_table(product.pk for product in products.values())
     found: list[dict[str, object] | None] = []
@@ -127,7 +128,7 @@ def prices_page(request: HttpRequest, line_model: type[ClaimLine | InvoiceLine])
         priced.append((data, product, on))
     if contact is not None and request.user.has_perm("engagements.view_categorybudget"):
         supports = [(product, on) for _, product, on in priced]
-        lefts = left_on_days(contact, supports, line_model, read_key(request.GET.get("bill")))
+        lefts = left_on_days(contact.pk, supports, line_model, read_key(request.GET.get("bill")))
         for (data, _, _), left in zip(priced, lefts, strict=True):
             data["left"] = left
     return JsonResponse({"lines": found})

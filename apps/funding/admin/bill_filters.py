@@ -12,6 +12,7 @@ from unfold.contrib.filters.admin import DropdownFilter, RadioFilter
 from apps.base import clock
 from apps.core.admin_base import ConditionFilter, Conditions, DateRangeFilter
 from apps.core.admin_base.display import age
+from apps.core.caseload import visible_rows
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.queues import (
@@ -95,7 +96,7 @@ class HoldReasonFilter(RadioFilter):
     def lookups(self, request: HttpRequest, model_admin: ModelAdmin) -> list[tuple[str, str]]:
         if request.GET.get(STATUS) != ClaimStatus.ON_HOLD:
             return []
-        reasons = load_hold_reasons(model_admin.model)
+        reasons = load_hold_reasons(visible_rows(request.user, model_admin.model._default_manager.all()))
         return [(each["status_reason"] or "", hold_reason_label(each)) for each in reasons]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Model]) -> QuerySet[Model]:
@@ -181,11 +182,11 @@ class BudgetFilter(RadioFilter):
     parameter_name = BUDGET
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
-        budget = find_budget(request.GET.get(BUDGET))
+        budget = find_budget(request)
         return [] if budget is None else [(str(budget.pk), str(budget))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Model]:
-        budget = find_budget(self.value())
+        budget = find_budget(request)
         if budget is None:
             return queryset
         name = queryset.model._meta.model_name
@@ -199,17 +200,21 @@ class PlanFilter(RadioFilter):
     parameter_name = PLAN
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
-        plan = find_plan(request.GET.get(PLAN))
+        plan = find_plan(request)
         return [] if plan is None else [(str(plan.pk), str(plan))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Model]:
-        plan = find_plan(self.value())
+        plan = find_plan(request)
         return queryset if plan is None else queryset.filter(bills_on_plan(queryset.model)(plan))
 
 
-def find_plan(key: str | None) -> ClientEngagement | None:
-    guid = read_key(key)
-    return ClientEngagement.objects.select_related("participant").filter(pk=guid).first() if guid else None
+def find_plan(request: HttpRequest) -> ClientEngagement | None:
+    """The plan of the filter, if the person sees it."""
+    guid = read_key(request.GET.get(PLAN))
+    if guid is None:
+        return None
+    plans = ClientEngagement.objects.select_related("participant").filter(pk=guid)
+    return visible_rows(request.user, plans).first()
 
 
 def bills_on_plan(model: type[Bill]) -> Callable[[ClientEngagement], Q]:
@@ -226,14 +231,17 @@ def bills_on_plan(model: type[Bill]) -> Callable[[ClientEngagement], Q]:
     return condition
 
 
-def find_budget(key: str | None) -> Budget | None:
-    """The service booking, or the budget of a category, that has this key."""
-    guid = read_key(key)
+def find_budget(request: HttpRequest) -> Budget | None:
+    """The service booking, or the budget of a category, of the filter, if the person sees it."""
+    guid = read_key(request.GET.get(BUDGET))
     if guid is None:
         return None
     related = ("category", "engagement__participant")
-    booking = ServiceBooking.objects.filter(pk=guid).select_related(*related).first()
-    return booking or CategoryBudget.objects.filter(pk=guid).select_related(*related).first()
+    found = (
+        visible_rows(request.user, model._default_manager.filter(pk=guid).select_related(*related)).first()
+        for model in (ServiceBooking, CategoryBudget)
+    )
+    return next((budget for budget in found if budget is not None), None)
 
 
 class ServicesFilter(DateRangeFilter):

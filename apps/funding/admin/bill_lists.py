@@ -9,10 +9,10 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.http import urlencode
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, RangeNumericFilter
+from unfold.contrib.filters.admin import RangeNumericFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, DateTimeRangeFilter
+from apps.core.admin_base import ArchivedFilter, DateTimeRangeFilter, RecordFilter
 from apps.core.admin_base.display import age, amount_cell, format_amount, period_cell, two_lines
 from apps.core.admin_base.searching import (
     search_records,
@@ -20,10 +20,10 @@ from apps.core.admin_base.searching import (
     sorted_after_search,
     with_small_letters,
 )
+from apps.core.caseload import visible_rows
 from apps.core.models import normalised
 from apps.funding.admin.actions import ActionAdmin, SummedChangeList
 from apps.funding.admin.bill_filters import (
-    BUDGET,
     AgeFilter,
     BudgetFilter,
     HoldReasonFilter,
@@ -91,8 +91,8 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         ("start_date", ServicesFilter),
         ("status_date", DateTimeRangeFilter),
         ("creation_date", DateTimeRangeFilter),
-        ("contact", AutocompleteSelectFilter),
-        ("staff", AutocompleteSelectFilter),
+        ("contact", RecordFilter),
+        ("staff", RecordFilter),
     )
 
     def get_list_display(self, request: HttpRequest) -> Sequence[object]:
@@ -120,7 +120,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         """
         if not search_term.strip():
             return queryset, False
-        people = {"contact": find_contacts(search_term)}
+        people = {"contact": find_contacts(search_term, request.user)}
         if self.model is Claim:
             people["provider"] = find_providers(search_term)
         of_people = reduce(or_, [Q(**{f"{column}__in": keys}) for column, keys in people.items()])
@@ -132,8 +132,9 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
     def tabs_context(self, request: HttpRequest) -> dict[str, object]:
         """The tabs of the statuses and hold reasons with their counts, and the budget of the filter."""
         chosen = request.GET.get(STATUS, "")
-        budget = find_budget(request.GET.get(BUDGET))
-        queues = load_queues(self.model)
+        budget = find_budget(request)
+        bills = visible_rows(request.user, self.model._default_manager.all())
+        queues = load_queues(bills)
         reasons = []
         if chosen == ClaimStatus.ON_HOLD:
             reasons = [
@@ -142,12 +143,12 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
                     "link": f"?{urlencode({STATUS: chosen, 'reason': each['status_reason'] or ''})}",
                     "on": request.GET.get("reason") == each["status_reason"],
                 }
-                for each in load_hold_reasons(self.model)
+                for each in load_hold_reasons(bills)
             ]
         is_lapsing = WINDOW in request.GET
         tabs = queue_tabs(queues, chosen, is_all=not chosen and budget is None and not is_lapsing)
         if is_lapsing and self.model is Claim:
-            tabs += lapsing_tabs(Claim, is_chosen=True)
+            tabs += lapsing_tabs(bills, is_chosen=True)
         return {
             "tabs": tabs,
             "hold_reasons": reasons,
@@ -209,10 +210,11 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         return age(bill.status_date)
 
 
-def find_contacts(term: str) -> object:
-    """The participants of a search: by scheme number however it is written, else by name."""
+def find_contacts(term: str, person: object) -> object:
+    """A person's participants of a search: by scheme number however it is written, else by name."""
     columns = ("first_name", "last_name", "unique_code")
-    return limited_keys(search_records(Contact.objects.order_by(), term, columns, ["scheme_number"]))
+    contacts = visible_rows(person, Contact.objects.order_by())
+    return limited_keys(search_records(contacts, term, columns, ["scheme_number"]))
 
 
 def find_providers(term: str) -> object:

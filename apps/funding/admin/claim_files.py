@@ -32,10 +32,11 @@ from apps.core.admin_base.display import (
 )
 from apps.core.admin_base.forms import DayField
 from apps.core.admin_base.pages import ReadOnlyAdmin
-from apps.funding.admin.actions import MENU, may_administer
+from apps.funding.admin.actions import MENU
 from apps.funding.admin.bills import staff_of
 from apps.funding.admin.first_files import CLAIM_FILE_REQUIREMENTS, lacking_rows, rows_of, shown_files
 from apps.funding.admin.remittances import result_text
+from apps.funding.admin.rights import may_administer_all
 from apps.funding.choices import BillPermission
 from apps.funding.downloads import bills_of, claim_file_response
 from apps.funding.models import ClaimFile, ClaimFileLine
@@ -102,13 +103,13 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     # --- permissions
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return may_administer(request) or super().has_view_permission(request, obj)
+        return may_administer_all(request) or super().has_view_permission(request, obj)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        return may_administer(request) and not missing_permissions(request)
+        return may_administer_all(request) and not missing_permissions(request)
 
     def has_send_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return bool(request.user.has_perm(f"funding.{BillPermission.SEND_FILES}"))

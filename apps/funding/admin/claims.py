@@ -5,16 +5,16 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.text import capfirst
-from unfold.contrib.filters.admin import AutocompleteSelectFilter
 
 from apps.base.drafts import Draft, Issue
 from apps.base.errors import plural
-from apps.core.admin_base import COUNT_LIMIT, Page, fieldset
+from apps.core.admin_base import COUNT_LIMIT, Page, RecordFilter, fieldset
 from apps.core.admin_base.display import list_url, record_link, short_day, short_period
+from apps.core.caseload import visible_rows
 from apps.documents.admin import form_file_context
 from apps.documents.models import Document
 from apps.funding.admin.autocomplete import read_key
@@ -93,7 +93,7 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
         *BillAdmin.list_filter,
         ClaimWindowFilter,
         StageFilter,
-        ("provider", AutocompleteSelectFilter),
+        ("provider", RecordFilter),
     )
     fieldsets = (
         fieldset(
@@ -138,9 +138,9 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
         """The values of the provider invoice in the address, or of the document."""
         initial = super().get_changeform_initial_data(request)
-        invoice = find_provider_invoice(request.GET.get("provider_invoice"))
+        invoice = find_provider_invoice(request.GET.get("provider_invoice"), request.user)
         document = find_document(request)
-        initial["document_category"] = usual_document_category()
+        initial["document_category"] = usual_document_category(request.user)
         if invoice is None:
             if document is not None:
                 initial |= {"contact": document.contact_id, "provider": document.client_id}
@@ -157,7 +157,7 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
             "send_payment_to": invoice.send_payment_to,
         }
 
-    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
+    def find_warnings_to_confirm(self, draft: Draft, person: object) -> list[Issue]:
         """Warn of a new claim whose total another provider invoice has, which nobody has claimed yet."""
         mark = mark_of(draft, MARKED) if draft.key is None else None
         if mark is None:
@@ -170,7 +170,7 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
 
     def provider_invoice_context(self, request: HttpRequest, record: Claim, form: Any) -> dict[str, object]:
         key = record.provider_invoice_id if record is not None else form["provider_invoice"].value()
-        panel = provider_invoice_panel(request, find_provider_invoice(str(key or "")))
+        panel = provider_invoice_panel(request, find_provider_invoice(str(key or ""), request.user))
         document = find_document(request)
         if document is not None:
             panel["entry"] = entry_place(load_entry(staff_of(request)), document.pk)
@@ -201,7 +201,8 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
             return redirect(entry_url(following) if following else self.page_url("documents"))
         if "file" in request.POST and not request.POST.get("provider_invoice"):
             return redirect(self.page_url("add"))
-        invoice = next_waiting_invoice(record.provider_invoice)
+        invoices = visible_rows(request.user, ProviderInvoice.objects.all())
+        invoice = next_waiting_invoice(invoices, record.provider_invoice)
         if invoice is None:
             self.message_user(request, "No provider invoice waits for a claim.", messages.SUCCESS)
             return redirect(list_url(ProviderInvoice, status=WAITING))
@@ -209,21 +210,21 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
 
     def queues_page(self, request: HttpRequest) -> HttpResponse:
         """All queues on one page, the finished ones apart: how many wait, and for how long the oldest has."""
-        queues: Sequence[tuple[Any, Callable[[], Sequence[Queue]]]] = (
+        queues: Sequence[tuple[Any, Callable[[QuerySet[Any]], Sequence[Queue]]]] = (
             (ProviderInvoice, partial(load_provider_invoice_queues, left_out=DECIDED)),
-            (Claim, partial(load_queues, Claim, left_out=FINISHED)),
-            (Invoice, partial(load_queues, Invoice, left_out=FINISHED)),
+            (Claim, partial(load_queues, left_out=FINISHED)),
+            (Invoice, partial(load_queues, left_out=FINISHED)),
         )
         groups = []
         for model, load in queues:
             if self.admin_site.get_model_admin(model).has_view_permission(request):
                 rows = [
                     {"queue": queue, "link": list_url(model, status=queue.status)}
-                    for queue in load()
+                    for queue in load(visible_rows(request.user, model._default_manager.all()))
                     if queue.count
                 ]
                 groups.append((capfirst(model._meta.verbose_name_plural), rows))
-        first = waiting_invoices().first() if self.has_add_permission(request) else None
+        first = first_waiting(request) if self.has_add_permission(request) else None
         next_link = new_claim_url(first) if first else None
         return self.render_page(
             request, "funding/queues.html", "Work queues", groups=groups, next_link=next_link
@@ -231,7 +232,7 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
 
     def next_page(self, request: HttpRequest) -> HttpResponse:
         """The claim form of the provider invoice that waits longest."""
-        first = waiting_invoices().first()
+        first = first_waiting(request)
         return redirect(new_claim_url(first) if first else list_url(ProviderInvoice, status=WAITING))
 
     def documents_page(self, request: HttpRequest) -> HttpResponse:
@@ -262,7 +263,8 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
 
     def month_end_page(self, request: HttpRequest) -> HttpResponse:
         """Claims by status and the month they were entered in, and the ages of those not finished."""
-        return self.render_page(request, "funding/month_end.html", "Month end", **month_end_context())
+        claims = visible_rows(request.user, Claim.objects.all())
+        return self.render_page(request, "funding/month_end.html", "Month end", **month_end_context(claims))
 
 
 def find_document(request: HttpRequest) -> Document | None:
@@ -270,4 +272,9 @@ def find_document(request: HttpRequest) -> Document | None:
     key = read_key(request.GET.get("document"))
     if key is None or not request.user.has_perm("documents.view_document"):
         return None
-    return Document.objects.filter(pk=key, archive_date=None).first()
+    return visible_rows(request.user, Document.objects.filter(pk=key, archive_date=None)).first()
+
+
+def first_waiting(request: HttpRequest) -> ProviderInvoice | None:
+    """The provider invoice that waits longest for a claim, of those that the person sees."""
+    return waiting_invoices(visible_rows(request.user, ProviderInvoice.objects.all())).first()

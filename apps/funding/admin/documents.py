@@ -104,7 +104,7 @@ class ClaimDocumentAdmin(DocumentAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Model]:
         found = super().get_queryset(request)
-        return with_claims(found) if self.is_list(request) else found
+        return with_claims(found, request.user) if self.is_list(request) else found
 
     @display(description="claim")
     def claims(self, document: object) -> str | None:
@@ -129,7 +129,7 @@ class ClaimDocumentAdmin(DocumentAdmin):
 
     def record_links(self, request: HttpRequest, record: Document) -> list[RecordLink]:
         links = super().record_links(request, record)
-        entered = EnteredDocument.of(with_claims(Document.objects.filter(pk=record.pk)).get())
+        entered = EnteredDocument.of(with_claims(Document.objects.filter(pk=record.pk), request.user).get())
         if entered.claims:
             if self.admin_site.get_model_admin(Claim).has_view_permission(request):
                 urls = [(str(claim), admin_url(Claim, "change", claim.pk)) for claim in entered.claims[:3]]
@@ -165,11 +165,11 @@ class ClaimDocumentAdmin(DocumentAdmin):
     # --- uploading
 
     def default_category(self, request: HttpRequest) -> object:
-        return super().default_category(request) or usual_document_category()
+        return super().default_category(request) or usual_document_category(request.user)
 
     def uploaded_url(self, request: HttpRequest, documents: Sequence[Document]) -> str:
         """After an upload of provider invoices come their claims."""
-        usual = usual_document_category()
+        usual = usual_document_category(request.user)
         invoices = [each for each in documents if each.category_id == usual]
         if not invoices or not may_enter_claims(request):
             return super().uploaded_url(request, documents)

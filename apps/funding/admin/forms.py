@@ -22,6 +22,7 @@ from apps.core.admin_base import DayField, RecordForm
 from apps.core.admin_base.conflicts import MINE, THEIRS, FieldConflict
 from apps.core.admin_base.display import plain_amount, plain_quantity, short_day
 from apps.core.admin_base.forms import AmountField, code_label, with_composed_texts
+from apps.core.caseload import visible_rows
 from apps.core.history_display import NO_VALUE
 from apps.core.models import normalised
 from apps.documents.drafts import DocumentDraft
@@ -290,7 +291,7 @@ class BillForm(RecordForm):
             return current[0]
         last = self.last_price_book
         if last not in current:
-            newest = self.record_admin.line_model.objects.order_by("-pk")
+            newest = visible_rows(self.person, self.record_admin.line_model.objects.order_by("-pk"))
             last = str(newest.values_list("price_book_id", flat=True).first())
         return last if last in current else None
 

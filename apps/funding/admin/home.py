@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from django.db.models import Count, Model, Q
+from django.db.models import Count, Model, Q, QuerySet
 from django.http import HttpRequest
 
 from apps.core.admin_base import HOME_PANELS, Figure, HomeContent, HomePanel, Work
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.display import admin_url, list_url
+from apps.core.caseload import visible_rows
 from apps.core.computed import MoneySum
 from apps.funding.admin.bill_filters import PROGRESS, over_business_days
 from apps.funding.admin.month_end import entered_in, group_by_month, last_months
@@ -77,12 +78,13 @@ def queue_rows(
     return rows
 
 
-def own_bills(model: type[Claim] | type[Invoice], staff: Any) -> dict[str, Figure]:
+def own_bills(bills: QuerySet[Any], staff: Any) -> dict[str, Figure]:
     """How many of the open bills of each status are assigned to a person; one query."""
+    model = bills.model
     resubmitted = Q(resubmission_exists(model), funding_status__in=RESUBMITTABLE)
-    bills = model._default_manager.filter(staff=staff.pk, archive_date=None).order_by()
+    own = bills.filter(staff=staff.pk, archive_date=None).order_by()
     # By name: an index finds the open statuses, and would not find all but the finished ones.
-    groups = bills.filter(funding_status__in=OPEN).values_list("funding_status")
+    groups = own.filter(funding_status__in=OPEN).values_list("funding_status")
     counts = {REFUSED_BY_AGENCY: 0}
     current, refused = Count("pk", filter=~resubmitted), Count("pk", filter=refused_by_agency(model))
     for status, count, refused_count in groups.annotate(count=current, refused=refused):
@@ -100,9 +102,9 @@ def own_bills(model: type[Claim] | type[Invoice], staff: Any) -> dict[str, Figur
     }
 
 
-def lapsing_rows(model: type[Claim] | type[ProviderInvoice]) -> list[Work]:
+def lapsing_rows(records: QuerySet[Any]) -> list[Work]:
     """A row of claims that lapse within a few days or have just lapsed, when there are any."""
-    queue = load_lapsing_queue(model)
+    model, queue = records.model, load_lapsing_queue(records)
     if not queue.count:
         return []
     late = Figure(queue.late, list_url(model, **{WINDOW: LAPSED}), LAPSED_LABEL) if queue.late else None
@@ -112,41 +114,44 @@ def lapsing_rows(model: type[Claim] | type[ProviderInvoice]) -> list[Work]:
 
 def claim_work(request: HttpRequest) -> HomeContent:
     """The open claims by status, how many of them are late or this person's, and the reasons of holds."""
-    on_hold = ClaimStatus.ON_HOLD.value
+    on_hold, claims = ClaimStatus.ON_HOLD.value, visible_rows(request.user, Claim.objects.all())
     reasons = [
         Figure(group["count"], list_url(Claim, status=on_hold, reason=reason), reason)
-        for group in load_hold_reasons(Claim)
+        for group in load_hold_reasons(claims)
         if (reason := group["status_reason"])
     ]
     late_before = {status: over_business_days(days) for status, days in DAYS_IN_STATUS.items()}
-    queues = load_queues(Claim, left_out=NO_WORK, late_before=late_before)
-    own = own_bills(Claim, request.user)
+    queues = load_queues(claims, left_out=NO_WORK, late_before=late_before)
+    own = own_bills(claims, request.user)
     rows = queue_rows(Claim, queues, DAYS_IN_STATUS, own, {on_hold: reasons[:HOLD_REASONS]})
     note = (
         f"a claim not claimed from the agency {DAYS_TO_CLAIM} business days after its last step, "
         f"or not paid {DAYS_TO_PAY} after"
     )
-    return HomeContent([*lapsing_rows(Claim), *rows], late_note=note)
+    return HomeContent([*lapsing_rows(claims), *rows], late_note=note)
 
 
 def invoice_work(request: HttpRequest) -> HomeContent:
     """The open invoices by status, and how many of them are this person's."""
-    queues = load_queues(Invoice, left_out=NO_WORK)
-    return HomeContent(queue_rows(Invoice, queues, {}, own_bills(Invoice, request.user)))
+    invoices = visible_rows(request.user, Invoice.objects.all())
+    queues = load_queues(invoices, left_out=NO_WORK)
+    return HomeContent(queue_rows(Invoice, queues, {}, own_bills(invoices, request.user)))
 
 
 def provider_invoice_work(request: HttpRequest) -> HomeContent:
     """The provider invoices that wait for a claim or for a decision."""
-    queues = load_provider_invoice_queues(DECIDED, over_business_days(DAYS_TO_CLAIM))
+    invoices = visible_rows(request.user, ProviderInvoice.objects.all())
+    queues = load_provider_invoice_queues(invoices, DECIDED, over_business_days(DAYS_TO_CLAIM))
     note = f"no claim {DAYS_TO_CLAIM} business days after receipt, or after the last day to claim"
     rows = queue_rows(ProviderInvoice, queues, {WAITING: DAYS_TO_CLAIM})
-    return HomeContent([*lapsing_rows(ProviderInvoice), *rows], late_note=note)
+    return HomeContent([*lapsing_rows(invoices), *rows], late_note=note)
 
 
 def claims_by_month(request: HttpRequest) -> HomeContent:
     """The totals of the claims entered in each of the last months, by how far they have come."""
     months = last_months(CHART_MONTHS)
-    groups = list(group_by_month(months).annotate(sum=MoneySum("total")))
+    claims = visible_rows(request.user, Claim.objects.all())
+    groups = list(group_by_month(claims, months).annotate(sum=MoneySum("total")))
     if not groups:
         return HomeContent()
     months.reverse()

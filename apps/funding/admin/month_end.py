@@ -52,10 +52,10 @@ class StatusRow:
         return sum(self.cells, BillSum())
 
 
-def month_end_context() -> dict[str, object]:
-    """The variables of the page: rows of sums by month and by age, and their totals."""
+def month_end_context(claims: QuerySet[Claim]) -> dict[str, object]:
+    """The variables of the page: rows of sums of the claims by month and by age, and their totals."""
     months = last_months()
-    entered, aged = rows_by_month(months), rows_by_age()
+    entered, aged = rows_by_month(claims, months), rows_by_age(claims)
     return {
         "months": [(month, list_url(Claim, **entered_in(month))) for month in months],
         "rows": entered,
@@ -73,19 +73,19 @@ def last_months(count: int = MONTHS) -> list[dt.date]:
     return [dt.date(each // 12, each % 12 + 1, 1) for each in range(number, number - count, -1)]
 
 
-def group_by_month(months: Sequence[dt.date]) -> QuerySet[Model, tuple[object, ...]]:
+def group_by_month(claims: QuerySet[Claim], months: Sequence[dt.date]) -> QuerySet[Model, tuple[object, ...]]:
     """Current claims entered in the months, the newest first: (status, number of the month, count)."""
     starts = [clock.start_of_day(month) for month in months]
     # Compared with the start of each month: to truncate each moment in the zone takes three times as long.
     is_in = [When(creation_date__gte=start, then=Value(number)) for number, start in enumerate(starts)]
     month = Case(*is_in, output_field=IntegerField())
-    entered = Claim.objects.filter(archive_date=None, creation_date__gte=starts[-1]).order_by()
+    entered = claims.filter(archive_date=None, creation_date__gte=starts[-1]).order_by()
     return entered.values_list("funding_status", month).annotate(count=Count("*"))
 
 
-def rows_by_month(months: Sequence[dt.date]) -> list[StatusRow]:
+def rows_by_month(claims: QuerySet[Claim], months: Sequence[dt.date]) -> list[StatusRow]:
     """Current claims entered in each of the months by status; one query."""
-    found = group_by_month(months).annotate(sum=MoneySum("total"))
+    found = group_by_month(claims, months).annotate(sum=MoneySum("total"))
     cells = {(status, months[number]): BillSum(count, total) for status, number, count, total in found}
     return status_rows(cells, {month: {**entered_in(month), "resubmitted": "all"} for month in months})
 
@@ -96,7 +96,7 @@ def entered_in(month: dt.date) -> dict[str, object]:
     return {"creation_date_from": month, "creation_date_to": last}
 
 
-def rows_by_age() -> list[StatusRow]:
+def rows_by_age(claims: QuerySet[Claim]) -> list[StatusRow]:
     """Current claims of which something is still expected, by their days in this status; one query.
 
     Of a claim that was resubmitted, it is expected of the new one.
@@ -106,8 +106,8 @@ def rows_by_age() -> list[StatusRow]:
     limits = [When(status_date__gte=start, then=Value(number)) for number, start in enumerate(starts)]
     age = Case(*limits, default=Value(len(AGES)), output_field=IntegerField())
     resubmitted = Q(resubmission_exists(Claim), funding_status__in=RESUBMITTABLE)
-    claims = Claim.objects.filter(~Q(funding_status__in=FINISHED), ~resubmitted, archive_date=None).order_by()
-    found = claims.values_list("funding_status", age).annotate(count=Count("pk"), sum=MoneySum("total"))
+    open_claims = claims.filter(~Q(funding_status__in=FINISHED), ~resubmitted, archive_date=None).order_by()
+    found = open_claims.values_list("funding_status", age).annotate(count=Count("pk"), sum=MoneySum("total"))
     cells = {(status, group): BillSum(count, total) for status, group, count, total in found}
     filters: dict[int, dict[str, object]] = {
         number: {"status_date_from": day} for number, day in enumerate(first_days)

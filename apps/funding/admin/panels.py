@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from apps.base.errors import plural
 from apps.core.admin_base import Panel, record_panel, register_panels
 from apps.core.admin_base.display import list_url
+from apps.core.caseload import visible_rows
 from apps.core.computed import MoneySum
 from apps.engagements.admin import BUDGET_LISTS, PERIOD_BILLS, BudgetList
 from apps.engagements.models import ClientEngagement, FundingPeriod
@@ -35,7 +36,7 @@ def claim_sums(column: str) -> Callable[[HttpRequest, Any], dict[str, Any] | Non
     """
 
     def context(request: HttpRequest, record: Model) -> dict[str, object] | None:
-        claims = Claim.objects.filter(**{column: record.pk}, archive_date=None)
+        claims = visible_rows(request.user, Claim.objects.filter(**{column: record.pk}, archive_date=None))
         resubmitted = Q(resubmission_exists(Claim), funding_status__in=RESUBMITTABLE)
         claims = claims.exclude(resubmitted).order_by()
         groups = claims.values_list("funding_status").annotate(

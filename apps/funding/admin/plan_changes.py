@@ -30,6 +30,7 @@ from apps.core.admin_base.display import (
 )
 from apps.core.admin_base.forms import AmountField, DayField
 from apps.core.admin_base.pages import PageAdmin
+from apps.core.caseload import visible_rows
 from apps.engagements.calendars import later
 from apps.engagements.models import Budget, ClientEngagement
 from apps.engagements.plan_copies import DAY, PlanTerms
@@ -97,7 +98,8 @@ class PlanChangeAdmin(PageAdmin):
 
     def plan_change_page(self, request: HttpRequest, key: UUID) -> HttpResponse:
         """Ask for the new plan and show what it would change; then make it. Or move what may move later."""
-        plan = ClientEngagement.objects.select_related("participant").filter(pk=key).first()
+        plans = ClientEngagement.objects.select_related("participant").filter(pk=key)
+        plan = visible_rows(request.user, plans).first()
         if plan is None:
             raise Http404
         if request.method == "POST" and "move" in request.POST:

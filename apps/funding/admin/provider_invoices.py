@@ -11,7 +11,6 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html, format_html_join
-from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
 from apps.base.batched_queries import AnyOf
@@ -21,6 +20,7 @@ from apps.core.admin_base import (
     ConditionFilter,
     Conditions,
     DateTimeRangeFilter,
+    RecordFilter,
     RecordForm,
     RecordLink,
     fieldset,
@@ -35,6 +35,7 @@ from apps.core.admin_base.display import (
     record_link,
 )
 from apps.core.admin_base.record_admin import is_autocomplete
+from apps.core.caseload import visible_rows
 from apps.documents.admin import preview_kind
 from apps.documents.models import Document, DocumentCategory
 from apps.funding.admin.actions import (
@@ -42,7 +43,6 @@ from apps.funding.admin.actions import (
     ActionButton,
     ActionOutcome,
     format_moment,
-    may_administer,
 )
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_filters import ClaimWindowFilter, age_conditions
@@ -64,6 +64,7 @@ from apps.funding.admin.queues import (
     queue_tabs,
     waiting_invoices,
 )
+from apps.funding.admin.rights import may_administer
 from apps.funding.admin.stages import StageFilter
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.drafts import ApprovalDraft
@@ -170,8 +171,8 @@ class ProviderInvoiceAdmin(ActionAdmin):
         ReceivedFilter,
         ClaimWindowFilter,
         StageFilter,
-        ("provider", AutocompleteSelectFilter),
-        ("contact", AutocompleteSelectFilter),
+        ("provider", RecordFilter),
+        ("contact", RecordFilter),
         ("creation_date", DateTimeRangeFilter),
     )
     search_help_text = "Reference, participant's name or scheme number, provider"
@@ -201,7 +202,8 @@ class ProviderInvoiceAdmin(ActionAdmin):
         found = super().get_queryset(request)
         if not self.is_list(request):
             return found
-        claims = Claim.objects.filter(archive_date=None).only("claim_number", "provider_invoice")
+        claims = visible_rows(request.user, Claim.objects.filter(archive_date=None))
+        claims = claims.only("claim_number", "provider_invoice")
         return found.prefetch_related(Prefetch("claims", claims.order_by("creation_date"), "current_claims"))
 
     def get_paginator(
@@ -220,15 +222,17 @@ class ProviderInvoiceAdmin(ActionAdmin):
                 queryset = queryset.filter(MAY_HAVE_CLAIM)
         if not search_term.strip():
             return queryset, False
-        others = Q(contact__in=find_contacts(search_term)) | Q(provider__in=find_providers(search_term))
+        others = Q(contact__in=find_contacts(search_term, request.user))
+        others |= Q(provider__in=find_providers(search_term))
         return find_texts(queryset, self.search_fields, search_term, others), False
 
     def tabs_context(self, request: HttpRequest) -> dict[str, object]:
         chosen = request.GET.get(STATUS, "")
         is_lapsing = WINDOW in request.GET
-        queues = load_provider_invoice_queues()
+        invoices = visible_rows(request.user, ProviderInvoice.objects.all())
+        queues = load_provider_invoice_queues(invoices)
         tabs = queue_tabs(queues, chosen, is_all=not chosen and not is_lapsing)
-        return {"tabs": [*tabs, *lapsing_tabs(ProviderInvoice, is_lapsing)]}
+        return {"tabs": [*tabs, *lapsing_tabs(invoices, is_lapsing)]}
 
     @display(description="reference", ordering="reference")
     def reference_label(self, invoice: ProviderInvoice) -> str:
@@ -275,7 +279,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         invoice = context["original"]
         page = provider_invoice_panel(request, invoice)
         if invoice is not None:
-            claims = invoice.claims.order_by("creation_date")[:20]
+            claims = visible_rows(request.user, invoice.claims.order_by("creation_date"))[:20]
             page |= self.status_context(request, invoice)
             page["claims"] = [record_link(claim) for claim in claims]
             page["status_colour"] = COLOURS.get(invoice.approval_status, "")
@@ -287,22 +291,22 @@ class ProviderInvoiceAdmin(ActionAdmin):
         claims = self.admin_site.get_model_admin(Claim)
         if not claims.has_view_permission(request):
             return status
-        current = record.claims.filter(archive_date=None).order_by("creation_date")[:3]
+        current = record.claims.filter(archive_date=None).order_by("creation_date")
         named = [
             format_html("; claim {}, {}", record_link(each), lower_first(each.get_funding_status_display()))
-            for each in current
+            for each in visible_rows(request.user, current)[:3]
         ]
         return format_html("{}{}", status, format_html_join("", "{}", ((each,) for each in named)))
 
     def record_links(self, request: HttpRequest, record: ProviderInvoice) -> list[RecordLink]:
         links = super().record_links(request, record)
         claims = self.admin_site.get_model_admin(Claim)
-        is_waiting = waiting_invoices().filter(pk=record.pk).exists()
+        is_waiting = waiting_invoices(ProviderInvoice.objects.filter(pk=record.pk)).exists()
         if not is_waiting or not claims.has_add_permission(request):
             return links
         return [RecordLink("Create claim", new_claim_url(record)), *links]
 
-    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
+    def find_warnings_to_confirm(self, draft: Draft, person: object) -> list[Issue]:
         """Another one with the same participant, provider, period and total, with a link to it."""
         return [
             same_total_issue("invoice_total", record_link(other), mark)
@@ -373,11 +377,13 @@ def approval_button(action: ApprovalAction) -> ActionButton:
 # --- beside the form of a claim -------------------------------------------------------------------------
 
 
-def find_provider_invoice(key: str | None) -> ProviderInvoice | None:
+def find_provider_invoice(key: str | None, person: object) -> ProviderInvoice | None:
+    """The provider invoice of a key, if the person sees it."""
     guid = read_key(key)
     if guid is None:
         return None
-    return ProviderInvoice.objects.select_related("document", "contact", "provider").filter(pk=guid).first()
+    invoices = ProviderInvoice.objects.select_related("document", "contact", "provider").filter(pk=guid)
+    return visible_rows(person, invoices).first()
 
 
 def provider_invoice_panel(request: HttpRequest, invoice: ProviderInvoice | None) -> dict[str, object]:
@@ -396,9 +402,11 @@ def document_panel(request: HttpRequest, document: Document | None) -> dict[str,
     return {"document": document, "preview": preview}
 
 
-def usual_document_category() -> UUID | None:
-    """The category of the document of the newest provider invoice, else one that is called after invoices."""
+def usual_document_category(person: object) -> UUID | None:
+    """The category of the document of the newest provider invoice that a person sees, else one that is
+    called after invoices."""
     newest = ProviderInvoice.objects.filter(document__isnull=False).order_by("-creation_date", "-guid")
+    newest = visible_rows(person, newest)
     named = DocumentCategory.objects.filter(archive_date=None, name__icontains="invoice").order_by("name")
     return (
         newest.values_list("document__category", flat=True).first()

@@ -82,16 +82,17 @@ def choices_of(model: type[models.Model], column: str) -> list[tuple[str, str]]:
 
 
 def load_queues(
-    model: type[models.Model],
+    records: QuerySet[Any],
     column: str = "funding_status",
     left_out: Collection[str] = (),
     late_before: Mapping[str, dt.datetime] = MappingProxyType({}),
 ) -> list[Queue]:
-    """A queue for each status but those left out. A bill that was resubmitted has left its queue.
+    """A queue of the records for each status but those left out. A resubmitted bill has left its queue.
 
     ``late_before``: by status, the moment before which what waits is late.
     """
-    waits_of = provider_invoice_waits if model is ProviderInvoice else partial(bill_waits, model)
+    model: type[models.Model] = records.model
+    waits_of = partial(provider_invoice_waits if model is ProviderInvoice else bill_waits, records)
     choices = choices_of(model, column)
     if model is not ProviderInvoice:
         choices.append((REFUSED_BY_AGENCY, REFUSED_LABEL))
@@ -127,22 +128,21 @@ def in_cents(amount: Decimal | float | None) -> Decimal:
     return Decimal(amount or 0).quantize(CENT)
 
 
-def bill_waits(model: type[Any], status: str) -> QuerySet[models.Model, object]:
+def bill_waits(bills: QuerySet[Any], status: str) -> QuerySet[models.Model, object]:
     """Since when the current bills of a queue have had their status, and their totals."""
     if status == REFUSED_BY_AGENCY:
         # Two queries, each with its index.
-        partly = bills_in(model, ClaimStatus.AGENCY_PARTIALLY_PAID).filter(has_refused_lines(model))
+        partly = bills_in(bills, ClaimStatus.AGENCY_PARTIALLY_PAID).filter(has_refused_lines(bills.model))
         waits = partly.values(moment=F("status_date"), amount=F("total"))
-        return bill_waits(model, ClaimStatus.REJECTED).union(waits, all=True)
-    bills = bills_in(model, status)
+        return bill_waits(bills, ClaimStatus.REJECTED).union(waits, all=True)
+    found = bills_in(bills, status)
     if status in RESUBMITTABLE:
-        bills = bills.exclude(resubmission_exists(model))
-    return bills.values(moment=F("status_date"), amount=F("total"))
+        found = found.exclude(resubmission_exists(bills.model))
+    return found.values(moment=F("status_date"), amount=F("total"))
 
 
-def bills_in(model: type[Any], status: str) -> QuerySet[Any]:
-    found: QuerySet[Any] = model._default_manager.filter(funding_status=status, archive_date=None)
-    return found.order_by()
+def bills_in(bills: QuerySet[Any], status: str) -> QuerySet[Any]:
+    return bills.filter(funding_status=status, archive_date=None).order_by()
 
 
 def has_refused_lines(model: type[Any]) -> Exists:
@@ -180,9 +180,9 @@ def queue_tabs(queues: Sequence[Queue], chosen: str, is_all: bool | None = None)
     return tabs
 
 
-def load_hold_reasons(model: type[models.Model]) -> list[dict[str, Any]]:
+def load_hold_reasons(bills: QuerySet[Any]) -> list[dict[str, Any]]:
     """Why bills are on hold: each reason with how many there are and since when, the most common first."""
-    on_hold = model._default_manager.filter(funding_status=ClaimStatus.ON_HOLD, archive_date=None).order_by()
+    on_hold = bills_in(bills, ClaimStatus.ON_HOLD)
     reasons = on_hold.values("status_reason").annotate(count=Count("pk"), oldest=Min("status_date"))
     return list(reasons.order_by("-count", "status_reason")[:12])
 
@@ -210,28 +210,30 @@ NEEDS_DECISION = Q(is_claimed=False) | HAS_ENTERED_CLAIM & ~HAS_APPROVED_CLAIM
 
 
 def load_provider_invoice_queues(
-    left_out: Collection[str] = (), late_before: dt.datetime = LONG_AGO
+    invoices: QuerySet[ProviderInvoice], left_out: Collection[str] = (), late_before: dt.datetime = LONG_AGO
 ) -> list[Queue]:
     """The invoices that wait for a claim, and a queue for each approval status but those left out.
 
     ``late_before``: what was received before that moment should have a claim. Two statements.
     """
-    found = waiting_invoices()[: COUNT_LIMIT + 1].aggregate(
+    found = waiting_invoices(invoices)[: COUNT_LIMIT + 1].aggregate(
         count=Count("pk"),
         oldest=Min("creation_date"),
         amount=MoneySum("invoice_total"),
         late=Count("pk", filter=Q(creation_date__lt=late_before)),
     )
     waiting = Queue(WAITING, "To be claimed", **{**found, "amount": in_cents(found["amount"])})
-    return [waiting, *load_queues(ProviderInvoice, "approval_status", left_out)]
+    return [waiting, *load_queues(invoices, "approval_status", left_out)]
 
 
-def provider_invoice_waits(status: str) -> QuerySet[models.Model, object]:
+def provider_invoice_waits(
+    invoices: QuerySet[ProviderInvoice], status: str
+) -> QuerySet[models.Model, object]:
     """When the current provider invoices of an approval status were received, and their totals.
 
     Of undecided ones, those that are work.
     """
-    received = ProviderInvoice.objects.filter(approval_status=status, archive_date=None).order_by()
+    received = invoices.filter(approval_status=status, archive_date=None).order_by()
     waits = received.values(moment=F("creation_date"), amount=F("invoice_total"))
     if status not in UNDECIDED:
         return waits
@@ -240,18 +242,21 @@ def provider_invoice_waits(status: str) -> QuerySet[models.Model, object]:
     return waits.filter(is_claimed=False).union(claimed, all=True)
 
 
-def waiting_invoices() -> QuerySet[ProviderInvoice]:
+def waiting_invoices(invoices: QuerySet[ProviderInvoice]) -> QuerySet[ProviderInvoice]:
     """The provider invoices that wait for a claim, the oldest first; the database has an index of them."""
-    return ProviderInvoice.objects.filter(WAITS_FOR_CLAIM).order_by("creation_date", "guid")
+    return invoices.filter(WAITS_FOR_CLAIM).order_by("creation_date", "guid")
 
 
-def next_waiting_invoice(invoice: ProviderInvoice) -> ProviderInvoice | None:
+def next_waiting_invoice(
+    invoices: QuerySet[ProviderInvoice], invoice: ProviderInvoice
+) -> ProviderInvoice | None:
     """The one that waits next after this one; the first of all after the last."""
     later = Q(creation_date__gt=invoice.creation_date) | Q(
         creation_date=invoice.creation_date, guid__gt=invoice.pk
     )
-    following = waiting_invoices().filter(creation_date__gte=invoice.creation_date).filter(later).first()
-    return following or waiting_invoices().exclude(pk=invoice.pk).first()
+    waiting = waiting_invoices(invoices)
+    following = waiting.filter(creation_date__gte=invoice.creation_date).filter(later).first()
+    return following or waiting.exclude(pk=invoice.pk).first()
 
 
 def new_claim_url(provider_invoice: ProviderInvoice) -> str:
@@ -310,15 +315,15 @@ def claim_support_between(windows: ClaimWindows, first: dt.date, last: dt.date) 
     return open_claims & support_between(windows, FIRST_SUPPORT, first, last)
 
 
-def load_lapsing_queue(model: type[Claim] | type[ProviderInvoice]) -> Queue:
+def load_lapsing_queue(records: QuerySet[Any]) -> Queue:
     """The queue of records that lapse, and as late ones those that have lapsed; one statement."""
-    is_claim = model is Claim
+    is_claim = records.model is Claim
     moment, amount = ("status_date", "total") if is_claim else ("creation_date", "invoice_total")
-    (label, lapsing), (_, lapsed) = lapse_conditions(model).values()
-    records = model._default_manager.filter(lapsing).annotate(
+    (label, lapsing), (_, lapsed) = lapse_conditions(records.model).values()
+    open_records = records.filter(lapsing).annotate(
         has_lapsed=Case(When(lapsed, then=True), default=False, output_field=models.BooleanField())
     )
-    found = records.order_by()[: COUNT_LIMIT + 1].aggregate(
+    found = open_records.order_by()[: COUNT_LIMIT + 1].aggregate(
         count=Count("pk"),
         oldest=Min(moment),
         amount=MoneySum(amount),
@@ -327,9 +332,9 @@ def load_lapsing_queue(model: type[Claim] | type[ProviderInvoice]) -> Queue:
     return Queue(LAPSING, label, **{**found, "amount": in_cents(found["amount"])})
 
 
-def lapsing_tabs(model: type[Claim] | type[ProviderInvoice], is_chosen: bool) -> list[dict[str, object]]:
+def lapsing_tabs(records: QuerySet[Any], is_chosen: bool) -> list[dict[str, object]]:
     """The tab of what lapses, when there is any or it is chosen."""
-    queue = load_lapsing_queue(model)
+    queue = load_lapsing_queue(records)
     if not queue.count and not is_chosen:
         return []
     link = f"?{WINDOW}={LAPSING}"

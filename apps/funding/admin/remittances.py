@@ -18,8 +18,9 @@ from apps.core.admin_base import DateRangeFilter, Page
 from apps.core.admin_base.display import format_amount, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.computed import MoneySum
-from apps.funding.admin.actions import MENU, may_administer
+from apps.funding.admin.actions import MENU
 from apps.funding.admin.rejection_sentences import new_sentence_url
+from apps.funding.admin.rights import may_administer_all
 from apps.funding.models import (
     ZERO,
     ClaimFileLine,
@@ -54,7 +55,7 @@ class RemittanceAdmin(ReadOnlyAdmin):
         css: ClassVar[dict[str, Sequence[str]]] = {"all": ["funding.css"]}
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return may_administer(request) or super().has_view_permission(request, obj)
+        return may_administer_all(request) or super().has_view_permission(request, obj)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)

@@ -1,7 +1,7 @@
 """Reviews of actions on many records, before they are run: how many, how much, which with warnings."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -85,6 +85,11 @@ class ConfirmedReview:
         boxes = set(data.getlist(TICKED))
         ticked = [key for key in warned if str(key) in boxes]
         return cls(plain | warned, [*plain, *ticked], len(warned) - len(ticked))
+
+    def within(self, keys: Collection[UUID]) -> "ConfirmedReview":
+        """The review of those of its records that have these keys."""
+        shown = {key: version for key, version in self.shown.items() if key in keys}
+        return replace(self, shown=shown, keys=[key for key in self.keys if key in keys])
 
     @staticmethod
     def read_versions(text: str) -> dict[UUID, str]:

@@ -28,6 +28,7 @@ from django.http import HttpRequest
 
 from apps.core.admin_base import COUNT_LIMIT, ConditionFilter, Conditions, Figure
 from apps.core.admin_base.display import list_url
+from apps.core.caseload import visible_rows
 from apps.core.computed import MoneySum
 from apps.funding.admin.bill_filters import over_business_days
 from apps.funding.admin.queues import Queue, in_cents
@@ -206,14 +207,14 @@ class TrackerRow:
         return Figure(self.queue.late, self.stage.late_link) if self.stage.late else None
 
 
-def load_stage(stage: ClaimStage) -> Queue:
-    """The records of a stage as a queue, the oldest up to the limit of lists; one statement."""
+def load_stage(stage: ClaimStage, person: object) -> Queue:
+    """The records of a stage that a person sees, the oldest up to the limit of lists; one statement."""
     late: Any = Case(
         When(stage.late() if stage.late else Q(pk__in=()), then=True),
         default=False,
         output_field=BooleanField(),
     )
-    records = stage.model._default_manager.filter(stage.condition())
+    records = visible_rows(person, stage.model._default_manager.filter(stage.condition()))
     records = records.annotate(since=F(stage.moment), sum=stage.amount, is_late=late)
     found = records.order_by("since")[: COUNT_LIMIT + 1].aggregate(
         count=Count("pk"),
@@ -228,7 +229,9 @@ def tracker_rows(request: HttpRequest) -> list[TrackerRow]:
     """The stages in their order; a statement for each."""
     return [
         TrackerRow(
-            stage, load_stage(stage), request.user.has_perm(f"funding.view_{stage.model._meta.model_name}")
+            stage,
+            load_stage(stage, request.user),
+            request.user.has_perm(f"funding.view_{stage.model._meta.model_name}"),
         )
         for stage in STAGES
     ]

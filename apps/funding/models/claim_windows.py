@@ -31,7 +31,7 @@ class ClaimWindow(Record):
     ``is_confirmed``: somebody has read the rule; one that is only reported is applied, and warnings say so.
     """
 
-    caseload_paths = ()
+    caseload_path = ""
 
     has_personal_data = False
 

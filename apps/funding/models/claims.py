@@ -46,7 +46,7 @@ class Bill(Record):
     ``funding_status`` and the columns that follow it change only by ``services.transitions``.
     """
 
-    caseload_paths = ("contact__account_manager",)
+    caseload_path = "contact__account_manager"
 
     responsibilities = (
         Responsibility("staff", ~Q(funding_status__in=FINISHED), permission=ADMINISTER_PERMISSION),
@@ -363,7 +363,7 @@ NOT_RESUBMITTED = Q(resubmitted_as=None) | Q(resubmitted_as__archive_date__isnul
 class ClaimLine(LineItem):
     """A line of a claim. ``resubmitted_as``: the last claim that resubmits it; while that is current."""
 
-    caseload_paths = ("claim__contact__account_manager",)
+    caseload_path = "claim__contact__account_manager"
 
     claim = models.ForeignKey(Claim, on_delete=models.CASCADE, related_name="line_items")
     resubmitted_as = optional_reference(Claim, related_name="+", editable=False, db_index=False)
@@ -375,7 +375,7 @@ class ClaimLine(LineItem):
 class InvoiceLine(LineItem):
     """A line of an invoice; a credit item counts negative. ``resubmitted_as`` as of a claim's."""
 
-    caseload_paths = ("invoice__contact__account_manager",)
+    caseload_path = "invoice__contact__account_manager"
 
     invoice = models.ForeignKey(Invoice, on_delete=models.CASCADE, related_name="line_items")
     resubmitted_as = optional_reference(Invoice, related_name="+", editable=False, db_index=False)

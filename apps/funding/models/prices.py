@@ -59,7 +59,7 @@ class Product(Record):
     categories. The flags say which claim types the guide allows.
     """
 
-    caseload_paths = ()
+    caseload_path = ""
 
     has_personal_data = False
 
@@ -117,7 +117,7 @@ PRICE_TODAY = (
 class PriceBookEntry(Record):
     """A product as it stands in a price book. ``price`` is the national one of today, if there is one."""
 
-    caseload_paths = ()
+    caseload_path = ""
 
     has_personal_data = False
 
@@ -149,7 +149,7 @@ class Price(Record):
     Ranges of a zone never overlap (price_rules); whoever writes some has locked their entry.
     """
 
-    caseload_paths = ()
+    caseload_path = ""
 
     has_personal_data = False
 

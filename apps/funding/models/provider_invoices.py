@@ -24,7 +24,7 @@ class ProviderInvoice(Record):
     it, so that provider invoices that wait for a claim are found without reading the claims.
     """
 
-    caseload_paths = ("contact__account_manager",)
+    caseload_path = "contact__account_manager"
 
     searched = Searched(codes=("reference",))
     unrecorded_columns = frozenset({"is_claimed"})

@@ -12,7 +12,7 @@ from apps.core.models import NormalisedField, Record
 class RejectionSentence(Record):
     """A sentence about lines that the agency refuses with this code, or a text that begins so: what to do."""
 
-    caseload_paths = ()
+    caseload_path = ""
 
     has_personal_data = False
 

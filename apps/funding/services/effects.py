@@ -210,9 +210,7 @@ def restate_periods(periods: QuerySet[FundingPeriod]) -> int:
     In the caller's transaction, which has locked their budgets or the plans of these.
     """
     of_budget: dict[UUID, list[tuple[UUID, tuple[dt.date, dt.date]]]] = defaultdict(list)
-    for budget, period, first, last in periods.values_list(
-        "category_budget", "pk", "first_day", "last_day"
-    ):
+    for budget, period, first, last in periods.values_list("category_budget", "pk", "first_day", "last_day"):
         of_budget[budget].append((period, (first, last)))
     if not of_budget:
         return 0

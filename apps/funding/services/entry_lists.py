@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db.models import Prefetch, QuerySet
 
 from apps.base.batched_queries import AnyOf
+from apps.core.caseload import visible_rows
 from apps.documents.models import Document
 from apps.funding.models import Claim, EntryList, ProviderInvoice
 from apps.people.models import Staff
@@ -37,10 +38,11 @@ class EnteredDocument:
 class DocumentEntry:
     """A person's list of documents as it is now: entered by anybody or not; archived ones are left out."""
 
-    def __init__(self, entry_list: EntryList) -> None:
+    def __init__(self, entry_list: EntryList, staff: Staff) -> None:
         self.place = entry_list.place
         order = {UUID(key): number for number, key in enumerate(entry_list.documents)}
-        documents = with_claims(Document.objects.filter(AnyOf("pk", order), archive_date=None))
+        found = visible_rows(staff, Document.objects.filter(AnyOf("pk", order), archive_date=None))
+        documents = with_claims(found, staff)
         self.documents = sorted(map(EnteredDocument.of, documents), key=lambda each: order[each.document.pk])
         self.numbers = {each.document.pk: number for number, each in enumerate(self.documents)}
 
@@ -79,13 +81,13 @@ def start_entry(staff: Staff, documents: Iterable[Document]) -> DocumentEntry:
     entry_list, _ = EntryList.objects.update_or_create(
         staff=staff, defaults={"documents": keys, "place": None}
     )
-    return DocumentEntry(entry_list)
+    return DocumentEntry(entry_list, staff)
 
 
 def load_entry(staff: Staff) -> DocumentEntry | None:
     """A person's list, if it still has documents."""
     entry_list = EntryList.objects.filter(staff=staff).first()
-    entry = DocumentEntry(entry_list) if entry_list is not None else None
+    entry = DocumentEntry(entry_list, staff) if entry_list is not None else None
     return entry if entry is not None and entry.documents else None
 
 
@@ -93,10 +95,13 @@ def note_place(staff: Staff, document: UUID) -> None:
     EntryList.objects.filter(staff=staff).exclude(place=document).update(place=document)
 
 
-def with_claims(documents: QuerySet[Document]) -> QuerySet[Document]:
-    """Documents with their provider invoices and the claims on those: two queries more."""
-    claims = Claim.objects.filter(archive_date=None).select_related("contact").order_by("creation_date", "pk")
-    invoices = ProviderInvoice.objects.filter(archive_date=None).order_by("creation_date", "pk")
+def with_claims(documents: QuerySet[Document], person: object) -> QuerySet[Document]:
+    """Documents with those of their provider invoices, and the claims on these, that a person sees: two
+    queries more."""
+    claims = visible_rows(person, Claim.objects.filter(archive_date=None)).select_related("contact")
+    claims = claims.order_by("creation_date", "pk")
+    invoices = visible_rows(person, ProviderInvoice.objects.filter(archive_date=None))
+    invoices = invoices.order_by("creation_date", "pk")
     with_their_claims = invoices.prefetch_related(Prefetch("claims", claims, "current_claims"))
     return documents.prefetch_related(Prefetch("provider_invoices", with_their_claims, "current_invoices"))
 

@@ -1,7 +1,7 @@
 """The base of all views of the interface."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -12,6 +12,7 @@ from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from apps.base.declaration.resource import Caller
 from apps.odata.errors import BadQuery
 from apps.odata.http.batch.batched_request import BatchedRequest
 from apps.odata.http.formats import ODataContentNegotiation, ODataJSONRenderer
@@ -38,6 +39,8 @@ class ODataView(APIView):
     own_options: tuple[str, ...] = ()
     #: ``https://host/api/``, which all links begin with; behind a proxy with its prefix.
     base_url: str
+    #: Who sends the request; ``None`` where a project authenticates nobody.
+    caller: Caller | None
     #: Set by the router, of viewsets alone.
     action: str = ""
     #: What stands behind the question mark of the address, once ``query_string`` was read.
@@ -52,6 +55,7 @@ class ODataView(APIView):
             self.base_url = f"{sent.scheme}://{sent.get_host()}{get_script_prefix()}api/"
         self.format_kwarg = None
         self.perform_authentication(request)
+        self.caller = cast("Caller | None", request.auth)
         self.check_permissions(request)
         self.check_throttles(request)
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS
@@ -17,7 +17,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
-from apps.base.declaration.resource import V2_1, BodyKind, Caller, Resource
+from apps.base.declaration.resource import V2_1, BodyKind, Resource
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.errors import RECORD_CHANGED, NotFound, PreconditionFailed, ServiceError
@@ -117,11 +117,6 @@ class ODataViewSet(GenericViewSet, ODataView):
         if found is None:
             raise NotFound(f"There is no {entity_set.name} with {key}.")
         return found
-
-    @property
-    def caller(self) -> Caller | None:
-        """Who sends the request; ``None`` where a project authenticates nobody."""
-        return cast("Caller | None", self.request.auth)
 
     def get_queryset(self) -> QuerySet[Any]:
         """The records that the caller may see."""

@@ -12,6 +12,7 @@ from apps.base.batched_queries import AnyOf
 from apps.base.declaration.resource import BodyKind, Caller
 from apps.base.declaration.schema import AlternateKey, EntitySet
 from apps.base.drafts import (
+    UNSEEN,
     Draft,
     Issue,
     Issues,
@@ -103,10 +104,9 @@ def within_sight(
         if is_new:
             rows = entity_set.visible_to(caller).filter(AnyOf("pk", result))
             visible = set(rows.order_by().values_list("pk", flat=True))
-            sentence = "It would belong to nobody whose records you may see."
             unseen = [number for number, key in enumerate(result) if key not in visible]
             if unseen:
-                raise ValidationFailed((number, Issue("NotAllowed", "", sentence)) for number in unseen)
+                raise ValidationFailed((number, Issue("NotAllowed", "", UNSEEN)) for number in unseen)
     return result
 
 

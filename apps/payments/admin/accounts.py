@@ -12,7 +12,6 @@ from django.contrib import admin, messages
 from django.db.models import F, Model, Q
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
@@ -22,6 +21,7 @@ from apps.core.admin_base import (
     Conditions,
     Page,
     RecordAdmin,
+    RecordFilter,
     RecordForm,
     RecordLink,
     fieldset,
@@ -91,8 +91,8 @@ class BankAccountAdmin(RecordAdmin):
     list_filter = (
         ArchivedFilter,
         ConfirmedFilter,
-        ("client", AutocompleteSelectFilter),
-        ("contact", AutocompleteSelectFilter),
+        ("client", RecordFilter),
+        ("contact", RecordFilter),
     )
     fieldsets = (
         fieldset(

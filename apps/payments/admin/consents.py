@@ -3,9 +3,9 @@
 from typing import Any
 
 from django.contrib import admin
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, ChoicesDropdownFilter
+from unfold.contrib.filters.admin import ChoicesDropdownFilter
 
-from apps.core.admin_base import ArchivedFilter, RecordAdmin, fieldset
+from apps.core.admin_base import ArchivedFilter, RecordAdmin, RecordFilter, fieldset
 from apps.payments.drafts import ConsentDraft
 from apps.payments.models import StatementConsent
 from apps.payments.services.consents import create_consents, update_consents
@@ -28,7 +28,7 @@ class StatementConsentAdmin(RecordAdmin):
     list_filter = (
         ArchivedFilter,
         ("recipient", ChoicesDropdownFilter),
-        ("contact", AutocompleteSelectFilter),
+        ("contact", RecordFilter),
     )
     readonly_fields: Any = ("recorded_by",)
     fieldsets = (

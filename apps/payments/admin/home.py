@@ -10,8 +10,8 @@ from apps.core.admin_base.display import admin_url, list_url
 from apps.core.computed import MoneySum
 from apps.funding.models import Claim, ClaimFile
 from apps.payments.choices import EntryKind, RunStatus
-from apps.payments.models import ZERO, AccountsEntry, AccountsExport, PaymentRun, PaymentSettings
-from apps.payments.services.ready import load_ready, sum_ready
+from apps.payments.models import AccountsEntry, AccountsExport, PaymentRun, PaymentSettings
+from apps.payments.services.ready import sum_ready, sum_ready_payees
 
 
 def payment_work(request: HttpRequest) -> HomeContent:
@@ -24,9 +24,10 @@ def payment_work(request: HttpRequest) -> HomeContent:
         count, amount = sum_ready()
         if count:
             rows.append(Work("Ready to pay: claims", count, address, amount))
-    elif payees := [each for each in load_ready() if each.claims]:
-        amount = sum((each.amount for each in payees), ZERO)
-        rows.append(Work("Ready to pay: payees", len(payees), address, amount))
+    else:
+        count, amount = sum_ready_payees()
+        if count:
+            rows.append(Work("Ready to pay: payees", count, address, amount))
     found = sum_runs()
     if found["drafts"]:
         link = list_url(PaymentRun, status__exact=RunStatus.DRAFT.value)

@@ -12,13 +12,13 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
-from unfold.contrib.filters.admin import AutocompleteSelectFilter
 from unfold.decorators import display
 
 from apps.base import clock
-from apps.core.admin_base import DateRangeFilter, Page, Panel, register_panels
+from apps.core.admin_base import DateRangeFilter, Page, Panel, RecordFilter, register_panels
 from apps.core.admin_base.display import admin_url, amount_cell, list_url, record_link, short_day
-from apps.core.admin_base.pages import ReadOnlyAdmin
+from apps.core.admin_base.pages import ReadOnlyAdmin, sees_everybody
+from apps.core.caseload import visible_rows
 from apps.payments.admin.accounts import staff_of
 from apps.payments.admin.refusals import refusals_shown
 from apps.payments.admin.runs import guid_of
@@ -54,14 +54,14 @@ class StatementAdmin(ReadOnlyAdmin):
     ordering = ("-month", "-creation_date", "-guid")
     list_display = ("participant", "month_label", "spent_amount", "state", "made", "sent")
     list_select_related = ("contact",)
-    list_filter = (("contact", AutocompleteSelectFilter), ("month", DateRangeFilter))
+    list_filter = (("contact", RecordFilter), ("month", DateRangeFilter))
     list_pages = (
-        Page("months", "Statements", icon="contact_mail", order=250),
-        Page("month/<str:month>", method="GET"),
-        Page("make/<str:month>", permission="add", method="POST"),
-        Page("send/<str:month>", permission="send", method="POST"),
+        Page("months", "Statements", icon="contact_mail", order=250, of_all=True),
+        Page("month/<str:month>", method="GET", of_all=True),
+        Page("make/<str:month>", permission="add", method="POST", of_all=True),
+        Page("send/<str:month>", permission="send", method="POST", of_all=True),
         Page("make-one/<str:contact>", permission="add", method="POST"),
-        Page("progress/<str:run>", method="GET"),
+        Page("progress/<str:run>", method="GET", of_all=True),
     )
     record_pages = (
         Page("statement", method="GET"),
@@ -182,7 +182,7 @@ class StatementAdmin(ReadOnlyAdmin):
     def make_one_page(self, request: HttpRequest, contact: str) -> HttpResponse:
         """A participant's statement of the month that is asked for."""
         key = guid_of(contact)
-        person = Contact.objects.filter(pk=key).first() if key else None
+        person = visible_rows(request.user, Contact.objects.filter(pk=key)).first() if key else None
         if person is None:
             raise Http404
         with refusals_shown(request):
@@ -217,7 +217,7 @@ class StatementAdmin(ReadOnlyAdmin):
             obstacle=obstacle.value if obstacle and is_open else "",
             may_send=is_open and obstacle is None and self.has_send_permission(request),
             versions=[(record_link(each), each) for each in others.defer("content").order_by("version")],
-            month_url=self.page_url("month", month_text(record.month)),
+            month_url=self.page_url("month", month_text(record.month)) if sees_everybody(request) else "",
             shown_records={Contact: [record.contact_id]},
         )
 

@@ -93,7 +93,7 @@ class BankAccount(Record):
     it before another person than ``entered_by`` has confirmed it, by a way that was known before.
     """
 
-    caseload_paths = ("contact__account_manager",)
+    caseload_path = "contact__account_manager"
 
     #: The history says that they were entered, not what they are: not everybody who reads it may see them.
     secret_columns: ClassVar[frozenset[str]] = frozenset({"bsb", "account_number", "account_name"})

@@ -30,7 +30,7 @@ class Statement(Record):
     a merge may give them two of one version. An erasure empties ``content``.
     """
 
-    caseload_paths = ("contact__account_manager",)
+    caseload_path = "contact__account_manager"
 
     #: The document, and an address, which may be another person's: an erasure finds it in no history.
     unrecorded_columns: ClassVar[frozenset[str]] = frozenset({"content", "sent_to", "mail_error"})
@@ -156,7 +156,7 @@ class StatementConsent(Record):
     Nothing is mailed without one. Archived, it is withdrawn.
     """
 
-    caseload_paths = ("contact__account_manager",)
+    caseload_path = "contact__account_manager"
 
     fixed_columns = ("contact",)
 

@@ -1,16 +1,16 @@
 """Amounts that are ready to be paid out, by payee: the agency paid them, and no payment run has them.
 
-``load_ready`` is the one place that says who is paid for a claim, and how much; ``update_paid_out`` the one
-that keeps what runs have of a claim. Whoever writes rows of runs locks their claims and calls it.
+``PAYEE_KEY`` is the one place that says who is paid for a claim, ``open_claims`` how much;
+``update_paid_out`` the one that keeps what runs have of a claim. Whoever writes rows of runs locks their
+claims and calls it.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Count, Exists, F, OuterRef, Q, QuerySet, Subquery, UUIDField, Value, When
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThan, LessThan
 
@@ -24,13 +24,39 @@ from apps.payments.choices import RunStatus
 from apps.payments.models import ZERO, BankAccount, PaymentRunClaim, PaymentRunItem
 from apps.people.models import Client, Contact
 
+#: Stands for the payee of claims that name none.
+NOBODY = Value(UUID(int=0), UUIDField())
 #: The name under which queries of claims have what is to be paid out for them.
 READY = "ready"
-#: What is read of thousands of claims, and of whom they are paid to.
-CLAIM_COLUMNS = (
-    *("claim_number", "provider_invoice_reference", "send_payment_to", "creation_date", "start_date"),
-    *("provider__business_name", "contact__first_name", "contact__last_name", "contact__representative"),
-    *("contact__representative__first_name", "contact__representative__last_name"),
+#: What is read of thousands of claims.
+CLAIM_COLUMNS = ("claim_number", "provider_invoice_reference", "send_payment_to", "contact", "creation_date")
+#: Those who are paid as people; others are organisations.
+PEOPLE = frozenset({SendPaymentTo.CLIENT, SendPaymentTo.CLIENT_REPRESENTATIVE})
+
+
+def coordinating_plans() -> QuerySet[ClientEngagement]:
+    """The plan of a claim's participant that covers its first day."""
+    return ClientEngagement.objects.filter(
+        participant=OuterRef("contact"),
+        plan_start_date__lte=OuterRef("start_date"),
+        plan_end_date__gte=OuterRef("start_date"),
+        archive_date=None,
+    ).order_by("-plan_start_date", "pk")[:1]
+
+
+#: The key of whom a claim is paid to; null when nobody is named.
+PAYEE_KEY = Case(
+    When(send_payment_to=SendPaymentTo.PROVIDER, then=F("provider")),
+    When(send_payment_to=SendPaymentTo.CLIENT, then=F("contact")),
+    When(
+        send_payment_to=SendPaymentTo.CLIENT_REPRESENTATIVE,
+        then=Subquery(Contact.objects.filter(pk=OuterRef("contact")).values("representative")),
+    ),
+    When(
+        send_payment_to=SendPaymentTo.SUPPORT_COORDINATOR,
+        then=Subquery(coordinating_plans().values("support_coordinator__client")),
+    ),
+    output_field=UUIDField(),
 )
 
 
@@ -55,7 +81,7 @@ class ReadyPayee:
     """A payee with the claims that they are paid for, their current account, and what they owe."""
 
     payee: Payee
-    record: Client | Contact | None
+    record: Client | Contact | None = None
     account: BankAccount | None = None
     is_changed: bool = False
     claims: list[ReadyClaim] = field(default_factory=list)
@@ -115,57 +141,38 @@ def sum_ready() -> tuple[int, Decimal]:
     return found["count"], to_cents(found["sum"] or ZERO)
 
 
+def sum_ready_payees() -> tuple[int, Decimal]:
+    """How many payees something is ready for, and how much; one query, however many there are."""
+    ready = open_claims().filter(**{f"{READY}__gt": ZERO}).order_by()
+    # Nobody counts as one payee, as in a list of them.
+    payee = Coalesce(PAYEE_KEY, NOBODY)
+    found = ready.aggregate(count=Count(payee, distinct=True), sum=MoneySum(READY))
+    return found["count"], to_cents(found["sum"] or ZERO)
+
+
 def load_ready(keys: Iterable[UUID] | None = None) -> list[ReadyPayee]:
     """The payees with what is ready for them, by name; the statements are constant."""
-    related = open_claims(keys).select_related("contact__representative", "provider")
-    claims = list(related.only(*CLAIM_COLUMNS).order_by("creation_date", "pk"))
-    coordinators = load_coordinators(
-        [c for c in claims if c.send_payment_to == SendPaymentTo.SUPPORT_COORDINATOR]
-    )
+    claims = open_claims(keys).annotate(payee_key=PAYEE_KEY).only(*CLAIM_COLUMNS)
     found: dict[Payee, ReadyPayee] = {}
-    for claim in claims:
-        record = payee_of(claim, coordinators)
-        kind = "contact" if isinstance(record, Contact) else "client"
-        payee = Payee(kind, record.pk if record is not None else None)
-        ready = found.setdefault(payee, ReadyPayee(payee, record))
-        amount = to_cents(getattr(claim, READY))
+    for claim in claims.order_by("creation_date", "pk"):
+        key, amount = claim.payee_key, to_cents(getattr(claim, READY))
+        kind = "contact" if key and claim.send_payment_to in PEOPLE else "client"
+        payee = Payee(kind, key)
+        ready = found.setdefault(payee, ReadyPayee(payee))
         (ready.claims if amount > 0 else ready.owed).append(ReadyClaim(claim, amount))
+    attach_records(found)
     attach_accounts(list(found.values()))
     return sorted(found.values(), key=lambda each: (str(each.record or ""), str(each.payee.key)))
 
 
-def payee_of(claim: Claim, coordinators: Mapping[UUID, Client | None]) -> Client | Contact | None:
-    """Who is paid for a claim by its ``send_payment_to``; ``None`` when nobody is named."""
-    match SendPaymentTo(claim.send_payment_to):
-        case SendPaymentTo.PROVIDER:
-            return claim.provider
-        case SendPaymentTo.CLIENT:
-            return claim.contact
-        case SendPaymentTo.CLIENT_REPRESENTATIVE:
-            return claim.contact.representative
-        case SendPaymentTo.SUPPORT_COORDINATOR:
-            return coordinators.get(claim.pk)
-    return None
-
-
-def load_coordinators(claims: Sequence[Claim]) -> dict[UUID, Client | None]:
-    """The organisations of the coordinators of the plans that cover the first days of claims, by claim."""
-    plans = ClientEngagement.objects.filter(
-        AnyOf("participant", {claim.contact_id for claim in claims}), archive_date=None
-    ).select_related("support_coordinator__client")
-    by_participant: dict[UUID, list[ClientEngagement]] = defaultdict(list)
-    for plan in plans.order_by("-plan_start_date", "pk") if claims else ():
-        by_participant[plan.participant_id].append(plan)
-    found: dict[UUID, Client | None] = {}
-    for claim in claims:
-        covering = (
-            plan.support_coordinator
-            for plan in by_participant[claim.contact_id]
-            if plan.plan_start_date <= claim.start_date <= plan.plan_end_date
-        )
-        coordinator = next(covering, None)
-        found[claim.pk] = coordinator.client if coordinator else None
-    return found
+def attach_records(found: Mapping[Payee, ReadyPayee]) -> None:
+    """Give payees their names."""
+    clients = Client.objects.only("business_name")
+    contacts = Contact.objects.only("first_name", "last_name")
+    for kind, records in (("client", clients), ("contact", contacts)):
+        wanted = [payee.key for payee in found if payee.kind == kind and payee.key]
+        for record in records.filter(AnyOf("guid", wanted)).order_by():
+            found[Payee(kind, record.pk)].record = record
 
 
 def attach_accounts(payees: Sequence[ReadyPayee]) -> None:

@@ -19,7 +19,8 @@ from apps.people.admin.custom_fields import CustomFieldsAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
 from apps.people.models import Contact
 
-MERGE = Page("merge", "Merge", permission="change", is_minor=True)
+#: What refers to a duplicate may be of any participant.
+MERGE = Page("merge", "Merge", permission="change", is_minor=True, of_all=True)
 
 
 class DuplicateForm(forms.Form):

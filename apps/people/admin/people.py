@@ -11,6 +11,8 @@ from unfold.decorators import display
 from apps.base.drafts import Draft, Issue
 from apps.core.admin_base import OVERVIEW, ArchivedFilter, RecordLink, fieldset, record_panel, register_panels
 from apps.core.admin_base.display import admin_url, link, list_url
+from apps.core.admin_base.pages import sees_everybody
+from apps.core.caseload import visible_rows
 from apps.core.models import PersonalDataRead, Subscriber
 from apps.core.read_log import log_shown
 from apps.people.admin.custom_fields import CustomFieldsAdmin, CustomFieldsForm
@@ -193,15 +195,21 @@ class ContactAdmin(PersonAdmin, MergingAdmin):
         PERSONAL,
     )
 
-    def find_warnings_to_confirm(self, draft: Draft) -> list[Issue]:
+    def find_warnings_to_confirm(self, draft: Draft, person: object) -> list[Issue]:
         """A person who is there already, with a link to that record."""
-        found = [(each, each.contact) for each in find_duplicates([draft]) if each.contact is not None]
+        contacts = visible_rows(person, Contact.objects.all())
+        found = [(each, each.contact) for each in find_duplicates([draft], contacts) if each.contact]
         log_shown("Refusal", {Contact: [contact.pk for _, contact in found]}, "PossibleDuplicate")
         links = [link(admin_url(contact, "change", contact.pk), describe(contact)) for _, contact in found]
         return [
             Issue("PossibleDuplicate", each.field, format_html(MESSAGE, other, each.shared))
             for (each, _), other in zip(found, links, strict=True)
         ]
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """A participant whom somebody enters who sees those of some is looked after by them."""
+        own = {} if sees_everybody(request) else {"account_manager": request.user.pk}
+        return {**own, **super().get_changeform_initial_data(request)}
 
     def record_links(self, request: HttpRequest, record: Contact) -> list[RecordLink]:
         links = super().record_links(request, record)

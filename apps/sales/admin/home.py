@@ -19,7 +19,7 @@ def own_follow_ups(request: HttpRequest) -> HomeContent:
     today = clock.today()
     yesterday, sunday = today - dt.timedelta(days=1), today + dt.timedelta(days=6 - today.weekday())
     found = (
-        pipeline.current_opportunities()
+        pipeline.current_opportunities(request.user)
         .filter(follow_up_staff=request.user.pk, follow_up_date__lte=sunday)
         .aggregate(
             count=Count("pk"),
@@ -47,7 +47,7 @@ def pipeline_by_stage(request: HttpRequest) -> HomeContent:
     """The value of the opportunities of every stage that is not the result, times their chances."""
     columns = [
         column
-        for column in pipeline.stage_columns(pipeline.current_opportunities(), limit=0)
+        for column in pipeline.stage_columns(pipeline.current_opportunities(request.user), limit=0)
         if not column.stage.is_result
     ]
     if not any(column.count for column in columns):

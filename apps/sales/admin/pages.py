@@ -15,7 +15,8 @@ from unfold.widgets import UnfoldAdminDateWidget
 from apps.base import clock
 from apps.base.drafts import ValidationFailed
 from apps.core.admin_base import DayField, Page, RecordAdmin
-from apps.people.models import Staff, Team
+from apps.core.caseload import visible_rows
+from apps.people.models import Team
 from apps.sales import pipeline
 from apps.sales.models import Opportunity, OpportunityStage, OpportunityType
 from apps.sales.services import change_stage, complete_follow_up
@@ -35,7 +36,7 @@ class BoardFilter(forms.Form):
         """The current opportunities that match."""
         self.is_valid()
         values = self.cleaned_data
-        opportunities = pipeline.current_opportunities()
+        opportunities = pipeline.current_opportunities(user)
         if values.get("owner") == "mine":
             opportunities = opportunities.filter(owner=user)
         return opportunities.filter(**{name: values[name] for name in ("team", "type") if values.get(name)})
@@ -92,8 +93,10 @@ class PipelineAdmin(RecordAdmin):
     def follow_ups_page(self, request: HttpRequest) -> HttpResponse:
         """Follow-ups that are overdue, due today, and due later this week."""
         all_owners = request.GET.get("owner") == "all"
-        staff = request.user if isinstance(request.user, Staff) and not all_owners else None
-        periods = pipeline.follow_up_periods(staff)
+        opportunities = pipeline.current_opportunities(request.user)
+        if not all_owners:
+            opportunities = opportunities.filter(follow_up_staff=request.user.pk)
+        periods = pipeline.follow_up_periods(opportunities)
         return self.render_page(
             request,
             "sales/follow_ups.html",
@@ -129,7 +132,7 @@ class PipelineAdmin(RecordAdmin):
             request,
             "sales/funnel.html",
             "Funnel and win rate",
-            funnel=pipeline.load_funnel(since),
+            funnel=pipeline.load_funnel(visible_rows(request.user, Opportunity.objects.all()), since),
             periods=PERIODS,
             period=period,
         )
@@ -140,7 +143,8 @@ class PipelineAdmin(RecordAdmin):
 
 def get_opportunity(request: HttpRequest) -> Opportunity:
     """The current opportunity that a form names."""
-    return get_object_or_404(pipeline.current_opportunities(), pk=read_number(request, "opportunity"))
+    opportunities = pipeline.current_opportunities(request.user)
+    return get_object_or_404(opportunities, pk=read_number(request, "opportunity"))
 
 
 def read_number(request: HttpRequest, name: str) -> int:

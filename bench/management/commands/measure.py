@@ -32,9 +32,10 @@ MEASUREMENTS = (
     "peers",
     "money",
     "growth",
+    "caseloads",
 )
 #: Those whose lines are a table of bench/README.md as well.
-TABLES = ("frameworks", "growth", "peers")
+TABLES = ("frameworks", "growth", "peers", "caseloads")
 #: The tables of bench/README.md stand between these lines.
 BEGIN, END = "<!-- written by ./run bench {} -->\n", "<!-- until here -->\n"
 
