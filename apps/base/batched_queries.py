@@ -317,21 +317,25 @@ class AnyRowOf(Func):
     def as_postgresql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
     ) -> tuple[str, list[object]]:
-        columns = ", ".join(compiler.compile(each)[0] for each in self.source_expressions)
+        columns, params = self.compile_columns(compiler)
         types = ", ".join(f"%s::{array_type(each, connection)}" for each in self.compared)
         arrays = [
             adapted(self.rows, array_of_column(number, compared))
             for number, compared in enumerate(self.compared)
         ]
-        return f"({columns}) IN (SELECT * FROM unnest({types}))", arrays
+        return f"({columns}) IN (SELECT * FROM unnest({types}))", [*params, *arrays]
 
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
     ) -> tuple[str, list[object]]:
-        columns = ", ".join(compiler.compile(each)[0] for each in self.source_expressions)
+        columns, params = self.compile_columns(compiler)
         rows = adapted(self.rows, partial(json_rows, self.compared, connection.alias))
         members = ", ".join(f"json_extract(value, '$[{number}]')" for number in range(len(self.compared)))
-        return f"({columns}) IN (SELECT {members} FROM json_each(%s))", [rows]
+        return f"({columns}) IN (SELECT {members} FROM json_each(%s))", [*params, rows]
+
+    def compile_columns(self, compiler: SQLCompiler) -> tuple[str, list[object]]:
+        compiled = [compiler.compile(each) for each in self.source_expressions]
+        return ", ".join(sql for sql, _ in compiled), [param for _, params in compiled for param in params]
 
 
 def adapted(values: object, adapt: Callable[[Any], object]) -> object:

@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
+from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
 from apps.core import saving
 from apps.core.services import Checks, Service, create_records, load_references, update_records
@@ -119,14 +120,6 @@ def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
             of_plan[draft.key or number] = component
 
 
-def load_periods_context(drafts: Sequence[PeriodsDraft]) -> None:
-    """The plans of the components; one query."""
-    keys = [draft.key for draft in drafts]
-    budgets = CategoryBudget.objects.select_related("engagement").in_bulk(keys)
-    for draft in drafts:
-        draft.fill("plan", budgets[draft.key].engagement)
-
-
 PLAN_CHECKS = Checks(ENGAGEMENT_RULES, ENGAGEMENT_WARNINGS, load_engagement_context)
 BOOKING_CHECKS = Checks(BOOKING_RULES, BOOKING_WARNINGS, load_booking_context)
 CATEGORY_BUDGET_CHECKS = Checks(CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS, load_component_context)
@@ -154,14 +147,16 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     locked. A period that begins on the same day stays the same record.
     """
     keys = [draft.key for draft in drafts]
-    plans = ClientEngagement.objects.filter(category_budgets__in=keys).order_by("pk")
-    list(plans.select_for_update(of=("self",), no_key=True).values_list("pk", flat=True))
+    of_components = CategoryBudget.objects.filter(AnyOf("pk", keys)).values("engagement")
+    locked = ClientEngagement.objects.filter(pk__in=of_components).order_by("pk")
+    plans = {plan.pk: plan for plan in locked.select_for_update(of=("self",), no_key=True)}
     existing = saving.load_existing(CategoryBudget, drafts)
-    load_periods_context(drafts)
+    for draft in drafts:
+        draft.fill("plan", plans[existing[draft.key].engagement_id])
     saving.validate(CategoryBudget, drafts, PERIODS_RULES, existing)
     saving.check_warnings(drafts, PERIODS_WARNINGS, ignore_warnings)
     stored: dict[UUID, dict[dt.date, FundingPeriod]] = defaultdict(dict)
-    for period in FundingPeriod.objects.filter(category_budget__in=keys):
+    for period in FundingPeriod.objects.filter(AnyOf("category_budget", keys)):
         stored[period.category_budget_id][period.first_day] = period
     added: list[FundingPeriod] = []
     changed: list[FundingPeriod] = []

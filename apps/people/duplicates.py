@@ -6,14 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from operator import itemgetter
 from typing import Any
 
 from django.db.models import CharField, F, Func, Q, QuerySet, Value
 from django.db.models.functions import Lower, Right
 
-from apps.base.batched_queries import AnyOf
+from apps.base.batched_queries import AnyOf, AnyRowOf
 from apps.base.drafts import Draft, Issue
 from apps.core.models import normalised
 from apps.people.models import FULL_NAME, Contact
@@ -80,29 +79,25 @@ def find_duplicates(
     Drafts of existing contacts are compared when they give any of the compared columns.
     """
     compared = [
-        (number, draft, marks_of(draft.get))
+        (number, draft, marks_of(vars(draft).get))
         for number, draft in enumerate(drafts)
         if draft.key is None or not draft.given.isdisjoint(COMPARED)
     ]
+    wanted = {mark for _, _, marks in compared for mark in marks}
     # By mark, since a name alone may be that of thousands.
-    candidates: dict[Mark, list[dict[str, object] | None]] = {
-        mark: [] for _, _, marks in compared for mark in marks
-    }
-    for row in load_candidates(candidates, contacts):
-        for mark in marks_of(row.get):
-            if mark in candidates:
-                candidates[mark].append(row)
+    candidates: dict[Mark, list[dict[str, object]]] = defaultdict(list)
+    for row in load_candidates(wanted, contacts):
+        for mark in wanted.intersection(marks_of(row.get)):
+            candidates[mark].append(row)
+    of_new_drafts: set[Mark] = set()
     for number, draft, marks in compared:
-        shared = (
-            Duplicate(number, None if row is None else Contact(**row), *mark[:2])
-            for mark in marks
-            for row in candidates[mark]
-            if row is None or row["pk"] != draft.key
-        )
-        yield from islice(shared, 1)
+        for mark in marks:
+            other = next((row for row in candidates.get(mark, ()) if row["pk"] != draft.key), None)
+            if other is not None or mark in of_new_drafts:
+                yield Duplicate(number, None if other is None else Contact(**other), *mark[:2])
+                break
         if draft.key is None:
-            for mark in marks:
-                candidates[mark].append(None)
+            of_new_drafts.update(marks)
 
 
 def load_candidates(marks: Iterable[Mark], contacts: QuerySet[Contact]) -> Iterable[dict[str, object]]:
@@ -111,12 +106,16 @@ def load_candidates(marks: Iterable[Mark], contacts: QuerySet[Contact]) -> Itera
     A name may be that of thousands: the database leaves out those who share nothing else with anybody.
     """
     values: dict[str, set[object]] = defaultdict(set)
+    # Together: of one name among many, most were born on some day that is somebody's.
+    birthdays: set[tuple[object, ...]] = set()
     for field, _, (name, value) in marks:
         values["name"].add(name)
         values[field].add(value)
+        if field == "birthday":
+            birthdays.add((name, value))
     if not values:
         return []
-    beside_name = Q(AnyOf("birthday", values["birthday"]))
+    beside_name = Q(AnyRowOf(("compared_name", "birthday"), birthdays))
     for column in PHONES:
         beside_name |= Q(AnyOf(f"{column}_digits", values["phone1"]))
     for column in EMAILS:

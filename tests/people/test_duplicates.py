@@ -6,7 +6,7 @@ import pytest
 
 from apps.base import clock
 from apps.base.drafts import Draft
-from apps.people.duplicates import duplicate_warnings, find_duplicates
+from apps.people.duplicates import duplicate_warnings, find_duplicates, load_candidates, marks_of
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application
 from tests.people.records import a_contact, form_data, get_unrendered
@@ -92,3 +92,11 @@ def test_the_form_links_the_other_record_before_anything_is_saved(client, ada, m
 def test_the_interface_stores_what_comes(mia):
     body = {"FirstName": "Mia", "LastName": "O'Neill", "SchemeNumber": "430123456"}
     assert Caller(an_application()).post("contact", {"value": [body]}).status_code == 201
+
+
+def test_the_name_of_one_draft_and_the_birthday_of_another_bring_no_record(mia):
+    other_day = {"first_name": "Mia", "last_name": "O'Neill", "birthday": dt.date(1991, 1, 2)}
+    other_name = {"first_name": "Zoe", "last_name": "Ng", "birthday": BORN}
+    assert load_candidates([*marks_of(other_day.get), *marks_of(other_name.get)], Contact.objects.all()) == []
+    both = {**other_day, "birthday": BORN}
+    assert [row["pk"] for row in load_candidates(marks_of(both.get), Contact.objects.all())] == [mia.pk]
