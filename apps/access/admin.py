@@ -116,7 +116,7 @@ class ApiApplicationAdmin(SecretAdmin):
     archive = staticmethod(revoke_applications)
     renew_secret = staticmethod(renew_secret)
     actions_submit_line = ("new_secret", "second_secret")
-    list_display = ("name", "scope", "state", "last_used_at", "creation_date")
+    list_display = ("name", "scope", "sees_everybody", "state", "last_used_at", "creation_date")
     search_fields = ("name", "client_id")
     search_help_text = "Name or client id"
     readonly_fields = ("client_id", "last_used_at")

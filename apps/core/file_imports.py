@@ -2,7 +2,7 @@
 
 import datetime as dt
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -223,8 +223,13 @@ def process_file_import(context: TaskContext, guid: str) -> None:
                 run(file_import, is_repeated=context.attempt > 1)
         except ImportFileError as reason:
             kind = import_kind_of(file_import)
-            plain = wire_sentence if file_import.options.get("by_headers") else kind.plain
-            finish(file_import, Status.FAILED, message=plain(str(reason)))
+            message = wording_of(file_import, kind)(str(reason))
+            finish(file_import, Status.FAILED, message=message)
+
+
+def wording_of(file_import: FileImport, kind: ImportKind) -> Callable[[str], str]:
+    """The way to say sentences of the importer to those who asked: a program, or a person at a page."""
+    return wire_sentence if file_import.options.get("by_headers") else kind.plain
 
 
 def read(file_import: FileImport) -> None:
@@ -247,15 +252,17 @@ def read(file_import: FileImport) -> None:
 def run(file_import: FileImport, is_repeated: bool) -> None:
     kind, is_check = import_kind_of(file_import), file_import.status == Status.CHECKING
     notices: list[str] = []
+    plain = wording_of(file_import, kind)
     columns = [column["member"] for column in file_import.columns]
     values = [column.get("values", {}) for column in file_import.columns]
     with TemporaryDirectory() as name:
         folder = Path(name)
         collector = IssueCollector(kind, folder / "pages")
         display = ImportDisplay(
-            show_notice=lambda text: notices.append(short_sentence(kind.plain(text))),
+            show_notice=lambda text: notices.append(short_sentence(plain(text))),
             show_issue=collector.add,
             show_progress=lambda done, total: save_progress(file_import, done, total),
+            reword=plain,
         )
         path, errors, issues = (
             write_file(file_import, folder),

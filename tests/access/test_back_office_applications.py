@@ -10,6 +10,8 @@ from apps.access.models import AccessToken, ApiApplication
 from apps.access.services import issue_token
 from apps.core.models import Change
 from apps.people.models import Staff
+from tests.people.builders import a_location, a_team
+from tests.people.records import a_staff_member
 
 pytestmark = pytest.mark.django_db
 
@@ -145,3 +147,20 @@ def test_tokens_are_listed_and_deleted_but_never_shown(office, registered):
     office.post(reverse("admin:access_accesstoken_delete", args=[token.pk]), {"post": "yes"})
     assert not AccessToken.objects.exists()
     assert office.get(reverse("admin:access_accesstoken_add")).status_code == 403
+
+
+def test_an_application_is_limited_to_participants_in_its_form_and_its_history_says_so(office):
+    location, team, manager = a_location(), a_team(), a_staff_member()
+    lists = {"locations": [location.pk], "teams": [team.pk], "account_managers": [manager.pk]}
+    add(office, **lists)
+    application = ApiApplication.objects.get()
+    assert not application.sees_everybody
+    for name, keys in lists.items():
+        assert list(getattr(application, name).values_list("pk", flat=True)) == keys
+    form = {**form_of(office, application), **lists, "teams": [], "sees_everybody": "on"}
+    assert office.post(change_page(application), form).status_code == 302
+    application.refresh_from_db()
+    assert (application.caseload, list(application.teams.all())) == (None, [])
+    page = office.get(reverse("admin:access_apiapplication_history", args=[application.pk]))
+    changed = {each.label for line in page.context["lines"] for each in line.differences}
+    assert changed == {"Sees all participants", "Teams"}

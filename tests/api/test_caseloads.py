@@ -1,14 +1,17 @@
 """Callers who are limited to a caseload: of every entity set they see what belongs to it, nothing else."""
 
 import json
+import re
 import uuid
 from random import Random
 
 import pytest
+from django.test import Client as Session
 
 from apps.access.models import ApiApplication
 from apps.base.declaration.service import get_service
 from apps.core.caseload import caseload_path
+from apps.payments.models import Statement
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.api.test_set_navigations import filter_of
@@ -102,6 +105,40 @@ def test_a_record_that_is_not_in_the_caseload_is_not_there(limited, mine, entity
             if entity_set.supports(method):
                 body = None if method == "DELETE" else {}
                 refused(limited.call(method, address, body=body, If_Match="*"), 404)
+
+
+def documented_operations():
+    """(path, method) of everything that the interface does with one record."""
+    document = json.loads(Session().get("/docs/openapi.json", {"version": "2.1"}).content)
+    return [
+        (path, method)
+        for path, operations in document["paths"].items()
+        for method in operations
+        if "{" in path and method in ("get", "post", "put", "patch", "delete")
+    ]
+
+
+def test_no_address_of_a_hidden_record_does_anything(limited):
+    """Downloads, steps of provider invoices and whatever is added tomorrow."""
+    limit("Limited")
+    contact = Contact.objects.first()
+    Statement(contact=contact, made_for=contact.pk, month="2025-07-01", content=b"%PDF", sha256="0").save()
+    tried = 0
+    for path, method in documented_operations():
+        name, _, rest = path.removeprefix("/api/").partition("({")
+        name, _, rest = (name, "", rest) if rest else path.removeprefix("/api/").partition("/{")
+        entity_set = next((each for each in OPEN if each.path.lower() == name.lower()), None)
+        if entity_set is None or not caseload_path(entity_set.model):
+            continue
+        hidden = entity_set.model._base_manager.values_list("pk", flat=True).first()
+        before = entity_set.model._base_manager.filter(pk=hidden).values().get()
+        address = re.sub(r"\{[^}]*\}", str(hidden), path.removeprefix("/api/"))
+        body = None if method in ("get", "delete") else {"reason": "x", "Reason": "x"}
+        answer = limited.call(method.upper(), address, body=body)
+        assert answer.status_code in (403, 404), (path, method, answer.content)
+        assert entity_set.model._base_manager.filter(pk=hidden).values().get() == before
+        tried += 1
+    assert tried > 20
 
 
 @pytest.mark.parametrize("entity_set", CLOSED, ids=name_of)

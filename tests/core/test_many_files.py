@@ -58,7 +58,7 @@ def import_certain(client, address):
     return client.post(address, {"action": "import_certain", "_selected_action": keys})
 
 
-SUMS = "1 rows (140.00) = 1 applied (140.00)."
+SUMS = "1 row (140.00) = 1 applied (140.00)."
 
 
 def test_one_bad_file_among_five_says_its_fault_and_the_others_go_in(client, ada, paid):

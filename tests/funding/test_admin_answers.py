@@ -217,7 +217,7 @@ def test_the_commands_report_and_a_second_run_changes_nothing(answered):
     claim, results, path = answered
     assert run("import_results", results) == (
         0,
-        "results.csv: 1 rows (140.00) = 1 refused (140.00).\n"
+        "results.csv: 1 row (140.00) = 1 refused (140.00).\n"
         f"results.csv: row 2: {ClaimResult.objects.get().file_line.reference} of {claim}, 140.00: C04 Over –"
         f" {REJECTION_CODES['C04']}\n",
     )

@@ -116,9 +116,10 @@ def reset(bills):
 
 def check_sums(file_lines, agency, answered):
     """Each line is what the agency decided about it, as far as it was told: to the cent."""
-    for line in ClaimFileLine.objects.filter(pk__in=[each.pk for each in file_lines]):
-        paid = sum((each.amount for each in line.payments.filter(is_applied=True)), ZERO)
-        result = ClaimResult.objects.filter(file_line=line).first()
+    lines = ClaimFileLine.objects.filter(pk__in=[each.pk for each in file_lines]).select_related("result")
+    for line in lines.prefetch_related("payments"):
+        paid = sum((each.amount for each in line.payments.all() if each.is_applied), ZERO)
+        result = getattr(line, "result", None)
         refused = line.amount if result is not None and not result.is_accepted else ZERO
         assert line.amount >= paid + refused
         if answered:

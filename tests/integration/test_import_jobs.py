@@ -86,6 +86,14 @@ def test_a_file_is_imported_and_its_bad_rows_come_back(application):
     assert {*found} == {("Import", name, key)}
 
 
+def test_the_file_of_issues_speaks_of_fields_of_the_form(application):
+    """Not of options that only the command has."""
+    job = finished(application, b"First Name,Last Name,Birthday\nAda,Byron,03/04/1990\n", CheckOnly="true")
+    issues = application.get(f"importJob({job['ImportJobGuid']})/Issues").content.decode("utf-8-sig")
+    assert "DayFirst or DayFirst=false does" in issues
+    assert "--" not in issues
+
+
 def test_a_check_stores_nothing_and_is_imported_afterwards(application):
     job = finished(application, CheckOnly="true")
     address = f"importJob({job['ImportJobGuid']})"

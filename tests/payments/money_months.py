@@ -274,14 +274,17 @@ class Office:
 
     def check_lines(self):
         """Claimed = paid + refused + short + waiting: of each line, and as the agency told it."""
-        for line in ClaimFileLine.objects.filter(is_withdrawn=False).select_related("result"):
-            paid = sum((each.amount for each in line.payments.filter(is_applied=True)), ZERO)
+        bills = ("claim", "invoice", "claim_line", "invoice_line")
+        lines = ClaimFileLine.objects.filter(is_withdrawn=False).select_related("result", *bills)
+        taken_back = sum_taken_back()
+        for line in lines.prefetch_related("payments"):
+            paid = sum((each.amount for each in line.payments.all() if each.is_applied), ZERO)
             told = self.told[line.reference]
             assert paid == told.paid, line
             result = getattr(line, "result", None)
             assert bool(result and not result.is_accepted) is told.is_refused, line
             of_bill = line.claim_line or line.invoice_line
-            taken = taken_back_of(of_bill.pk) if of_bill else ZERO
+            taken = taken_back[str(of_bill.pk)] if of_bill else ZERO
             assert of_bill.amount_paid - taken == paid, line
             rest = dict.fromkeys(("refused", "short", "waiting"), ZERO)
             if paid < line.amount:
@@ -306,10 +309,13 @@ class Office:
         assert len(references) == len(set(references))
 
 
-def taken_back_of(line):
-    """What the agency took back of a line, below zero."""
-    moves = StatusMove.objects.filter(verb="take-back").values_list("paid_lines", flat=True)
-    return sum((Decimal(lines.get(str(line), "0")) for lines in moves), ZERO)
+def sum_taken_back():
+    """What the agency took back of each line, below zero."""
+    sums = defaultdict(lambda: ZERO)
+    for lines in StatusMove.objects.filter(verb="take-back").values_list("paid_lines", flat=True):
+        for line, amount in lines.items():
+            sums[line] += Decimal(amount)
+    return sums
 
 
 def check_payouts():

@@ -36,7 +36,7 @@ from apps.core.admin_base.forms import (
 from apps.core.admin_base.pages import Page, is_page, sees_everybody
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.searching import search_records
-from apps.core.caseload import caseload_of, visible_rows
+from apps.core.caseload import caseload_of, is_visible, visible_rows
 from apps.core.declaration_checks import editable_columns
 from apps.core.models import Searched, TimestampedModel
 from apps.core.read_log import log_search
@@ -266,7 +266,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
 
     def list_if_given_away(self, request: HttpRequest, key: object, answer: HttpResponse) -> HttpResponse:
         """The list in place of the page of a record that its person has just handed to somebody else."""
-        if key is None or answer.status_code != 302 or sees_everybody(request):
+        if key is None or sees_everybody(request) or (request.method, answer.status_code) != ("POST", 302):
             return answer
         is_visible = self.get_queryset(request).filter(pk=str(key)).exists()
         return answer if is_visible else redirect(self.page_url("changelist"))
@@ -335,7 +335,8 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         value = getattr(record, name)
         if isinstance(value, models.Model) and self.admin_site.is_registered(type(value)):
             page = self.admin_site.get_model_admin(type(value))
-            return record_link(value) if page.has_view_permission(request) else value
+            may_view = page.has_view_permission(request) and is_visible(request.user, value)
+            return record_link(value) if may_view else value
         return cell_text(self, record, name)
 
     # --- history

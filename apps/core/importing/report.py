@@ -92,15 +92,20 @@ class ImportReport:
     """Collects the issues of an import: shows each, counts them, writes them and rejected rows to files.
 
     Holds no rows, however many are rejected. ``errors`` is the file of rejected rows, ``issues`` that of all
-    issues; without them none is written.
+    issues, whose sentences are reworded; without them none is written.
     """
 
     def __init__(
-        self, table: Table, errors: Path | None, show: ShowIssue, issues: Path | None = None
+        self,
+        table: Table,
+        errors: Path | None,
+        show: ShowIssue,
+        issues: Path | None = None,
+        reword: Callable[[str], str] = str,
     ) -> None:
         self.table = table
         self.errors = errors
-        self.show = show
+        self.show, self.reword = show, reword
         self.counts = ImportCounts()
         #: By column and code, and by sentence without numbers; of too many sentences by none.
         self._kinds: defaultdict[tuple[int | None, str], dict[str | None, IssueKind]] = defaultdict(dict)
@@ -126,7 +131,8 @@ class ImportReport:
         if self._issue_file is not None:
             header = "" if issue.column is None else self.header(issue)
             row = f"{issue.row.number}" + (f" item {issue.row.item}" if issue.row.item else "")
-            self._issue_file.add(issue.is_warning, row, header, cell, issue.code, issue.message)
+            sentence = self.reword(issue.message)
+            self._issue_file.add(issue.is_warning, row, header, cell, issue.code, sentence)
         self.show(issue, self.line(issue))
 
     def kind_of(self, issue: RowIssue) -> IssueKind | None:

@@ -39,11 +39,15 @@ MAX_POSTPONED = 100_000
 
 @dataclass
 class ImportDisplay:
-    """The display of an import to the user; every call may do nothing."""
+    """The display of an import to the user; every call may do nothing.
+
+    ``reword`` says in the user's words what names options of commands, in the file of issues.
+    """
 
     show_notice: Callable[[str], None] = lambda text: None
     show_issue: ShowIssue = lambda issue, line: None
     show_progress: Callable[[int, int], None] = lambda rows, total: None
+    reword: Callable[[str], str] = str
 
 
 class RollBack(Exception):
@@ -72,7 +76,8 @@ def import_file(
     columns, notices = recognise_columns(table, entity_set, definition, options)
     for notice in (*table.notices(), *notices):
         display.show_notice(notice)
-    report = ImportReport(table, errors_file(path, options), display.show_issue, issue_file(path, options))
+    errors, issues = errors_file(path, options), issue_file(path, options)
+    report = ImportReport(table, errors, display.show_issue, issues, display.reword)
     found_by = match_fields(definition, columns, options.match)
     importer = BatchImporter(entity_set, columns, definition, found_by, report, options)
     must_undo = options.dry_run or options.all_or_nothing

@@ -39,7 +39,6 @@ from apps.core.admin_base.display import (
     two_lines,
 )
 from apps.core.admin_base.panels import overview_context
-from apps.core.caseload import visible_rows
 from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.admin.component_pages import components_page
@@ -335,11 +334,10 @@ def budgets_context(request: HttpRequest, plan: ClientEngagement) -> dict[str, o
     }
 
 
-def shown_plans(contact: Contact, person: object) -> list[ClientEngagement]:
-    """A person's plans that cover today, and the one that ended last: services of its time may still be
-    claimed."""
+def shown_plans(contact: Contact) -> list[ClientEngagement]:
+    """The plans that cover today, and the one that ended last: services of its time may still be claimed."""
     started = contact.engagements.filter(archive_date=None, plan_start_date__lte=clock.today())
-    plans = sorted(visible_rows(person, started), key=lambda plan: plan.last_day, reverse=True)
+    plans = sorted(started, key=lambda plan: plan.last_day, reverse=True)
     current = [plan for plan in plans if plan.is_current]
     return [*current, *[plan for plan in plans if not plan.is_current][:1]]
 
@@ -348,7 +346,7 @@ def current_plans_context(request: HttpRequest, contact: Contact) -> dict[str, o
     """The current plans and the last that ended, each with its budgets and how long they last."""
     page: Any = admin.site.get_model_admin(ClientEngagement)
     sections = []
-    for plan in shown_plans(contact, request.user):
+    for plan in shown_plans(contact):
         budgets = load_budgets(plan)
         spending = plan.spending(budgets, clock.today())
         sections.append(

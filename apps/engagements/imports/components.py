@@ -284,7 +284,8 @@ def import_components(
         display.show_notice(notice)
     if found.unknown:
         display.show_notice(f"Not read: {', '.join(found.unknown)}.")
-    report = ImportReport(table, errors_file(path, options), display.show_issue, issue_file(path, options))
+    errors, issues = errors_file(path, options), issue_file(path, options)
+    report = ImportReport(table, errors, display.show_issue, issues, display.reword)
     clock.reset_now()
     try:
         with history.as_author(import_author()), timezone.override(Subscriber.current().zone):

@@ -74,7 +74,8 @@ def import_bookings(
     display = display or ImportDisplay()
     table = open_table(path)
     columns = find_booking_columns(table, display, options.day_first)
-    report = ImportReport(table, errors_file(path, options), display.show_issue, issue_file(path, options))
+    errors, issues = errors_file(path, options), issue_file(path, options)
+    report = ImportReport(table, errors, display.show_issue, issues, display.reword)
     clock.reset_now()
     try:
         with history.as_author(import_author()), timezone.override(Subscriber.current().zone):

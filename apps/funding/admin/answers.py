@@ -68,7 +68,7 @@ def show_report(order: ImportOrder, table: Table, report: AnswerReport) -> Impor
     """The sums as notices, and what there is to know about single rows beside them."""
     for notice in (*report.summary(), *table.notices()):
         order.display.show_notice(notice)
-    issues = ImportReport(table, None, order.display.show_issue, order.issues)
+    issues = ImportReport(table, None, order.display.show_issue, order.issues, order.display.reword)
     for note in report.notes:
         issues.note(RowIssue(note.row, None, note.code, note.message, note.is_warning))
     issues.close()

@@ -35,7 +35,7 @@ from apps.core.admin_base.display import (
     record_link,
 )
 from apps.core.admin_base.record_admin import is_autocomplete
-from apps.core.caseload import is_visible, visible_rows
+from apps.core.caseload import visible_rows
 from apps.documents.admin import preview_kind
 from apps.documents.models import Document, DocumentCategory
 from apps.funding.admin.actions import (
@@ -311,7 +311,6 @@ class ProviderInvoiceAdmin(ActionAdmin):
         return [
             same_total_issue("invoice_total", record_link(other), mark)
             for _, mark, other in find_duplicate_invoices([draft])
-            if other is not None and is_visible(person, other)
         ]
 
     def response_add(

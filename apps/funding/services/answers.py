@@ -17,6 +17,7 @@ from django.db.models.functions import Lower
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.errors import plural
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
 from apps.core.table_files.tables import Row
@@ -92,7 +93,7 @@ class AnswerReport:
         ]
         moved = [f"{number:,} {name}" for name, number in self.transitions.items()]
         return [
-            f"{count:,} rows ({total:,.2f}) = {' + '.join(parts)}.",
+            f"{plural(count, 'row')} ({total:,.2f}) = {' + '.join(parts)}.",
             *([f"Claims and invoices: {', '.join(moved)}."] if moved else []),
         ]
 

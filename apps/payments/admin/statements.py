@@ -18,7 +18,7 @@ from apps.base import clock
 from apps.core.admin_base import DateRangeFilter, Page, Panel, RecordFilter, register_panels
 from apps.core.admin_base.display import admin_url, amount_cell, list_url, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin, sees_everybody
-from apps.core.caseload import caseload_of
+from apps.core.caseload import visible_rows
 from apps.payments.admin.accounts import staff_of
 from apps.payments.admin.refusals import refusals_shown
 from apps.payments.admin.runs import guid_of
@@ -182,8 +182,8 @@ class StatementAdmin(ReadOnlyAdmin):
     def make_one_page(self, request: HttpRequest, contact: str) -> HttpResponse:
         """A participant's statement of the month that is asked for."""
         key = guid_of(contact)
-        person = Contact.objects.filter(pk=key).first() if key else None
-        if person is None or not sees_statements(request, person):
+        person = visible_rows(request.user, Contact.objects.filter(pk=key)).first() if key else None
+        if person is None:
             raise Http404
         with refusals_shown(request):
             month = month_or_404(request.POST.get("month", ""))
@@ -306,16 +306,9 @@ def group_unsent(statements: Iterable[Statement]) -> tuple[list[UnsentGroup], in
 # --- on the page of a participant ---------------------------------------------------------------------------
 
 
-def sees_statements(request: HttpRequest, contact: Contact) -> bool:
-    caseload = caseload_of(request.user)
-    return caseload is None or caseload.takes(Statement, {"contact": contact}.get)
-
-
 def panel_context(request: HttpRequest, contact: Contact) -> dict[str, Any] | None:
     """The latest statements of a participant, their consent, and the button that makes one."""
     page: Any = admin.site.get_model_admin(Statement)
-    if not sees_statements(request, contact):
-        return {"count": 0}
     found = list(Statement.objects.filter(contact=contact).defer("content")[: LISTED_OF_PARTICIPANT + 1])
     may_make = page.has_add_permission(request) and bool(contact.scheme_number)
     if not found and not may_make:

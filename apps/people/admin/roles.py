@@ -17,6 +17,11 @@ from apps.core.admin_base import LookupAdmin, RecordAdmin, RecordForm, fieldset
 from apps.people.models import Role, Staff
 
 USUAL_PERMISSIONS = ("view", "add", "change")
+LIMITED = (
+    "A role that sees some participants has none of the permissions for what tells of several: claim files,"
+    " remittances, payment runs, accounts exports, the history of all records, imports, applications, staff"
+    " and roles."
+)
 
 
 def service_permissions() -> Any:
@@ -105,7 +110,8 @@ class RoleAdmin(CoveredAdmin, LookupAdmin):
     icon = "verified_user"
     list_display = ("name", "participants", "all_permissions", "requires_second_factor", "archived")
     fieldsets = (
-        fieldset(None, "name", "participants", "all_permissions", "requires_second_factor", "permissions"),
+        fieldset(None, "name", "participants", "all_permissions", "requires_second_factor"),
+        fieldset(None, "permissions", description=LIMITED),
     )
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:

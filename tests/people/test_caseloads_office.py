@@ -1,0 +1,437 @@
+"""The back office of somebody who sees some participants: of others it shows, counts and takes nothing."""
+
+import re
+
+import pytest
+from django.contrib import admin
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.forms import ModelChoiceField
+from django.test import Client as Browser
+from django.test import RequestFactory
+from django.test.utils import override_settings
+
+from apps.base.drafts import UNSEEN
+from apps.core.admin_base import RecordAdmin
+from apps.core.caseload import caseload_path
+from apps.core.models import Change, FileExport, FileExportPart, Notice
+from apps.core.notices import mail_notice
+from apps.documents.models import Document
+from apps.engagements.models import ClientEngagement, ServiceBooking
+from apps.funding.admin.reviews import shown_version
+from apps.funding.models import Claim, ProviderInvoice
+from apps.people.choices import Participants
+from apps.people.models import Client, Contact, Staff
+from apps.sales.models import Opportunity
+from tests.documents.builders import PDF
+from tests.funding.admin_forms import run_list_action
+from tests.operations.conftest import document_settings
+from tests.operations.test_reads_of_every_route import WORDS, readable, routes
+from tests.people.caseload_office import MARKER, a_participant, an_office, with_records
+from tests.people.records import a_contact, form_data
+
+#: Pages of one's own login, which tell of nobody else.
+NOT_OPENED = (
+    "/admin/account/",
+    "/admin/logout/",
+    "/admin/password_change/",
+    "/admin/login/",
+    "/admin/jsi18n/",
+)
+#: Files with the moment in which they were made.
+DATED = ("/export/xlsx/", "/pdf/")
+SEARCHED = {"q": MARKER}
+
+
+def browser_of(person):
+    browser = Browser()
+    browser.force_login(person)
+    return browser
+
+
+def label_of(model):
+    return f"{model._meta.app_label}_{model._meta.model_name}"
+
+
+def keys_by_label(office, contact):
+    """The key of a record of each model: the participant's, else one that everybody sees."""
+    own = office.keys.get(contact, {})
+    shared = {Staff: office.me.pk, Client: office.provider.pk}
+    keys = {}
+    for model in admin.site._registry:
+        found = own.get(model) or [shared.get(model)]
+        if found[0] is None and contact is not None:
+            found = [model._default_manager.order_by("pk").values_list("pk", flat=True).first()]
+        keys[label_of(model)] = found[0]
+    return keys
+
+
+def addresses(keys):
+    """Every address of the back office, with these records; without a record, only those of no record."""
+    for route, name in routes():
+        if not route.startswith("/admin/") or route.startswith(NOT_OPENED):
+            continue
+        label = next((label for label in keys if name.startswith(f"{label}_")), "")
+        if "<path:object_id>" in route and keys.get(label) is None:
+            continue
+        address = readable(route)
+        own = {
+            "<path:object_id>": str(keys.get(label)),
+            "<uuid:key>": str(keys["engagements_clientengagement"]),
+        }
+        for variable, word in {**WORDS, **own}.items():
+            address = address.replace(variable, word)
+        yield re.sub(r"<[^>]+>", "unknown", address)
+
+
+def queries():
+    """Addresses with a query: lists with all of their records and searched, suggestions of every field."""
+    for model, page in admin.site._registry.items():
+        listed = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        if isinstance(page, RecordAdmin):
+            yield listed, {"archived": "all"}
+            yield f"{listed}add/", {}
+        if page.search_fields:
+            yield listed, SEARCHED
+        for name in page.get_autocomplete_fields(None):
+            named = {
+                "app_label": model._meta.app_label,
+                "model_name": model._meta.model_name,
+                "field_name": name,
+            }
+            for term in ("", MARKER):
+                yield "/admin/autocomplete/", {"term": term, **named}
+    yield "/admin/search/", {"s": MARKER}
+    yield "/admin/engagements/clientengagement/", {"stage": "all"}
+    yield "/admin/engagements/categorybudget/", {"period": "short"}
+    yield "/admin/engagements/servicebooking/", {"spent": "nearly"}
+    yield "/admin/sales/opportunity/follow-ups/", {"owner": "all"}
+    yield "/admin/sales/opportunity/funnel/", {"period": "all"}
+    for status in ("OnHold", "refused-by-agency", "AwaitingStaffApproval"):
+        yield "/admin/funding/claim/", {"status": status}
+    yield "/admin/funding/claim/", {"window": "lapsing"}
+    yield "/admin/funding/providerinvoice/", {"status": "waiting"}
+
+
+def text_of(answer):
+    body = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return body.decode(errors="replace")
+
+
+def plain(text):
+    """A page without its tokens."""
+    text = re.sub(r'(name="csrfmiddlewaretoken" value=|csrfToken: ?)"[^"]*"', "", text)
+    return re.sub(r"<!--.*?-->", "", text)
+
+
+def opened(browser, office, contact):
+    """The status, the address it leads to, and the text of every page about a participant's records."""
+    pages = {}
+    visited = [(address, {}) for address in addresses(keys_by_label(office, contact))]
+    for address, query in [*visited, *queries()]:
+        answer = browser.get(address, query)
+        text = text_of(answer)
+        if address.endswith(DATED):
+            text = ""
+        pages[address, *query.items()] = (answer.status_code, answer.get("Location", ""), plain(text))
+    return pages
+
+
+class Told:
+    """An office, its pages before there are participants of others, and the hidden ones that came then."""
+
+    def __init__(self, office, seen, before, hidden, browser):
+        self.office, self.seen, self.before, self.hidden = office, seen, before, hidden
+        self.browser = browser
+
+
+@pytest.fixture(scope="module")
+def made(module_transaction, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("documents")
+    with override_settings(STORAGES=document_settings(folder)):
+        office = an_office()
+        seen = a_participant(office, office.colleague, "Visible")
+        representative = a_contact(first_name="Representing", scheme_number="430000099")
+        Contact.objects.filter(pk=seen.pk).update(representative=representative)
+        browser = browser_of(office.me)
+        browser.post("/admin/core/notice/read-all/")
+        before = opened(browser, office, seen)
+        hidden = [a_participant(office, manager, MARKER) for manager in (office.stranger, None)]
+        # Whose name stands on the record of who is represented.
+        with_records(office, representative, MARKER)
+    return Told(office, seen, before, [*hidden, representative], browser), folder
+
+
+@pytest.fixture
+def told(db, made, settings):
+    found, folder = made
+    settings.STORAGES = document_settings(folder)
+    return found
+
+
+def test_no_page_shows_or_counts_what_others_have(told):
+    after = opened(told.browser, told.office, told.seen)
+    assert sum(status == 200 for status, *_ in after.values()) > 350
+    assert [key for key, page in after.items() if MARKER in str(page) and dict(key[1:]) != SEARCHED] == []
+    different = [key for key, page in after.items() if page != told.before[key]]
+    assert different == []
+
+
+def test_records_of_others_are_not_there(told):
+    """A page of theirs is none, and nothing that is sent to it changes anything."""
+    told.browser.post("/admin/core/notice/read-all/")
+    changes, shown, changed = Change.objects.count(), [], []
+    for contact in told.hidden:
+        keys = keys_by_label(told.office, contact)
+        own = {label: key for label, key in keys.items() if key in hidden_keys(told)}
+        for address in addresses({"engagements_clientengagement": "", **own}):
+            if key_in(address, own) is None:
+                continue
+            for method in ("get", "post"):
+                answer = getattr(told.browser, method)(address, {"reason": "-", "_archive": "1"})
+                elsewhere = ("/admin/", address.partition(str(key_in(address, own)))[0])
+                is_none = answer.status_code == 302 and answer["Location"] in elsewhere
+                is_refused = answer.status_code in (403, 404, 405) or is_none
+                if not is_refused or MARKER in text_of(answer):
+                    shown.append((method, address, answer.status_code, answer.get("Location")))
+                if Change.objects.count() != changes:
+                    changed.append((method, address))
+                    changes = Change.objects.count()
+    assert (shown, changed) == ([], [])
+
+
+def key_in(address, keys):
+    named = [key for key in keys.values() if f"/{key}/" in address]
+    return max(named, key=lambda key: len(str(key)), default=None)
+
+
+def hidden_keys(told):
+    """The keys of what belongs to hidden participants."""
+    return {key for contact in told.hidden for own in told.office.keys[contact].values() for key in own}
+
+
+FILTERS = {
+    "contact__guid__exact": Contact,
+    "participant__guid__exact": Contact,
+    "plan": ClientEngagement,
+    "draws_on": ServiceBooking,
+}
+#: What a new record may begin with.
+INITIAL = {
+    "document": Document,
+    "provider_invoice": ProviderInvoice,
+    "engagement": ClientEngagement,
+    **dict.fromkeys(("contact", "primary_contact", "participant", "representative"), Contact),
+}
+
+
+def test_addresses_that_name_records_of_others_tell_nothing_of_them(told):
+    own = told.office.keys[told.hidden[0]]
+    filters, initial = (
+        {name: str(own[model][0]) for name, model in named.items()} for named in (FILTERS, INITIAL)
+    )
+    for model, page in admin.site._registry.items():
+        listed = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        if isinstance(page, RecordAdmin):
+            assert MARKER not in text_of(told.browser.get(f"{listed}add/", initial)), listed
+        for name, value in filters.items() if caseload_path(model) else ():
+            assert MARKER not in text_of(told.browser.get(listed, {name: value})), (listed, name)
+    entry = told.office.entry
+    prices = {"contact": initial["contact"], "line": f"{entry.price_book_id}|{entry.product.code}|"}
+    (line,) = told.browser.get("/admin/funding/claim/prices/", prices).json()["lines"]
+    assert "left" not in line
+
+
+def test_forms_offer_no_records_of_others(told):
+    request = RequestFactory().get("/")
+    request.user, request.session = told.office.me, {}
+    hidden, offered = hidden_keys(told), set()
+    for model, page in admin.site._registry.items():
+        if not isinstance(page, RecordAdmin) or not page.has_add_permission(request):
+            continue
+        for name, form_field in page.get_form(request)().fields.items():
+            if isinstance(form_field, ModelChoiceField) and caseload_path(form_field.queryset.model):
+                keys = set(form_field.queryset.values_list("pk", flat=True))
+                assert not keys & hidden, (model, name)
+                offered.add(form_field.queryset.model)
+    assert offered >= {Contact, ClientEngagement, ProviderInvoice}
+
+
+# --- what is sent -----------------------------------------------------------------------------------------
+
+
+def test_a_record_of_others_is_no_choice_of_a_form(told):
+    before, number = ClientEngagement.objects.count(), Document.objects.count()
+    for contact in (told.hidden[0], told.hidden[-1]):
+        answer = told.browser.post(
+            "/admin/engagements/clientengagement/add/",
+            {
+                "participant": str(contact.pk),
+                "plan_start_date": "1/7/2026",
+                "plan_end_date": "30/6/2027",
+                "total_budget_amount": "100",
+                "is_plan_managed": "on",
+            },
+        )
+        errors = answer.context["adminform"].form.errors["participant"]
+        assert "Select a valid choice. That choice is not one of the available choices." in errors
+    assert ClientEngagement.objects.count() == before
+    upload = {"contact": str(told.hidden[0].pk), "category": str(told.office.category.pk)}
+    answer = told.browser.post("/admin/documents/document/add/", {**upload, "Files": a_pdf()})
+    assert "Select a valid choice" in text_of(answer)
+    answer = told.browser.post("/admin/documents/document/add/", {**upload, "contact": "", "Files": a_pdf()})
+    assert UNSEEN in text_of(answer)
+    assert Document.objects.count() == number
+
+
+def test_nobody_enters_what_they_would_not_see(told):
+    """The account of an organisation, an opportunity of nobody."""
+    office, changes = told.office, Change.objects.count()
+    account = {
+        "client": str(office.provider.pk),
+        "bsb": "062-000",
+        "account_number": "9",
+        "account_name": "-",
+    }
+    opportunity = {"name": "-", "owner": str(office.me.pk), "team": office.team.pk, "stage": office.stage.pk}
+    for page, field, data in (
+        ("payments/bankaccount", "contact", account),
+        ("sales/opportunity", "primary_contact", opportunity),
+    ):
+        answer = told.browser.post(f"/admin/{page}/add/", data)
+        assert answer.context["adminform"].form.errors == {field: [UNSEEN]}, page
+    assert Change.objects.count() == changes
+
+
+def a_pdf():
+    return SimpleUploadedFile("plan.pdf", PDF, "application/pdf")
+
+
+def test_actions_are_of_records_that_the_person_sees(told):
+    """Ticked in the list, or sent back by a page that showed what would be done."""
+    hidden = Claim.objects.get(pk=told.office.keys[told.hidden[0]][Claim][0])
+    own = Claim.objects.get(pk=told.office.keys[told.seen][Claim][0])
+    address = "/admin/funding/claim/?status=AwaitingStaffApproval"
+    Claim.objects.filter(pk__in=[hidden.pk, own.pk]).update(funding_status="AwaitingStaffApproval")
+    versions = ",".join(shown_version(Claim.objects.get(pk=each.pk)) for each in (hidden, own))
+    answer = run_list_action(
+        told.browser, address, "hold", [own], _do="1", plain=versions, warned="", reason="To be asked"
+    )
+    assert answer.status_code in (200, 302)
+    statuses = {each.pk: each.funding_status for each in Claim.objects.filter(pk__in=[hidden.pk, own.pk])}
+    assert statuses == {own.pk: "OnHold", hidden.pk: "AwaitingStaffApproval"}
+    run_list_action(told.browser, "/admin/funding/claim/", "archive_selected", [hidden])
+    run_list_action(told.browser, "/admin/people/contact/", "archive_selected", [told.hidden[0]])
+    assert Contact.objects.get(pk=told.hidden[0].pk).archive_date is None
+    opportunity = Opportunity.objects.get(primary_contact=told.hidden[0])
+    moved = {"opportunity": opportunity.pk, "stage": opportunity.stage_id, "next_date": ""}
+    for page in ("board/move", "follow-ups/done"):
+        assert told.browser.post(f"/admin/sales/opportunity/{page}/", moved).status_code == 404
+    assert Opportunity.objects.get(pk=opportunity.pk).follow_up_date is not None
+
+
+def test_a_new_contact_is_looked_after_by_whoever_enters_it(told):
+    page = told.browser.get("/admin/people/contact/add/")
+    assert page.context["adminform"].form["account_manager"].value() == told.office.me.pk
+    data = form_data(page, first_name="New", last_name="Comer")
+    refused = told.browser.post(
+        "/admin/people/contact/add/", {**data, "account_manager": str(told.office.stranger.pk)}
+    )
+    assert refused.context["adminform"].form.errors == {"account_manager": [UNSEEN]}
+    assert not Contact.objects.filter(first_name="New").exists()
+    assert told.browser.post("/admin/people/contact/add/", data).status_code == 302
+    assert Contact.objects.get(first_name="New").account_manager == told.office.me
+
+
+def test_who_hands_a_participant_over_comes_to_the_list(told):
+    contact = a_contact(first_name="Leaving", account_manager=told.office.me)
+    address = f"/admin/people/contact/{contact.pk}/change/"
+    page = told.browser.get(address)
+    data = form_data(page, account_manager=str(told.office.stranger.pk), _continue="1")
+    answer = told.browser.post(address, data)
+    assert (answer.status_code, answer["Location"]) == (302, "/admin/people/contact/")
+    assert "was changed successfully" in text_of(told.browser.get(answer["Location"]))
+    assert told.browser.get(address)["Location"] == "/admin/"
+
+
+def test_a_hidden_record_that_a_visible_one_refers_to_stays_when_it_is_saved(told):
+    plan = ClientEngagement.objects.get(pk=told.office.keys[told.seen][ClientEngagement][0])
+    ClientEngagement.objects.filter(pk=plan.pk).update(support_coordinator=told.hidden[0])
+    address = f"/admin/engagements/clientengagement/{plan.pk}/change/"
+    data = form_data(told.browser.get(address), total_budget_amount="1234")
+    assert told.browser.post(address, data).status_code == 302
+    plan.refresh_from_db()
+    assert (plan.support_coordinator, plan.total_budget_amount) == (told.hidden[0], 1234)
+
+
+# --- what is about all participants -----------------------------------------------------------------------
+
+
+def test_pages_about_all_participants_are_closed(told):
+    closed = [
+        (page, declared)
+        for page in admin.site._registry.values()
+        for declared in getattr(page, "pages", ())
+        if declared.of_all
+    ]
+    assert {declared.path for _, declared in closed} >= {"months", "merge", "make/<str:month>"}
+    menu = text_of(told.browser.get("/admin/"))
+    for path in ("payments/statement/months/", "payments/statement/month/2026-09/"):
+        answer = told.browser.get(f"/admin/{path}")
+        assert answer.status_code == 403
+        assert "This page is about all participants; your role sees some of them." in text_of(answer)
+        assert f"/admin/{path}" not in menu
+    for name in ("claimfile", "remittance", "paymentrun", "accountsexport", "core/change", "fileimport"):
+        assert f"/{name}/" not in menu
+    for model in admin.site._registry:
+        if caseload_path(model) is None and model not in (Notice, FileExport):
+            page = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+            assert told.browser.get(page, follow=True).status_code == 403, model
+
+
+def test_an_export_is_downloaded_by_whoever_sees_what_it_was_made_for(told):
+    export = FileExport.objects.create(
+        record_type="people.contact", file_name="Contact.csv", staff=told.office.me, status="Ready"
+    )
+    FileExportPart.objects.create(file_export=export, content=MARKER.encode())
+    address = f"/admin/core/fileexport/{export.pk}/content/"
+    assert told.browser.get(address).status_code == 403
+    FileExport.objects.filter(pk=export.pk).update(sight=told.office.me.caseload.digest())
+    assert told.browser.get(address).status_code == 200
+
+
+def test_a_notice_about_a_record_of_others_is_neither_shown_nor_mailed(told, mailoutbox):
+    own, hidden = (
+        Notice.objects.filter(
+            staff=told.office.me, url__contains=str(told.office.keys[contact][Claim][0])
+        ).get()
+        for contact in (told.seen, told.hidden[0])
+    )
+    for notice in (own, hidden):
+        mail_notice.func(notice.pk)
+    assert [mail.body for mail in mailoutbox] == [f"{own.text}"]
+    assert told.browser.get(f"/admin/core/notice/{hidden.pk}/visit/")["Location"] == "/admin/"
+
+
+@pytest.mark.parametrize(
+    ("participants", "sentence"),
+    [
+        (Participants.LOCATION, "You see the participants looked after at {here}."),
+        (Participants.TEAMS, "You see the participants looked after by {team}."),
+        (Participants.OWN, "You see the participants whom you look after."),
+        (Participants.ALL, ""),
+    ],
+)
+def test_the_home_page_says_whom_one_sees(db, participants, sentence):
+    office = an_office(participants)
+    colleagues, mine, others = (
+        a_contact(first_name=name, account_manager=person)
+        for name, person in (("Colleague", office.colleague), ("Mine", office.me), ("Other", office.stranger))
+    )
+    browser = browser_of(office.me)
+    assert browser.get("/admin/").context["sight"] == sentence.format(here=office.here, team=office.team)
+    rows = browser.get("/admin/people/contact/").context["cl"].result_list
+    expected = {
+        Participants.OWN: {mine},
+        Participants.ALL: {colleagues, mine, others},
+    }.get(participants, {colleagues, mine})
+    assert {colleagues, mine, others} & set(rows) == expected
