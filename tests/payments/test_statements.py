@@ -17,7 +17,7 @@ from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.payments.models import ZERO, Statement
 from apps.payments.services.statements import Made, StatementRefused, make_statements
 from apps.payments.statement_text import statement_text
-from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
+from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.builders import a_claim_file, an_invoice
 from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_line, a_statement
 from tests.people.records import a_client, a_contact
@@ -31,6 +31,14 @@ def a_participant(**columns):
     """Somebody with a plan in the month, and a budget in it."""
     contact = a_contact(scheme_number="430123456", **columns)
     a_booking(a_plan(participant=contact, **PLAN), budget=Decimal("1000.00"))
+    return contact
+
+
+def a_pace_participant():
+    """Somebody with a PACE plan in the month, whose component has funding periods."""
+    contact = a_contact(scheme_number="430123456")
+    component = a_category_budget(a_pace_plan(participant=contact, **PLAN), budget=Decimal("1000.00"))
+    with_periods(component, ("2025-07-01", "2025-12-31", "500.00"), ("2026-01-01", "2026-06-30", "500.00"))
     return contact
 
 
@@ -240,11 +248,12 @@ def test_a_month_that_is_not_over_has_no_statements():
 
 
 def test_the_statements_of_sql_are_constant(django_assert_max_num_queries):
-    make_statements(MONTH, [a_participant().pk])  # what is loaded once
+    make_statements(MONTH, [a_participant().pk, a_pace_participant().pk])  # what is loaded once
     counts = set()
     for count in (12, 30):
         people = [a_participant() for _ in range(count)]
         booking = ServiceBooking.objects.first()
+        people += [a_pace_participant() for _ in range(count // 6)]
         for contact in people:
             a_claim_of_the_month(contact, line={"booking": booking})
         with django_assert_max_num_queries(20) as found:
