@@ -11,7 +11,7 @@ from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_file import total_of
 from apps.payments.models import BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.accounts import confirm_account
-from apps.payments.services.ready import load_ready
+from apps.payments.services.ready import load_ready, sum_ready_payees
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
 from tests.payments.bank_file_checker import read_bank_file
@@ -28,7 +28,10 @@ def check_invariants():
     out = defaultdict(lambda: ZERO)
     for part in PaymentRunClaim.objects.filter(returned=False):
         out[part.claim_id] += part.amount
-    ready = {each.claim.pk: each.amount for payee in load_ready() for each in (*payee.claims, *payee.owed)}
+    payees = load_ready()
+    paid = [payee for payee in payees if payee.claims]
+    assert sum_ready_payees() == (len(paid), sum((payee.amount for payee in paid), ZERO))
+    ready = {each.claim.pk: each.amount for payee in payees for each in (*payee.claims, *payee.owed)}
     for claim in Claim.objects.all():
         owed = max(-ready.get(claim.pk, ZERO), ZERO)
         assert out[claim.pk] == claim.paid_out

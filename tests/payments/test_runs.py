@@ -25,7 +25,7 @@ from apps.payments.services.accounts import (
     create_bank_accounts,
 )
 from apps.payments.services.opening import record_paid_before
-from apps.payments.services.ready import load_ready
+from apps.payments.services.ready import load_ready, sum_ready_payees
 from apps.payments.services.returns import apply_returns, mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
 from tests.engagements.builders import a_plan
@@ -40,6 +40,8 @@ from tests.payments.builders import (
     somebody,
 )
 from tests.people.records import a_client, a_contact, a_staff_member
+
+DAY = dt.timedelta(days=1)
 
 pytestmark = pytest.mark.django_db
 
@@ -92,6 +94,21 @@ def test_each_payee_gets_what_the_agency_paid():
         "Coordinators": Decimal("4.00"),
         "Rita Representative": Decimal("5.00"),
     }  # what is sent to the plan manager is our own
+    assert sum_ready_payees() == (4, Decimal("16.00"))
+
+
+def test_claims_that_name_nobody_are_one_payee_whom_nothing_can_be_paid():
+    coordinator = a_contact(client=a_client())
+    participant = a_contact()
+    plan = {"participant": participant, "support_coordinator": coordinator}
+    a_plan(plan_start_date=JULY, plan_end_date=END_OF_JUNE, archive_date=clock.now(), **plan)
+    a_plan(plan_start_date=JULY - DAY, plan_end_date=JULY - DAY, **plan)
+    for to in (SendPaymentTo.CLIENT_REPRESENTATIVE, SendPaymentTo.SUPPORT_COORDINATOR):
+        a_paid_claim("3.00", send_payment_to=to.value, contact=participant)
+    (payee,) = load_ready()
+    assert (payee.record, payee.amount) == (None, Decimal("6.00"))
+    assert "Nobody is named" in payee.problem
+    assert sum_ready_payees() == (1, Decimal("6.00"))
 
 
 def test_a_run_pays_each_payee_once_and_nothing_stays_ready():

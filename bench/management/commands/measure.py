@@ -32,10 +32,11 @@ MEASUREMENTS = (
     "peers",
     "money",
     "growth",
+    "months",
     "caseloads",
 )
 #: Those whose lines are a table of bench/README.md as well.
-TABLES = ("frameworks", "growth", "peers", "caseloads")
+TABLES = ("frameworks", "growth", "months", "peers", "caseloads")
 #: The tables of bench/README.md stand between these lines.
 BEGIN, END = "<!-- written by ./run bench {} -->\n", "<!-- until here -->\n"
 
