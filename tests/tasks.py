@@ -1,5 +1,6 @@
 """Background tasks in tests: what a worker does, done at once; and tasks that tests enqueue."""
 
+import tempfile
 from unittest import mock
 
 from django.core.management import call_command
@@ -25,3 +26,8 @@ def note(text):
 @task()
 def fail():
     raise RuntimeError("a task's own fault")
+
+
+@task()
+def temporary():
+    NOTES.append(tempfile.gettempdir())

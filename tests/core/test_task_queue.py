@@ -2,6 +2,7 @@
 
 import datetime as dt
 import fcntl
+import tempfile
 import threading
 
 import pytest
@@ -13,7 +14,7 @@ from django_tasks_db.models import DBTaskResult
 from apps.access.services import purge_expired
 from apps.core.management.commands import worker
 from apps.core.task_queue import MAX_ATTEMPTS
-from tests.tasks import NOTES, fail, note, run_tasks
+from tests.tasks import NOTES, fail, note, run_tasks, temporary
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +56,18 @@ def test_a_task_whose_worker_was_killed_is_done_again():
     begun_by_a_killed_worker()
     run_tasks()
     assert NOTES == ["again"]
+
+
+def test_files_that_a_killed_worker_left_are_gone(tmp_path):
+    """They may be copies of what somebody imported; those of this worker go with it."""
+    left = tmp_path / "tests.files" / "tmpabc"
+    left.mkdir(parents=True)
+    (left / "people.csv").write_text("Ada")
+    temporary.enqueue()
+    run_tasks()
+    assert [str(tmp_path / "tests.files")] == NOTES
+    assert not (tmp_path / "tests.files").exists()
+    assert tempfile.gettempdir() != NOTES[0]
 
 
 def test_a_task_that_has_ended_its_worker_each_time_fails():

@@ -3,10 +3,15 @@
 import fcntl
 import logging
 import os
+import shutil
 import signal
+import tempfile
 import threading
 import time
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TextIO
 
 from django.conf import settings
@@ -44,12 +49,16 @@ class Command(db_worker.Command):
             threading.Thread(target=end_with_parent, args=[os.getppid()], daemon=True).start()
         with (settings.VAR_DIR / f"{name}.lock").open("a+") as lock:
             worker_id = take(lock)
-            if repeated := repeat_unfinished_tasks(worker_id):
-                self.stdout.write(f"{repeated} unfinished tasks of a worker that ended.")
-            if not options["batch"]:
-                for path, seconds in settings.PERIODIC_SERVICES.items():
-                    threading.Thread(target=call_repeatedly, args=[path, seconds], daemon=True).start()
-            super().handle(**{**options, "worker_id": worker_id})
+            with temporary_files_in(settings.VAR_DIR / f"{name}.files"):
+                self.work(worker_id, options)
+
+    def work(self, worker_id: str, options: dict[str, Any]) -> None:
+        if repeated := repeat_unfinished_tasks(worker_id):
+            self.stdout.write(f"{repeated} unfinished tasks of a worker that ended.")
+        if not options["batch"]:
+            for path, seconds in settings.PERIODIC_SERVICES.items():
+                threading.Thread(target=call_repeatedly, args=[path, seconds], daemon=True).start()
+        super().handle(**{**options, "worker_id": worker_id})
 
 
 def call_repeatedly(path: str, seconds: float) -> None:
@@ -62,6 +71,19 @@ def call_repeatedly(path: str, seconds: float) -> None:
         except Exception:
             logger.exception("%s", path)
         time.sleep(seconds)
+
+
+@contextmanager
+def temporary_files_in(folder: Path) -> Iterator[None]:
+    """Let temporary files be in a folder that begins empty: a killed worker may have left people's files."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    usual, tempfile.tempdir = tempfile.tempdir, str(folder)
+    try:
+        yield
+    finally:
+        tempfile.tempdir = usual
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def take(lock: TextIO) -> str:
