@@ -79,6 +79,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "duplicates": "which contacts may be one person, read only",
         "entered_texts": "how forms and imports correct what people write",
         "handover": "the services that hand over the work of a leaver and end their login",
+        "limited_roles": "the permissions that a role does not have which sees some participants",
         "merging": "the services that merge two records and undo it",
     },
     "documents": {

@@ -291,7 +291,9 @@ def delta_reader(
     options = parse_options(f"$filter={quote(condition)}" if condition else "")
     rows = filter_rows(entity_set, entity_set.rows_for(caller), options, caller)
     current = JsonReader(entity_set, rows, options, caller=caller)
-    return DeltaReader(current, find_dependencies(entity_set, current.projection, options, caller), token)
+    return DeltaReader(
+        current, find_dependencies(entity_set, current.projection, options, current.request), token
+    )
 
 
 def changes_of(webhook: Webhook, entity_set: EntitySet, page: DeltaPage) -> Iterator[dict[str, object]]:

@@ -20,7 +20,7 @@ from django.db.models import Q
 from apps.base.batched_queries import AnyOf, fetch_all, prepared_query
 
 #: Of an account manager, what decides whose caseload it is in.
-DECIDING_COLUMNS = ("location", "teams")
+MANAGER_COLUMNS = ("location", "teams")
 #: Keys of locations, of teams, and of staff.
 Criteria = tuple[Sequence[object], Sequence[object], Sequence[object]]
 
@@ -36,7 +36,7 @@ class Caseload:
     criteria: Callable[[], Criteria]
 
     def visible(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
-        """Those of the rows that belong to the caseload; all of a model whose records everybody sees."""
+        """The rows that belong to the caseload; all of a model whose records everybody sees."""
         path = caseload_path(rows.model)
         if path is None:
             return rows.filter(pk__isnull=True)
@@ -54,10 +54,10 @@ class Caseload:
         named, of_caseload = value_of(first), AnyOf(rest or "pk", self.managers)
         return named is not None and type(named)._base_manager.filter(of_caseload, pk=named.pk).exists()
 
-    def deciding_paths(self, model: type[models.Model]) -> list[str]:
+    def sight_columns(self, model: type[models.Model]) -> list[str]:
         """The paths of all columns that decide whether a record is visible."""
         path = self.path(model)
-        return [f"{path}__{column}" for column in DECIDING_COLUMNS] if path else []
+        return [f"{path}__{column}" for column in MANAGER_COLUMNS] if path else []
 
     def covers(self, model: type[models.Model]) -> bool:
         """True when any records of the model can be visible."""
@@ -85,7 +85,7 @@ def caseload_by(locations: Sequence[Any], teams: Sequence[Any], staff: Sequence[
 
 
 def caseload_path(model: type[models.Model]) -> str | None:
-    """What the model's records belong to, as ``TimestampedModel.caseload_path`` says it."""
+    """The path to the account manager of the model's records (``TimestampedModel.caseload_path``)."""
     found: str | None = getattr(model, "caseload_path", None)
     return found
 
@@ -103,7 +103,7 @@ def sight_digest(user: object) -> str:
 
 
 def visible_rows(user: object, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
-    """Those of the rows that a signed-in person sees, of the participants of their caseload."""
+    """The rows that a signed-in person sees, of the participants of their caseload."""
     caseload = caseload_of(user)
     return rows if caseload is None else caseload.visible(rows)
 

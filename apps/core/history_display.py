@@ -171,7 +171,7 @@ def date_text(column: models.Field[Any, Any], value: Any) -> str:
 
 
 def visible_changes(changes: Iterable[Change], person: object) -> list[Change]:
-    """Those of the changes whose records the person sees."""
+    """The changes whose records the person sees."""
     changes = list(changes)
     if caseload_of(person) is None:
         return changes

@@ -74,9 +74,7 @@ class ExportQuery:
     def delta_link(self, moment: Moment) -> str | None:
         """The link to what has changed since the moment; ``None`` where changes are not tracked."""
         try:
-            find_dependencies(
-                self.entity_set, self.reader.projection, self.options, self.reader.request.caller
-            )
+            find_dependencies(self.entity_set, self.reader.projection, self.options, self.reader.request)
         except UntrackableError:
             return None
         query = [pair for pair in self.options.parameters if pair[0].lower().removeprefix("$") != "format"]

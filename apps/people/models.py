@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
-from django.apps import apps
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.contrib.auth.models import Permission
 from django.core.validators import MaxValueValidator, MinValueValidator
@@ -15,7 +14,7 @@ from django.db import models
 from django.db.models.functions import Concat, Lower
 
 from apps.base import clock
-from apps.core.caseload import Caseload, caseload_by, caseload_path
+from apps.core.caseload import Caseload, caseload_by
 from apps.core.models import (
     Consent,
     Lookup,
@@ -36,6 +35,7 @@ from apps.people.choices import (
     PersonalTitle,
     PriceGuideRegion,
 )
+from apps.people.limited_roles import needs_everybody
 
 
 def index_of_given(name: str) -> models.Index:
@@ -85,25 +85,6 @@ class Role(Lookup, Record):
             for app, model, codename in rows
             if self.sees_everybody or not needs_everybody(app, model, codename)
         )
-
-
-#: Permissions with which somebody could see more than their own role lets them, or all at once.
-OF_ALL_PARTICIPANTS = frozenset(
-    {
-        *("people.add_role", "people.change_role", "people.add_staff", "people.change_staff"),
-        *("core.change_subscriber", "funding.send_claim_files"),
-    }
-)
-
-
-def needs_everybody(app: str, model: str, codename: str) -> bool:
-    """True of permissions that nobody has who is limited to a caseload."""
-    if f"{app}.{codename}" in OF_ALL_PARTICIPANTS:
-        return True
-    try:
-        return caseload_path(apps.get_model(app, model)) is None
-    except LookupError:
-        return True
 
 
 class Position(Lookup, Record):

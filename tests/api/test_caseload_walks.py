@@ -146,7 +146,7 @@ def test_a_copy_follows_participants_that_change_hands():
     assert follow(Office(Random(seed)), STEPS or 120) > 0  # some have left the caseload
 
 
-def test_records_of_others_are_not_told_of():
+def test_records_of_others_are_not_removed_keys():
     """Their changes are no entries, not even as removed."""
     office = Office(Random(3))
     manager, other = office.staff

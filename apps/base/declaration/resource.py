@@ -175,13 +175,13 @@ class Sight(Protocol):
     """The records that a caller sees who does not see all."""
 
     def visible(self, rows: models.QuerySet[Any]) -> models.QuerySet[Any]:
-        """Those of the rows that the caller sees."""
+        """The rows that the caller sees, of these."""
 
     def path(self, model: type[models.Model]) -> str:
         """The ORM path that decides about records of the model: it must lead to what the caller sees; empty
         where all are seen."""
 
-    def deciding_paths(self, model: type[models.Model]) -> Sequence[str]:
+    def sight_columns(self, model: type[models.Model]) -> Sequence[str]:
         """The ORM paths of the columns that decide, at the end of ``path``."""
 
     def digest(self) -> str:

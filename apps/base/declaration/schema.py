@@ -223,16 +223,6 @@ class SetNavigation(NavigationProperty):
         """The records that the caller may see; ``Forbidden`` for one who may not read their entity set."""
         return self.entity_set.rows_for(caller)
 
-    def may_hide(self, caller: Caller | None, model: type[models.Model]) -> bool:
-        """True when a caller who sees a record of ``model`` may not see the one that it leads to.
-
-        It does where the record is seen because of the other one: a claim because of its participant.
-        """
-        sees = caller.sees if caller is not None else None
-        if sees is None or not sees.path(self.entity_set.model):
-            return False
-        return not sees.path(model).startswith(f"{self.path}__")
-
     def item_rows(self, caller: Caller | None) -> ItemRows:
         return ItemRows(self.rows_for(caller), self.owner_path, "pk")
 

@@ -68,7 +68,7 @@ def searched_pages(request: HttpRequest) -> list[RecordAdmin]:
 def find_records(
     page: RecordAdmin, words: Sequence[str], person: object, limit: int = RESULT_LIMIT
 ) -> list[Any]:
-    """Those of a person's records with the words in the page's columns: exact ones, else all, else names
+    """A person's records with the words in the page's columns: exact ones, else all, else names
     spelt alike."""
     records = page.model._default_manager.select_related(*(page.list_select_related or ())).order_by()
     records = visible_rows(person, records)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.base.declaration.resource import Caller, Nesting, Sight
+from apps.base.declaration.resource import Nesting, Sight
 from apps.base.declaration.schema import (
     EntitySet,
     NavigationProperty,
@@ -18,6 +18,7 @@ from apps.base.declaration.schema import (
 from apps.base.placeholders import TODAY
 from apps.odata.delta.change_log import LoggedChange
 from apps.odata.query.ast import Call, Count, Expression, Lambda, Path, walk
+from apps.odata.query.operands import RequestContext
 from apps.odata.query.options import NestedOptions, QueryOptions
 from apps.odata.read.projection import Projection
 from apps.odata.read.record_json import Selection
@@ -62,7 +63,7 @@ class DependencyCollector:
     """Collects the columns that a query reads, by the path of their model; ``""`` is the record itself."""
 
     entity_set: EntitySet
-    caller: Caller | None = None
+    request: RequestContext = field(default_factory=RequestContext)
     columns: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add_fields(self, prefix: str, steps: Iterable[Any]) -> None:
@@ -99,7 +100,7 @@ class DependencyCollector:
         """The prefix of the members of a navigation property's objects."""
         if isinstance(navigation, SetNavigation) and navigation.many:
             raise UntrackableError(f"{navigation.name} is a list of another entity set.")
-        if isinstance(navigation, SetNavigation) and navigation.may_hide(self.caller, self.entity_set.model):
+        if isinstance(navigation, SetNavigation) and self.request.may_hide(navigation, self.entity_set.model):
             raise UntrackableError(f"{navigation.name} may lead to records that you may not see.")
         if navigation.nesting is Nesting.EMBEDDED:
             return prefix
@@ -159,9 +160,9 @@ class DependencyCollector:
 
 
 def find_dependencies(
-    entity_set: EntitySet, projection: Projection, options: QueryOptions, caller: Caller | None
+    entity_set: EntitySet, projection: Projection, options: QueryOptions, request: RequestContext
 ) -> list[Dependency]:
-    """The columns of other models that the records of a query of the caller show, and are selected by.
+    """The columns of other models that the records of a query show, and are selected by.
 
     ``UntrackableError`` when the result can change without an entry in the log that tells it.
     """
@@ -169,7 +170,7 @@ def find_dependencies(
         raise UntrackableError(f"Of {entity_set.name} no changes are known.")
     if options.apply is not None or options.top is not None or options.skip is not None:
         raise UntrackableError("Of $apply, $top and $skip no changes are known.")
-    collector, type_ = DependencyCollector(entity_set, caller), entity_set.type
+    collector, type_ = DependencyCollector(entity_set, request), entity_set.type
     collector.add_selection(type_, "", projection.selection)
     collector.add_nested_queries(projection, "")
     for expression in expressions_in(options):
@@ -185,7 +186,7 @@ def find_dependencies(
 
 @dataclass(frozen=True)
 class SightDependencies:
-    """What decides whether a limited caller sees a record: columns of its own, and of other models."""
+    """Columns that decide whether a limited caller sees a record: of its own, and of other models."""
 
     own_columns: frozenset[str]
     others: Sequence[Dependency]
@@ -199,7 +200,7 @@ class SightDependencies:
 
 def find_sight_dependencies(entity_set: EntitySet, sees: Sight | None) -> SightDependencies | None:
     """The dependencies of what the caller sees; ``None`` for one who sees all records of the set."""
-    paths = () if sees is None else sees.deciding_paths(entity_set.model)
+    paths = () if sees is None else sees.sight_columns(entity_set.model)
     if not paths:
         return None
     collector = DependencyCollector(entity_set)

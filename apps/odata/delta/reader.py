@@ -77,10 +77,10 @@ class DeltaReader:
             keys=tuple(found),
             new_keys=frozenset(map(self.parse_key, new)),
             delta_token=DeltaToken(token.query, since=until, sight=token.sight).sign(),
-            removed={key: key not in existing for key in self.told_of(missing, existing)},
+            removed={key: key not in existing for key in self.removed_keys(missing, existing)},
         )
 
-    def told_of(self, missing: Sequence[object], existing: set[object]) -> Iterable[object]:
+    def removed_keys(self, missing: Sequence[object], existing: set[object]) -> Iterable[object]:
         """The keys of which the caller learns that they are removed."""
         if self.sight is None or not missing:
             return missing

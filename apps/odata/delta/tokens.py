@@ -41,7 +41,7 @@ class DeltaToken:
 
 
 def sight_of(caller: Caller | None) -> str:
-    """What a caller sees, as tokens have it."""
+    """The digest of what a caller sees, as tokens have it; empty for everything."""
     return caller.sees.digest() if caller is not None and caller.sees is not None else ""
 
 

@@ -68,7 +68,7 @@ class KeysetPagination(BasePagination):
             if view.action == "member":
                 raise UntrackableError("Changes are tracked of whole entity sets.")
             dependencies = find_dependencies(
-                view.entity_set, reader.projection, view.query_options, view.caller
+                view.entity_set, reader.projection, view.query_options, reader.request
             )
         except UntrackableError as error:
             if token is None:

@@ -10,10 +10,11 @@ from decimal import Decimal
 from typing import Any, NoReturn
 from uuid import UUID
 
+from django.db.models import Model
 from django.utils import timezone
 
 from apps.base.declaration.resource import Caller
-from apps.base.declaration.schema import StructuralProperty, StructuredType
+from apps.base.declaration.schema import SetNavigation, StructuralProperty, StructuredType
 from apps.odata.errors import BadQuery
 from apps.odata.query.ast import NO_POSITION, NUMBERS, EnumLiteral, Literal, ValueKind
 from apps.odata.query.functions import Constant
@@ -87,6 +88,16 @@ class RequestContext:
     caller: Caller | None = None
     base_url: str = ""
     outer_types: tuple[StructuredType, ...] = ()
+
+    def may_hide(self, navigation: SetNavigation, model: type[Model]) -> bool:
+        """True when the caller may see a record of ``model`` and not the one that it leads to.
+
+        Not where it sees the record because of the other one, as a claim because of its participant.
+        """
+        sees = self.caller.sees if self.caller is not None else None
+        if sees is None or not sees.path(navigation.entity_set.model):
+            return False
+        return not sees.path(model).startswith(f"{navigation.path}__")
 
     def inside(self, type_: StructuredType) -> RequestContext:
         """The context of the options that are nested in a record of this type."""

@@ -112,7 +112,7 @@ class PathBinder(LiteralBinder):
             self.fail_unknown(name, position.type)
         if isinstance(navigation, SetNavigation):
             navigation.entity_set.rows_for(self.request.caller)
-            if not navigation.many and navigation.may_hide(self.request.caller, position.type.model):
+            if not navigation.many and self.request.may_hide(navigation, position.type.model):
                 message = "may lead to records that you may not see, so none are chosen by its members."
                 raise Forbidden(f"{navigation.name} {message}")
         is_embedded = navigation.nesting is Nesting.EMBEDDED

@@ -86,7 +86,7 @@ def bind_projection(
             navigations.append((navigation.name, nested.selection))
             shown.append((navigation, nested))
         is_limited = isinstance(navigation, SetNavigation) and (
-            navigation.many or navigation.may_hide(request.caller, type_.model)
+            navigation.many or request.may_hide(navigation, type_.model)
         )
         needs_query = expand_item.options.selects_rows or expand_item.options.only_references
         if needs_query or nested.nested_queries or nested.computed or is_limited:
