@@ -1,10 +1,11 @@
 """Who replaces a plan while others enter, change and move its claims: nothing is lost or counts twice."""
 
+import threading
 import time
 from decimal import Decimal
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.engagements.plan_copies import PlanTerms
@@ -54,6 +55,22 @@ def lingering(call):
         result = call()
         time.sleep(0.02)
     return result
+
+
+def wait_until_another_waits():
+    """Return once another connection to this database waits for a lock, after 20 seconds at most."""
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    with connection.cursor() as cursor:
+        for _ in range(1_000):
+            cursor.execute("SELECT pg_stat_clear_snapshot()")
+            cursor.execute(waiting)
+            if cursor.fetchone()[0]:
+                return
+            time.sleep(0.02)
+    raise AssertionError("nobody waits")
 
 
 def a_later_claim(plan, entry, **columns):
@@ -108,17 +125,19 @@ def test_a_claim_that_is_entered_meanwhile_counts_on_the_plan_of_its_day(plan, e
 
 
 def test_a_claim_that_waits_for_the_old_plan_is_moved_once_it_is_stored(plan, entry, monkeypatch):
-    body = new_body(plan, entry, a_funder())
+    body, is_placed = new_body(plan, entry, a_funder()), threading.Event()
     place = plan_changes.LockedPlans.place_lines
 
     def linger(records, change):
         place(records, change)
-        time.sleep(0.3)
+        if not is_placed.is_set():
+            is_placed.set()
+            wait_until_another_waits()
 
     monkeypatch.setattr(plan_changes.LockedPlans, "place_lines", linger)
 
     def enter():
-        time.sleep(0.1)
+        is_placed.wait(60)
         return submitted("claim", body)
 
     change, _ = call_at_once(lambda: change_plan(plan.pk, TERMS), enter)

@@ -93,5 +93,7 @@ def test_those_without_a_claim_are_counted_by_the_index_of_those_that_wait():
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("DROP INDEX funding_provider_by_status")
-    plan = provider_invoice_waits("Unactioned").order_by("moment")[:20].explain()
+    plan = (
+        provider_invoice_waits(ProviderInvoice.objects.all(), "Unactioned").order_by("moment")[:20].explain()
+    )
     assert "funding_provider_waiting" in plan
