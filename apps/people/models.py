@@ -86,6 +86,11 @@ class Role(Lookup, Record):
             if self.sees_everybody or not needs_everybody(app, model, codename)
         )
 
+    def ticked_codes(self) -> frozenset[str]:
+        """The permissions that are ticked, with those that the role has once it sees everybody."""
+        pairs = self.permissions.values_list("content_type__app_label", "codename")
+        return frozenset(f"{app}.{codename}" for app, codename in pairs)
+
 
 class Position(Lookup, Record):
     """A position title."""
@@ -286,7 +291,7 @@ class Staff(Person, AbstractBaseUser, Record):
         """
         if not self.role.sees_everybody and role.participants != self.role.participants:
             return False
-        return self.is_superuser or (not role.all_permissions and role.permission_codes() <= self.granted)
+        return self.is_superuser or (not role.all_permissions and role.ticked_codes() <= self.granted)
 
     @cached_property
     def caseload(self) -> Caseload | None:

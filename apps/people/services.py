@@ -233,9 +233,9 @@ def update_roles(drafts: Sequence[RoleDraft]) -> list[UUID]:
     for draft in drafts:
         if "permissions" in draft.given:
             role = existing[draft.key]
-            before = sorted(role.permission_codes())
+            before = sorted(role.ticked_codes())
             role.permissions.set(draft.permissions)
-            differences[draft.key] = {"permissions": [before, sorted(role.permission_codes())]}
+            differences[draft.key] = {"permissions": [before, sorted(role.ticked_codes())]}
             draft.given -= {"permissions"}
     return saving.save_changes(Role, drafts, existing, differences)
 
