@@ -258,6 +258,8 @@ def test_what_is_removed_is_archived_and_what_is_not_there_is_no_fault(later):
         ({"UniqueCode": "P-1", "FirstName": None}, ("Required", "FirstName")),
         ({"UniqueCode": "P-1", "@odata.etag": 'W/"0"'}, ("PreconditionFailed", "@odata.etag")),
         ({"UniqueCode": "P-9", "@etag": "*"}, ("PreconditionFailed", "@odata.etag")),
+        ({"UniqueCode": "P-1", "@removed": {"reason": "changed"}}, ("NotAllowed", "@removed")),
+        ({"UniqueCode": "P-1", "@odata.removed": None}, ("NotAllowed", "@removed")),
         ({"UniqueCode": "p-2"}, ("Duplicate", "")),
         ({"UniqueCode": "P-1", "@odata.nonsense": 1}, ("UnknownAnnotation", "@odata.nonsense")),
         ({"UniqueCode": "P-1", "Client": {"ClientGuid": NO_RECORD}}, ("NotFound", "Client/ClientGuid")),
