@@ -23,7 +23,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from apps.access.callers import READ, ApplicationCaller, SecretDraft, split_scope
+from apps.access.callers import READ, ApplicationCaller, SecretDraft
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, post
 from apps.base import clock
@@ -91,7 +91,7 @@ def entity_set_is_readable(draft: WebhookDraft) -> Iterator[Issue]:
     entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
     if entity_set is None:
         yield Issue("Unknown", "entity_set", f"There is no entity set {draft.entity_set}.")
-    elif application is not None and not caller_of(application).may(READ, entity_set):
+    elif application is not None and not application.caller.may(READ, entity_set):
         yield Issue("NotAllowed", "entity_set", f"{application} has no scope to read {draft.entity_set}.")
 
 
@@ -99,10 +99,10 @@ def filter_can_be_followed(draft: WebhookDraft) -> Iterator[Issue]:
     entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
     if not draft.filter or entity_set is None or application is None:
         return
-    if not caller_of(application).may(READ, entity_set):
+    if not application.caller.may(READ, entity_set):
         return
     try:
-        delta_reader(entity_set, draft.filter, caller_of(application), DeltaToken(""))
+        delta_reader(entity_set, draft.filter, application.caller, DeltaToken(""))
     except (ServiceError, UntrackableError) as error:
         yield Issue("InvalidFilter", "filter", str(error))
 
@@ -157,7 +157,7 @@ def new_webhook_secret() -> str:
 
 
 def position_now(application: ApiApplication | None) -> str:
-    sight = "" if application is None else sight_of(caller_of(application))
+    sight = "" if application is None else sight_of(application.caller)
     return DeltaToken("", since=get_change_log().moment(), sight=sight).sign()
 
 
@@ -168,11 +168,6 @@ def entity_set_named(name: str) -> EntitySet | None:
 
 def application_of(draft: WebhookDraft) -> ApiApplication | None:
     return ApiApplication.objects.filter(pk=draft.key_of("application")).first()
-
-
-def caller_of(application: ApiApplication) -> ApplicationCaller:
-    scopes = (split_scope(application.scope),)
-    return ApplicationCaller(application.pk, application.name, scopes, sees=application.caseload)
 
 
 # --- what a program asks for ------------------------------------------------------------------------------
@@ -192,7 +187,7 @@ def replay(webhook: Webhook, link: str) -> None:
     ``Gone`` when the database is not the one that gave the link, ``BadQuery`` when that is no delta link of
     the webhook's entity set, ``Conflict`` when the webhook is stopped.
     """
-    caller = caller_of(webhook.application)
+    caller = webhook.application.caller
     name, token = read_delta_link(link, caller)
     if name != webhook.entity_set:
         raise BadQuery(f"It is a delta link of {name[:60]}, not of {webhook.entity_set}.")
@@ -233,7 +228,7 @@ def send_changes() -> None:
 
 def follow(webhook: Webhook) -> bool:
     """Make messages of what changed; whether the webhook's messages may be sent."""
-    entity_set, caller = entity_set_named(webhook.entity_set), caller_of(webhook.application)
+    entity_set, caller = entity_set_named(webhook.entity_set), webhook.application.caller
     is_stopped = webhook.is_archived or webhook.application.is_archived
     if is_stopped or entity_set is None or not caller.may(READ, entity_set):
         store_position(webhook, "")  # of changes until it goes on nothing is sent, later either

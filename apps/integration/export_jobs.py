@@ -12,7 +12,6 @@ from django.db import transaction
 from django_tasks import task
 
 from apps.access.models import ApiApplication
-from apps.access.webhooks import caller_of
 from apps.base.declaration.resource import V2_1, Caller
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
@@ -183,7 +182,7 @@ def process_export_job(guid: str) -> None:
         return  # done by an attempt that was killed right after it
     with task_author(Author(Change.Channel.API, application=job.application.name, request_id=guid)):
         try:
-            write_export(job, caller_of(job.application))
+            write_export(job, job.application.caller)
         except ServiceError as error:
             finish_export(job, ExportStatus.FAILED, error.message)
         READ_LOG.write()  # the thread that writes it is the server's

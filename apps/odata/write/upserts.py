@@ -41,7 +41,6 @@ from apps.odata.write.dispatch import (
 )
 from apps.odata.write.json_parser import parse_body
 
-
 #: The annotation of an item whose record is removed.
 REMOVED = ("@removed", "@odata.removed")
 
