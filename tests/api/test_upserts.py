@@ -104,7 +104,8 @@ def test_version_2_0_has_no_such_address(api, entity_set):
         else:
             refused(answer, 405, "MethodNotAllowed")
     answer = api.patch(entity_set.path, {"@context": "#$delta", "value": [{}]})
-    assert "2.1" not in refused(answer, 405, "MethodNotAllowed")["message"]
+    message = refused(answer, 405, "MethodNotAllowed")["message"]
+    assert message == "Version 2.1 has PATCH here: send the header api-version: 2.1."
 
 
 # --- PATCH, PUT and DELETE of one -----------------------------------------------------------------------
@@ -324,6 +325,16 @@ def test_every_fault_of_every_item_is_told_at_once(later):
 )
 def test_what_is_no_delta_payload_is_refused(later, body):
     refused(later.patch("contact", body), 400, None)
+    assert Contact.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    "option", ["$filter=true", "$top=1", "$search=Ada", "$apply=aggregate($count%20as%20N)"]
+)
+def test_a_delta_payload_has_no_options_that_choose_records(later, option):
+    body = {"@context": "#$delta", "value": [contact("P-1")]}
+    error = refused(later.patch("contact", body, option), 400, "InvalidQuery")
+    assert error["target"] == option.partition("=")[0]
     assert Contact.objects.count() == 0
 
 
