@@ -114,10 +114,14 @@ class ImportOrder:
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """The result of an import: numbers by the kind's words for them, and the kinds of its issues."""
+    """The result of an import: numbers by the kind's words for them, and the kinds of its issues.
+
+    One that was cancelled has those of the rows before.
+    """
 
     counts: Mapping[str, int]
     kinds: Sequence[IssueKind] = ()
+    is_cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,4 +311,4 @@ def import_records(entity_set: EntitySet, order: ImportOrder) -> ImportOutcome:
         dry_run=order.dry_run,
     )
     report = import_file(entity_set, order.path, options, order.display)
-    return ImportOutcome(asdict(report.counts), report.kinds)
+    return ImportOutcome(asdict(report.counts), report.kinds, report.is_cancelled)

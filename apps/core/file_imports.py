@@ -31,13 +31,13 @@ from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
 from apps.core.importing.mappings import find_mapping
 from apps.core.importing.report import IssueKind, RowIssue
-from apps.core.importing.runs import ImportDisplay
+from apps.core.importing.runs import ImportCancelled, ImportDisplay
 from apps.core.models import Change, FileImport, FileImportPage, Notice
 from apps.core.models import ImportStatus as Status
 from apps.core.notices import write_notices
 from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.tables import ImportFileError
-from apps.core.task_queue import has_failed, task_author
+from apps.core.task_queue import has_failed, task_author, withdraw_task
 from apps.core.virus_scanner import virus_in, virus_sentence
 
 #: Rows with issues on a page, and pages of them; all issues are in the file of issues.
@@ -189,6 +189,24 @@ def start(file_import: FileImport, status: Status, **values: object) -> bool:
     return True
 
 
+@transaction.atomic
+def cancel(file_import: FileImport) -> bool:
+    """Let its worker stop before the next batch; where none has begun, the import ends at once.
+
+    ``False`` for one that is not cancelled, since it is done or being undone.
+    """
+    imports = FileImport.objects.filter(pk=file_import.pk)
+    is_new = imports.filter(status__in=FileImport.cancellable_statuses).update(status=Status.CANCELLING)
+    file_import.refresh_from_db(fields=["status", "task_id", "rows_done"])
+    if is_new and withdraw_task(file_import.task_id):
+        finish_cancelled(file_import)
+    return file_import.status in {Status.CANCELLING, Status.CANCELLED}
+
+
+def is_cancelled(file_import: FileImport) -> bool:
+    return FileImport.objects.filter(pk=file_import.pk, status=Status.CANCELLING).exists()
+
+
 def note_dead_task(file_import: FileImport) -> None:
     """Say so where the task of a running import has failed without a word."""
     if file_import.is_running and has_failed(file_import.task_id):
@@ -210,6 +228,16 @@ def finish(file_import: FileImport, status: Status, **values: object) -> None:
         write_notices([Notice(staff_id=file_import.staff_id, kind=kind, text=text, url=url)])
 
 
+def finish_cancelled(file_import: FileImport, **values: object) -> None:
+    """Store that it was cancelled, and after how many rows; of a check nothing is stored."""
+    text = "It was cancelled; nothing was stored."
+    if file_import.rows_done:
+        rows = f"{file_import.rows_done:,} row{'' if file_import.rows_done == 1 else 's'}"
+        text = f"It was cancelled after {rows}, and what is stored stays."
+        text += " Imported again, the file goes on from there."
+    finish(file_import, Status.CANCELLED, message=text, rows_done=file_import.rows_done, **values)
+
+
 @task(takes_context=True)
 def process_file_import(
     context: TaskContext, guid: str, staff: str | None = None, application: str | None = None
@@ -227,6 +255,8 @@ def process_file_import(
         author = author._replace(staff_id=file_import.staff_id, application=name)
     with task_author(author):
         try:
+            if file_import.status == Status.CANCELLING:
+                raise ImportCancelled  # while an attempt ran that was killed
             if author.staff_id is None:
                 refuse_without_rights(file_import)
             if file_import.status == Status.UNDOING:
@@ -236,6 +266,10 @@ def process_file_import(
                 read(file_import)
             if file_import.is_running:
                 run(file_import, is_repeated=context.attempt > 1)
+        except ImportCancelled:
+            kind = import_kind_of(file_import)
+            counts = counts_of_history(file_import, kind, {}) if file_import.rows_done else {}
+            finish_cancelled(file_import, counts=counts)
         except ImportFileError as reason:
             kind = import_kind_of(file_import)
             message = wording_of(file_import, kind)(str(reason))
@@ -270,9 +304,11 @@ def read(file_import: FileImport) -> None:
         of_check |= {"rejected_rows": None, "all_issues": None}
         finish(file_import, Status.UPLOADED, columns=file_import.columns, **of_check)
         return
-    is_imported = file_import.options.get("imports_at_once")
-    file_import.status = Status.IMPORTING if is_imported else Status.CHECKING
-    file_import.save(update_fields=["status", "columns"])
+    status = Status.IMPORTING if file_import.options.get("imports_at_once") else Status.CHECKING
+    uncancelled = FileImport.objects.filter(pk=file_import.pk, status=Status.READING)
+    if not uncancelled.update(status=status, columns=file_import.columns):
+        raise ImportCancelled
+    file_import.status = status
 
 
 def run(file_import: FileImport, is_repeated: bool) -> None:
@@ -289,6 +325,7 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
             show_issue=collector.add,
             show_progress=lambda done, total: save_progress(file_import, done, total),
             reword=plain,
+            is_cancelled=lambda: is_cancelled(file_import),
         )
         path, errors, issues = (
             write_file(file_import, folder),
@@ -300,18 +337,23 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
         counts = dict(outcome.counts)
         if is_repeated and not is_check and kind.count_words == RECORD_COUNTS:
             counts |= counts_of_history(file_import, kind, counts)
+        if outcome.is_cancelled and (is_check or options.get("all_or_nothing")):
+            counts = {}
         with transaction.atomic():
             collector.store(file_import)
-            finish(
-                file_import,
-                Status.CHECKED if is_check else Status.IMPORTED,
-                counts=counts,
-                notices=notices,
-                issue_kinds=[stored_kind(each, kind) for each in outcome.kinds],
-                issues=collector.first,
-                rejected_rows=errors.read_bytes() if errors.exists() else None,
-                all_issues=issues.read_bytes() if outcome.kinds and issues.exists() else None,
-            )
+            values_to_store: dict[str, object] = {
+                "counts": counts,
+                "notices": notices,
+                "issue_kinds": [stored_kind(each, kind) for each in outcome.kinds],
+                "issues": collector.first,
+                "rejected_rows": errors.read_bytes() if errors.exists() else None,
+                "all_issues": issues.read_bytes() if outcome.kinds and issues.exists() else None,
+            }
+            if outcome.is_cancelled:
+                file_import.rows_done = max(file_import.rows_done, counts.get("rows", 0))
+                finish_cancelled(file_import, **values_to_store)
+            else:
+                finish(file_import, Status.CHECKED if is_check else Status.IMPORTED, **values_to_store)
 
 
 def stored_kind(issues: IssueKind, kind: ImportKind) -> dict[str, object]:

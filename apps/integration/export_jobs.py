@@ -18,7 +18,13 @@ from apps.base.declaration.service import get_service
 from apps.base.drafts import Draft, Extra, Issue, Rule, apply_rules, is_required, raise_if_invalid
 from apps.base.errors import Conflict, Forbidden, ServiceError
 from apps.core import exporting
-from apps.core.file_exports import finish_export, note_dead_export, store_file, with_progress
+from apps.core.file_exports import (
+    ExportCancelled,
+    finish_export,
+    note_dead_export,
+    store_file,
+    with_progress,
+)
 from apps.core.history import Author
 from apps.core.models import Change, ExportStatus, FileExport
 from apps.core.read_log import READ_LOG
@@ -183,6 +189,8 @@ def process_export_job(guid: str) -> None:
     with task_author(Author(Change.Channel.API, application=job.application.name, request_id=guid)):
         try:
             write_export(job, job.application.caller)
+        except ExportCancelled:
+            pass  # nothing is stored
         except ServiceError as error:
             finish_export(job, ExportStatus.FAILED, error.message)
         READ_LOG.write()  # the thread that writes it is the server's

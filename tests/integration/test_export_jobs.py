@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 from django.db import OperationalError
+from django.db.models import QuerySet
 from django.utils import timezone
 from django_tasks import TaskResultStatus
 from django_tasks_db.models import DBTaskResult
@@ -347,14 +348,14 @@ def test_an_export_goes_on_where_its_progress_cannot_be_shown(application, monke
     key = started(application, "client")["ExportJobGuid"]
     refusals = []
 
-    def save(job, update_fields):
-        if update_fields == ["rows_done", "rows_total"]:
-            refusals.append(job.pk)
+    def update(rows, **values):
+        if [*values] == ["rows_done", "rows_total"]:
+            refusals.append(values)
             raise OperationalError("database is locked")
-        return unbroken(job, update_fields=update_fields)
+        return unbroken(rows, **values)
 
-    unbroken = FileExport.save
-    monkeypatch.setattr(FileExport, "save", save)
+    unbroken = QuerySet.update
+    monkeypatch.setattr(QuerySet, "update", update)
     export_jobs.process_export_job.call(key)
     assert (len(refusals), ok(application.get(f"exportJob({key})"))["Status"]) == (1, "Ready")
 

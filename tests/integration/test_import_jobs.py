@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from itertools import product
 from random import Random
 
 import pytest
@@ -166,7 +167,11 @@ def test_a_second_import_finds_everything_unchanged(application):
 
 
 #: What a request leads to from a status, and what the worker makes of that.
-BEGUN = {("Checked", "Import"): "Importing", ("Imported", "Undo"): "Undoing"}
+BEGUN = {
+    ("Checked", "Import"): "Importing",
+    ("Imported", "Undo"): "Undoing",
+    **dict.fromkeys(product(("Reading", "Importing", "Cancelled"), ["Cancel"]), "Cancelled"),
+}
 DONE = {"Importing": "Imported", "Undoing": "Undone"}
 
 
@@ -175,7 +180,7 @@ def test_jobs_at_random_are_where_their_requests_led_them(application, seed):
     """A job's record is there while it is imported; a request of another status changes nothing."""
     chance, statuses, first = Random(seed), {}, {}
     for number in range(25):
-        step = chance.choice(["post", "Import", "Undo", "Import", "Undo", "work"])
+        step = chance.choice(["post", "Import", "Undo", "Import", "Undo", "Cancel", "work"])
         if step == "post":
             only_check = chance.random() < 0.6
             text = f"First name,Surname\nIda,Fox{number}"
