@@ -102,6 +102,10 @@ class Context:
     today: dt.date = field(init=False)
     #: The current records of the sets loaded so far, by model, in the order of their creation.
     records: defaultdict[type[models.Model], list[Any]] = field(default_factory=lambda: defaultdict(list))
+    #: The drafts of records that nobody reads back, with their keys, in the order of their creation.
+    stored: defaultdict[type[models.Model], list[tuple[Any, Any]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
 
     def chance(self, name: str) -> Random:
         """A repeatable source of chance; each name has its own, so that one list's length moves no other."""
@@ -153,6 +157,21 @@ class Context:
         self.records[model] += made
         self.report(model, len(made))
         return made
+
+    def store(
+        self,
+        model: type[models.Model],
+        service: Callable[..., Sequence[Any]],
+        drafts: Sequence[Draft],
+        **options: object,
+    ) -> Sequence[Any]:
+        """As ``create``, for records of which the drafts say enough; their keys."""
+        if not drafts:
+            return []
+        keys = service(drafts, **options)
+        self.stored[model] += zip(keys, drafts, strict=True)
+        self.report(model, len(keys))
+        return keys
 
     def archive(self, model: type[models.Model], records: Iterable[models.Model]) -> None:
         """Archive records; sets that follow do not refer to them."""

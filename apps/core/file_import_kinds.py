@@ -30,6 +30,8 @@ SAMPLES, CELL_LENGTH = 3, 60
 FIRST_ROWS = 20
 
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+#: Of a row; no file has ten million.
+_ROW_NUMBER = re.compile(r"0*[1-9][0-9]{0,6}")
 _FLAG_IN_BRACKETS = re.compile(r"\s*\(--[^)]*\)")
 
 
@@ -263,7 +265,7 @@ def short(text: str) -> str:
 def table_options(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The options that decide which columns a file has; ``ImportFileError`` for a row that is none."""
     header_row = chosen.get("header_row") or None
-    if header_row is not None and not (header_row.isascii() and header_row.isdigit() and int(header_row)):
+    if header_row is not None and not _ROW_NUMBER.fullmatch(header_row):
         raise ImportFileError("The row with the headers is a number: 1 is the first row.")
     return {
         "sheet": chosen.get("sheet") or None,

@@ -16,6 +16,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks import TaskContext, task
 
+from apps.base.declaration.resource import V2_1
+from apps.base.declaration.service import get_service
+from apps.core import history
 from apps.core.file_import_kinds import (
     RECORD_COUNTS,
     ImportKind,
@@ -154,8 +157,9 @@ def create_file_import(
         staff_id=staff_id,
         application_id=application_id,
     )
-    file_import.save()
-    start(file_import, Status.READING)
+    with transaction.atomic():
+        file_import.save()
+        start(file_import, Status.READING)
     return file_import
 
 
@@ -169,13 +173,18 @@ def write_file(file_import: FileImport, folder: Path) -> Path:
 
 
 def start(file_import: FileImport, status: Status, **values: object) -> bool:
-    """Let a worker do what the status says; ``False`` when somebody else has changed the import meanwhile."""
+    """Let a worker do what the status says; ``False`` when somebody else has changed the import meanwhile.
+
+    The history names whoever asks for it, who may be another than brought the file.
+    """
+    author = history.author()
     with transaction.atomic():
         unchanged = FileImport.objects.filter(pk=file_import.pk, status=file_import.status)
         fresh = {"rows_done": 0, "rows_total": 0, "message": "", "finished_at": None}
         if not unchanged.update(status=status, **fresh, **values):
             return False
-        result = process_file_import.enqueue(str(file_import.pk))
+        staff = None if author.staff_id is None else str(author.staff_id)
+        result = process_file_import.enqueue(str(file_import.pk), staff, author.application)
         FileImport.objects.filter(pk=file_import.pk).update(task_id=result.id)
     return True
 
@@ -230,20 +239,26 @@ def finish_cancelled(file_import: FileImport, **values: object) -> None:
 
 
 @task(takes_context=True)
-def process_file_import(context: TaskContext, guid: str) -> None:
-    """Read and check a file, import it, or undo that, as its status says.
+def process_file_import(
+    context: TaskContext, guid: str, staff: str | None = None, application: str | None = None
+) -> None:
+    """Read and check a file, import it, or undo that, as its status says, for a person or an application.
 
     Repeated, an import changes only the rest.
     """
     file_import = FileImport.objects.select_related("application").get(pk=guid)
     if not file_import.is_running:
         return  # done by an attempt that was killed right after it
-    application = None if file_import.application is None else file_import.application.name
-    author = Author("Import", file_import.staff_id, application, request_id=guid)
+    author = Author("Import", UUID(staff) if staff else None, application, request_id=guid)
+    if staff is None and application is None:
+        name = None if file_import.application is None else file_import.application.name
+        author = author._replace(staff_id=file_import.staff_id, application=name)
     with task_author(author):
         try:
             if file_import.status == Status.CANCELLING:
                 raise ImportCancelled  # while an attempt ran that was killed
+            if author.staff_id is None:
+                refuse_without_rights(file_import)
             if file_import.status == Status.UNDOING:
                 undo(file_import)
                 return
@@ -258,7 +273,18 @@ def process_file_import(context: TaskContext, guid: str) -> None:
         except ImportFileError as reason:
             kind = import_kind_of(file_import)
             message = wording_of(file_import, kind)(str(reason))
-            finish(file_import, Status.FAILED, message=message)
+            status = Status.IMPORTED if file_import.status == Status.UNDOING else Status.FAILED
+            finish(file_import, status, message=message)
+
+
+def refuse_without_rights(file_import: FileImport) -> None:
+    """``ImportFileError`` where an application may no longer do what it has begun."""
+    application, by_model = file_import.application, get_service(V2_1).by_model
+    if application is None:
+        return
+    sets = [by_model[model] for model in (FileImport, import_kind_of(file_import).model)]
+    if application.is_archived or not all(application.caller.may("write", each) for each in sets):
+        raise ImportFileError(f"{application} may no longer import these records.")
 
 
 def wording_of(file_import: FileImport, kind: ImportKind) -> Callable[[str], str]:

@@ -377,10 +377,12 @@ def load_existing(model: type[R], drafts: Sequence[Draft]) -> dict[Any, R]:
     return existing
 
 
-def existing_value(record: models.Model, field: models.Field) -> object:
+def existing_value(record: models.Model, field: Any) -> object:
     """The value of a column, of a reference a record that has its key alone."""
     value, related = getattr(record, field.attname), field.related_model
-    return value if value is None or related is None else related(pk=value)
+    if value is None or related is None:
+        return value
+    return related.from_db("default", [field.target_field.attname], [value])
 
 
 def save_changes(

@@ -109,21 +109,16 @@ def load(context: Context) -> None:
                 for draft in (*plan.bookings, *plan.budgets):
                     draft.fill("engagement", engagement)
             bookings = [draft for plan in plans for draft in plan.bookings]
-            context.create(ServiceBooking, create_bookings, bookings, ignore_warnings=True)
+            context.store(ServiceBooking, create_bookings, bookings, ignore_warnings=True)
             budgets = [draft for plan in plans for draft in plan.budgets]
-            budgets_made = context.create(
-                CategoryBudget, create_category_budgets, budgets, ignore_warnings=True
-            )
-            components = iter(budgets_made)
-            save_periods(
-                [
-                    periods_draft(component, plan)
-                    for plan in plans
-                    for component in islice(components, len(plan.budgets))
-                    if plan.months
-                ],
-                ignore_warnings=True,
-            )
+            keys = iter(context.store(CategoryBudget, create_category_budgets, budgets, ignore_warnings=True))
+            periods = [
+                periods_draft(key, draft, plan)
+                for plan in plans
+                for key, draft in zip(islice(keys, len(plan.budgets)), plan.budgets, strict=True)
+                if plan.months
+            ]
+            save_periods(periods, ignore_warnings=True)
 
 
 def plan_of(
@@ -168,14 +163,14 @@ def plan_of(
     return Plan(entered, plan, [] if stage.is_pace else parts, parts if stage.is_pace else [], stage.periods)
 
 
-def periods_draft(component: CategoryBudget, plan: Plan) -> PeriodsDraft:
+def periods_draft(key: UUID, component: BudgetDraft, plan: Plan) -> PeriodsDraft:
     """The funding periods of a component, of the usual length and with the same money each."""
     days = calendar_of(plan.plan.plan_start_date, plan.plan.plan_end_date, plan.months)
     periods = [
         PeriodDraft({"first_day": first, "last_day": last, "released": released})
         for (first, last), released in zip(days, divide_evenly(component.budget, len(days)), strict=True)
     ]
-    return PeriodsDraft({"periods": periods}, key=component.pk)
+    return PeriodsDraft({"periods": periods}, key=key)
 
 
 def budget_draft(

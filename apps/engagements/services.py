@@ -19,6 +19,7 @@ from django.db.models import QuerySet
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
 from apps.core import saving
+from apps.core.bulk_insert import bulk_insert
 from apps.core.services import Checks, Service, create_records, load_references, update_records
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
@@ -28,6 +29,7 @@ from apps.engagements.drafts import (
     ComponentDraft,
     EngagementDraft,
     EnteredComponent,
+    PeriodDraft,
     PeriodsDraft,
 )
 from apps.engagements.models import (
@@ -149,6 +151,7 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     keys = [draft.key for draft in drafts]
     of_components = CategoryBudget.objects.filter(AnyOf("pk", keys)).values("engagement")
     locked = ClientEngagement.objects.filter(pk__in=of_components).order_by("pk")
+    locked = locked.only("plan_start_date", "plan_end_date")
     plans = {plan.pk: plan for plan in locked.select_for_update(of=("self",), no_key=True)}
     existing = saving.load_existing(CategoryBudget, drafts)
     for draft in drafts:
@@ -158,33 +161,43 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     stored: dict[UUID, dict[dt.date, FundingPeriod]] = defaultdict(dict)
     for period in FundingPeriod.objects.filter(AnyOf("category_budget", keys)):
         stored[period.category_budget_id][period.first_day] = period
-    added: list[FundingPeriod] = []
+    added: list[tuple[object, ...]] = []
     changed: list[FundingPeriod] = []
     deleted: list[UUID] = []
     row_changes: dict[UUID, dict[str, list[object]]] = defaultdict(dict)
     for draft in drafts:
         rest = stored[draft.key]
         for row in draft.periods:
-            new = FundingPeriod(category_budget_id=draft.key, first_day=row.first_day)
-            period = rest.pop(row.first_day, new)
-            before = None if period is new else f"{period.released:,.2f} until {period.last_day:%d %b %Y}"
-            after = f"{row.released:,.2f} until {row.last_day:%d %b %Y}"
+            period = rest.pop(row.first_day, None)
+            before, after = period and released_until(period), released_until(row)
             if before == after:
                 continue
-            period.last_day, period.released = row.last_day, row.released
-            (added if period is new else changed).append(period)
+            if period is None:
+                added.append((draft.key, row.first_day, row.last_day, row.released))
+            else:
+                period.last_day, period.released = row.last_day, row.released
+                changed.append(period)
             row_changes[draft.key][f"Period from {row.first_day:%d %b %Y}"] = [before, after]
         for period in rest.values():
-            before = f"{period.released:,.2f} until {period.last_day:%d %b %Y}"
-            row_changes[draft.key][f"Period from {period.first_day:%d %b %Y}"] = [before, None]
+            row_changes[draft.key][f"Period from {period.first_day:%d %b %Y}"] = [
+                released_until(period),
+                None,
+            ]
             deleted.append(period.pk)
-    FundingPeriod.objects.filter(pk__in=deleted).delete()
-    saving.update(FundingPeriod, ("last_day", "released"), changed)
-    saving.insert_instances(FundingPeriod, added)
+    if deleted:
+        FundingPeriod.objects.filter(pk__in=deleted).delete()
+    if changed:
+        saving.update(FundingPeriod, ("last_day", "released"), changed)
+    bulk_insert(FundingPeriod, ("category_budget_id", "first_day", "last_day", "released"), added)
     saved = saving.save_changes(CategoryBudget, drafts, existing, row_changes)
     for restate in RESTATE_PERIODS:
         restate(FundingPeriod.objects.filter(category_budget__in=saved))
     return saved
+
+
+def released_until(period: FundingPeriod | PeriodDraft) -> str:
+    """What the history says of a period beside its first day."""
+    return f"{period.released:,.2f} until {period.last_day:%d %b %Y}"
 
 
 # --- components with their periods ----------------------------------------------------------------------

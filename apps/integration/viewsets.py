@@ -170,6 +170,9 @@ class ImportJobViewSet(ODataViewSet):
         job = self.find_job(key)
         self.check_right(request, job.kind)
         import_kind_of(job)
+        with_file = FileImport.objects.filter(pk=job.pk, content__isnull=False)
+        if after == Status.IMPORTING and not with_file.exists():
+            raise Conflict("The file was deleted since: post it again.")
         if job.status != before or not start(job, after):
             raise Conflict(f"The job is {job.status}; this is for one that is {before}.")
         return self.respond_updated(request, job.pk)

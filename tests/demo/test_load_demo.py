@@ -151,7 +151,7 @@ def test_a_large_load_is_stored_step_by_step(monkeypatch):
 
 @pytest.mark.postgres("SQLite loads all in one transaction, which costs it nothing")
 def test_a_large_load_that_breaks_off_says_that_some_is_left(people_only, monkeypatch):
-    def fail():
+    def fail(**options):
         raise IntegrityError("the end")
 
     monkeypatch.setattr(command, "MOST_AT_ONCE", 0)

@@ -22,7 +22,6 @@ from apps.engagements.models import (
     ClientEngagement,
     FundingPeriod,
     ServiceBooking,
-    SupportCategory,
 )
 from apps.funding.choices import (
     CancellationReason,
@@ -105,18 +104,17 @@ class DemoPlan:
 def load_plans(context: Context) -> list[DemoPlan]:
     """The demo's plans with their budgets, in the order of their creation."""
     budgets: dict[object, list[DemoBudget]] = defaultdict(list)
-    numbers = dict(SupportCategory.objects.values_list("pk", "number"))
     periods: dict[object, list[PeriodAmounts]] = defaultdict(list)
     columns = FundingPeriod.objects.order_by("first_day").values_list(
         "category_budget", "first_day", "last_day", "released"
     )
     for budget, *amounts in columns:
         periods[budget].append(PeriodAmounts(*amounts))
-    for budget in (*context.records[ServiceBooking], *context.records[CategoryBudget]):
+    for key, budget in (*context.stored[ServiceBooking], *context.stored[CategoryBudget]):
         left = (budget.budget - budget.used_elsewhere) * Decimal("0.98")
-        item = getattr(budget, "support_item", None) or getattr(budget, "stated_items", None)
-        own_periods = with_used_elsewhere(periods[budget.pk], budget.used_elsewhere)
-        budgets[budget.engagement_id].append(DemoBudget(numbers[budget.category_id], item, left, own_periods))
+        item = budget.get("support_item") or budget.get("stated_items")
+        own_periods = with_used_elsewhere(periods.get(key, ()), budget.used_elsewhere)
+        budgets[budget.engagement.pk].append(DemoBudget(budget.category.number, item, left, own_periods))
     contacts = {contact.pk: contact for contact in context.records[Contact]}
     plans = []
     for number, engagement in enumerate(context.records[ClientEngagement]):
