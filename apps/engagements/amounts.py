@@ -231,25 +231,27 @@ def values_of_rows(rows: Sequence[Sequence[object]]) -> list[object]:
     return [json.dumps(values)]
 
 
-@transaction.atomic
-def restate_amounts(sums: Mapping[UUID, Amounts], model: type[Budget] = ServiceBooking) -> int:
-    """Replace the amounts of all budgets by these sums, or zero; how many budgets differed.
+def lock_amounts(budgets: QuerySet[Any]) -> dict[UUID, Amounts]:
+    """The amounts of budgets, which are locked, in the order of their keys."""
+    rows = budgets.select_for_update(of=("self",)).order_by("pk").values_list("pk", *AMOUNT_COLUMNS)
+    return {key: Amounts(*amounts) for key, *amounts in rows}
 
-    For the recount of all claims from their lines.
+
+def restate_amounts(
+    model: type[Budget | FundingPeriod], stored: Mapping[UUID, Amounts], sums: Mapping[UUID, Amounts]
+) -> int:
+    """Replace the stored amounts of locked budgets or funding periods by these sums, or zero.
+
+    Returns how many differed. For the recount of all claims from their lines.
     """
-    return replace_amounts(model._default_manager.all(), sums)
-
-
-def replace_amounts(records: QuerySet[Any], sums: Mapping[UUID, Amounts]) -> int:
-    """Replace the amounts of budgets or funding periods by these sums, or zero; how many differed."""
-    differing = []
-    rows = records.select_for_update(of=("self",)).order_by("pk").values_list("pk", *AMOUNT_COLUMNS)
-    for key, *amounts in rows:
-        correct = sums.get(key, Amounts())
-        if Amounts(*amounts) != correct:
-            differing.append((key, *astuple(correct)))
+    none = Amounts()
+    differing = [
+        (key, *astuple(sums.get(key, none)))
+        for key, amounts in stored.items()
+        if amounts != sums.get(key, none)
+    ]
     new = ", ".join(f"{name} = {to_the_cent(f'_new.{name}')}" for name in AMOUNT_COLUMNS)
-    table = connection.ops.quote_name(records.model._meta.db_table)
+    table = connection.ops.quote_name(model._meta.db_table)
     types = ("uuid", "numeric", "numeric", "numeric")
     batch = WriteBatch()
     for changes in in_batches(differing):
