@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -40,6 +40,10 @@ class Amounts:
 
     def __add__(self, other: Amounts) -> Amounts:
         return Amounts(self.claimed + other.claimed, self.paid + other.paid, self.waiting + other.waiting)
+
+    def __iter__(self) -> Iterator[Decimal]:
+        """In the order of ``AMOUNT_COLUMNS``."""
+        return iter((self.claimed, self.paid, self.waiting))
 
     def __neg__(self) -> Amounts:
         return Amounts(-self.claimed, -self.paid, -self.waiting)
@@ -135,7 +139,7 @@ Addition = tuple[str, list[object]]
 def addition(model: type[Budget | FundingPeriod], changes: Mapping[UUID, Amounts]) -> Addition:
     """The statement that adds to budgets or funding periods, by their keys."""
     in_order = sorted(changes.items(), key=itemgetter(0))
-    rows = [(key, *astuple(amounts)) for key, amounts in in_order]
+    rows = [(key, *amounts) for key, amounts in in_order]
     return update_by_key(model, connection.vendor, len(rows) == 1), values_of_rows(rows)
 
 
@@ -158,7 +162,7 @@ CENTS_UNTIL = (
 def addition_by_days(changes: Sequence[DatedChange]) -> Addition:
     """The statement that adds to the funding periods that supports lie in; its amounts are cents."""
     rows = [
-        (*each[:3], *(int(100 * amount) if amount else 0 for amount in astuple(each.amounts)))
+        (*each[:3], *(int(100 * amount) if amount else 0 for amount in each.amounts))
         for each in changes
     ]
     return update_by_days(connection.vendor, len(rows) == 1), values_of_rows(rows)
@@ -204,7 +208,7 @@ def add_shares(changes: Iterable[DatedChange], periods: Periods) -> dict[UUID, A
         for period in periods.get(budget, ()):
             if period.key is not None and lies_in(period, first, last):
                 days = period.first_day, period.last_day
-                shares = [share_of_days(each, (first, last), days) for each in astuple(amounts)]
+                shares = [share_of_days(each, (first, last), days) for each in amounts]
                 sums[period.key] += Amounts(*shares)
     return sums
 
@@ -246,7 +250,7 @@ def restate_amounts(
     """
     none = Amounts()
     differing = [
-        (key, *astuple(sums.get(key, none)))
+        (key, *sums.get(key, none))
         for key, amounts in stored.items()
         if amounts != sums.get(key, none)
     ]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
 from decimal import Decimal
 from functools import lru_cache
 from types import MappingProxyType
@@ -225,7 +224,7 @@ def restate_periods(periods: QuerySet[FundingPeriod]) -> int:
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
     for budget, amounts, first, last in sum_by_status(query(of_budget) for query in DATED_SUMS):
         for period, days in of_budget[budget]:
-            shares = [share_of_days(each, (first, last), days) for each in astuple(amounts)]
+            shares = [share_of_days(each, (first, last), days) for each in amounts]
             sums[period] += Amounts(*shares)
     return restate_amounts(FundingPeriod, stored, sums)
 
