@@ -147,9 +147,10 @@ class ApplicationCaller:
     def may(self, right: str, entity_set: EntitySet) -> bool:
         if right == WRITE and not self.has_token:
             return False
-        is_own = entity_set.resource.is_own
-        if self.sees is not None and not is_own and not self.sees.covers(entity_set.model):
-            return False
+        if self.sees is not None and not entity_set.resource.is_own:
+            is_open = self.sees.takes_changes if right == WRITE else self.sees.covers
+            if not is_open(entity_set.model):
+                return False
         narrow = f"{entity_set.path.lower()}.{right}"
         return all(right in granted or narrow in granted for granted in self.scopes)
 

@@ -7,7 +7,7 @@ from django.contrib.auth import get_user_model
 from django.db import models
 from django.db.models import Q
 
-from apps.access.callers import check_scope, new_client_id
+from apps.access.callers import ApplicationCaller, check_scope, new_client_id, split_scope
 from apps.base import clock
 from apps.base.batched_queries import AnyOf, fetch_all, prepared_query
 from apps.core.caseload import Caseload, Criteria
@@ -70,6 +70,11 @@ class ApiApplication(Lookup, Record):
             return None
         [rows] = fetch_all([managers_of([self.pk])])
         return Caseload(tuple(key for (key,) in rows), self.read_criteria)
+
+    @property
+    def caller(self) -> ApplicationCaller:
+        """The application itself, with all of its scopes: what is done for it without a request."""
+        return ApplicationCaller(self.pk, self.name, (split_scope(self.scope),), sees=self.caseload)
 
     def read_criteria(self) -> Criteria:
         lists = (self.locations, self.teams, self.account_managers)

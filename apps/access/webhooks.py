@@ -23,14 +23,14 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from apps.access.callers import READ, ApplicationCaller, SecretDraft, split_scope
+from apps.access.callers import READ, ApplicationCaller, SecretDraft
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, post
 from apps.base import clock
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Issue, Rule, ValidationFailed
-from apps.base.errors import Conflict, Gone, ServiceError
+from apps.base.errors import Conflict, Forbidden, Gone, ServiceError
 from apps.core import history, saving
 from apps.core.models import Subscriber
 from apps.core.read_log import READ_LOG, ShownRecords
@@ -90,8 +90,9 @@ def address_is_allowed(draft: WebhookDraft) -> Iterator[Issue]:
 def entity_set_is_readable(draft: WebhookDraft) -> Iterator[Issue]:
     entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
     if entity_set is None:
-        yield Issue("Unknown", "entity_set", f"There is no entity set {draft.entity_set}.")
-    elif application is not None and not caller_of(application).may(READ, entity_set):
+        names = ", ".join(each.name for each in get_service().entity_sets)
+        yield Issue("Unknown", "entity_set", f"There is no entity set {draft.entity_set}; there are {names}.")
+    elif application is not None and not application.caller.may(READ, entity_set):
         yield Issue("NotAllowed", "entity_set", f"{application} has no scope to read {draft.entity_set}.")
 
 
@@ -99,10 +100,10 @@ def filter_can_be_followed(draft: WebhookDraft) -> Iterator[Issue]:
     entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
     if not draft.filter or entity_set is None or application is None:
         return
-    if not caller_of(application).may(READ, entity_set):
+    if not application.caller.may(READ, entity_set):
         return
     try:
-        delta_reader(entity_set, draft.filter, caller_of(application), DeltaToken(""))
+        delta_reader(entity_set, draft.filter, application.caller, DeltaToken(""))
     except (ServiceError, UntrackableError) as error:
         yield Issue("InvalidFilter", "filter", str(error))
 
@@ -157,7 +158,7 @@ def new_webhook_secret() -> str:
 
 
 def position_now(application: ApiApplication | None) -> str:
-    sight = "" if application is None else sight_of(caller_of(application))
+    sight = "" if application is None else sight_of(application.caller)
     return DeltaToken("", since=get_change_log().moment(), sight=sight).sign()
 
 
@@ -168,11 +169,6 @@ def entity_set_named(name: str) -> EntitySet | None:
 
 def application_of(draft: WebhookDraft) -> ApiApplication | None:
     return ApiApplication.objects.filter(pk=draft.key_of("application")).first()
-
-
-def caller_of(application: ApiApplication) -> ApplicationCaller:
-    scopes = (split_scope(application.scope),)
-    return ApplicationCaller(application.pk, application.name, scopes, sees=application.caseload)
 
 
 # --- what a program asks for ------------------------------------------------------------------------------
@@ -192,7 +188,7 @@ def replay(webhook: Webhook, link: str) -> None:
     ``Gone`` when the database is not the one that gave the link, ``BadQuery`` when that is no delta link of
     the webhook's entity set, ``Conflict`` when the webhook is stopped.
     """
-    caller = caller_of(webhook.application)
+    caller = webhook.application.caller
     name, token = read_delta_link(link, caller)
     if name != webhook.entity_set:
         raise BadQuery(f"It is a delta link of {name[:60]}, not of {webhook.entity_set}.")
@@ -232,41 +228,64 @@ def send_changes() -> None:
 
 
 def follow(webhook: Webhook) -> bool:
-    """Make messages of what changed; whether the webhook's messages may be sent."""
-    entity_set, caller = entity_set_named(webhook.entity_set), caller_of(webhook.application)
-    is_stopped = webhook.is_archived or webhook.application.is_archived
-    if is_stopped or entity_set is None or not caller.may(READ, entity_set):
+    """Make messages of what changed, for a round; whether the webhook's messages may be sent."""
+    entity_set, end = entity_set_named(webhook.entity_set), time.monotonic() + ROUND_SECONDS
+    if webhook.is_archived or webhook.application.is_archived or entity_set is None:
         store_position(webhook, "")  # of changes until it goes on nothing is sent, later either
         return False
-    make_messages(webhook, entity_set, caller)
-    return True
+    while make_message(webhook, entity_set) and time.monotonic() < end:
+        pass
+    return bool(webhook.position)
 
 
-def make_messages(webhook: Webhook, entity_set: EntitySet, caller: ApplicationCaller) -> None:
-    """Store messages about the changes behind the webhook's position."""
+def make_message(webhook: Webhook, entity_set: EntitySet) -> bool:
+    """Store a message about the next changes behind the webhook's position; whether there are more.
+
+    There is no position afterwards where the application may not read the set, or not by that condition.
+    """
+    caller = webhook.application.caller  # anew for each message: what it sees may have changed
+    try:
+        token = read_token(webhook.position, "", caller) if webhook.position else DeltaToken("")
+    except (BadQuery, Gone):  # the key of signatures or the caseload of the application changed
+        return reset(webhook)
+    try:
+        if not caller.may(READ, entity_set):
+            raise Forbidden(caller.refusal(READ, entity_set.name))
+        reader = delta_reader(entity_set, webhook.filter, caller, token)
+    except (ServiceError, UntrackableError):
+        store_position(webhook, "")
+        return False
     if not webhook.position:
         store_position(webhook, position_now(webhook.application))
-        return
-    more = True
-    while more:
-        try:
-            reader = delta_reader(
-                entity_set, webhook.filter, caller, read_token(webhook.position, "", caller)
-            )
-            page = reader.page(MESSAGE_RECORDS)
-        # The database was restored, the key of signatures or the caseload of the application changed.
-        except (BadQuery, Gone):
-            store_position(webhook, position_now(webhook.application), message_body(webhook, "reset", []))
-            return
-        changes = list(changes_of(webhook, entity_set, page))
-        more = page.next_token is not None
-        # Without changes now and then only, since the position is a row that is written.
-        if changes or more or webhook.position_date < clock.now() - POSITION_AGE:
-            body = message_body(webhook, "changed", changes) if changes else ""
-            more = store_position(webhook, page.next_token or page.delta_token, body) and more
-        if webhook.includes_records and page.records:
-            with history.as_author(history.Author("API", application=webhook.application.name)):
-                READ_LOG.log_records(entity_set, page.records, (), is_list=True, has_others=False)
+        return False
+    try:
+        page = reader.page(MESSAGE_RECORDS)
+    except Gone:  # the database was restored
+        return reset(webhook)
+    return store_changes(webhook, entity_set, page)
+
+
+def store_changes(webhook: Webhook, entity_set: EntitySet, page: DeltaPage) -> bool:
+    """Store the message about a page of changes with the position behind it; whether there are more."""
+    changes = list(changes_of(webhook, entity_set, page))
+    more = page.next_token is not None
+    # Without changes now and then only, since the position is a row that is written.
+    if changes or more or webhook.position_date < clock.now() - POSITION_AGE:
+        body = message_body(webhook, "changed", changes) if changes else ""
+        more = store_position(webhook, page.next_token or page.delta_token, body) and more
+    if webhook.includes_records and page.records:
+        with history.as_author(history.Author("API", application=webhook.application.name)):
+            READ_LOG.log_records(entity_set, page.records, (), is_list=True, has_others=False)
+    return more
+
+
+@transaction.atomic
+def reset(webhook: Webhook) -> bool:
+    """Begin anew, and say so in place of the messages that wait, which may have what is seen no more."""
+    waiting = [*webhook.messages.filter(state=State.WAITING).values_list("pk", flat=True)]
+    if store_position(webhook, position_now(webhook.application), message_body(webhook, "reset", [])):
+        webhook.messages.filter(pk__in=waiting).delete()
+    return False
 
 
 def store_position(webhook: Webhook, position: str, body: str = "") -> bool:
@@ -403,7 +422,9 @@ def save_result(message: WebhookMessage, is_accepted: bool, result: str) -> None
     else:
         failures = webhook.failures + 1
         message.next_attempt = paused_until = clock.now() + PAUSES[min(failures, len(PAUSES)) - 1]
-    message.save()
+    columns = ("state", "next_attempt", "attempts", "result")
+    # It may have been deleted while it was sent.
+    WebhookMessage.objects.filter(pk=message.pk).update(**{name: getattr(message, name) for name in columns})
     if failures != webhook.failures:
         webhook.failures, webhook.paused_until = failures, paused_until
         Webhook.objects.filter(pk=webhook.pk).update(failures=failures, paused_until=paused_until)

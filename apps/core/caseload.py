@@ -63,6 +63,10 @@ class Caseload:
         """True when any records of the model can be visible."""
         return caseload_path(model) is not None
 
+    def takes_changes(self, model: type[models.Model]) -> bool:
+        """True when records of the model may be changed from within: not those of staff, who decide it."""
+        return self.covers(model) and model is not get_user_model()
+
     def digest(self) -> str:
         """Eight characters that change with the criteria, and not with the staff who meet them."""
         text = repr([sorted(map(str, each)) for each in self.criteria()])

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib import admin
 from django.db import OperationalError, transaction
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, QueryDict
 from django.urls import reverse
 from django.utils import timezone
@@ -58,19 +58,40 @@ def note_dead_export(file_export: FileExport) -> None:
         finish_export(file_export, Status.FAILED, "It ended unexpectedly. Export the list again.")
 
 
+class ExportCancelled(Exception):
+    """Raised while the file of an export is written that was cancelled."""
+
+
+def cancel_export(file_export: FileExport) -> bool:
+    """Let there be no file; ``False`` for an export that is done. Its worker ends within a second."""
+    is_new = finish_export(file_export, Status.CANCELLED, "It was cancelled.")
+    if not is_new:
+        file_export.refresh_from_db(fields=["status"])
+    return file_export.status == Status.CANCELLED
+
+
 @transaction.atomic
-def finish_export(file_export: FileExport, status: Status, message: str = "") -> None:
-    """Store how it ended, and let its person know."""
-    file_export.status, file_export.message = status, message
-    file_export.finished_at = timezone.now()
-    file_export.save(update_fields=["status", "message", "finished_at", "rows_done", "rows_total"])
-    if file_export.staff_id is not None:
+def finish_export(file_export: FileExport, status: Status, message: str = "") -> bool:
+    """Store how it ended, and let its person know; ``False`` where it had ended before."""
+    values: dict[str, object] = {"status": status, "message": message, "finished_at": timezone.now()}
+    values |= {"rows_done": file_export.rows_done, "rows_total": file_export.rows_total}
+    if not running(file_export).update(**values):
+        return False
+    for name, value in values.items():
+        setattr(file_export, name, value)
+    if file_export.staff_id is not None and status != Status.CANCELLED:
         text = f"Your export is ready: {file_export}, {file_export.rows_done:,} records"
         if status == Status.FAILED:
             text = f"Your export failed: {file_export}. {message}"
         url = reverse("admin:core_fileexport_file", args=[file_export.pk])
         kind = Notice.Kind.FINISHED
         write_notices([Notice(staff_id=file_export.staff_id, kind=kind, text=text, url=url)])
+    return True
+
+
+def running(file_export: FileExport) -> QuerySet[FileExport]:
+    """The export in the database, as long as it has not ended."""
+    return FileExport.objects.filter(pk=file_export.pk, status=Status.EXPORTING)
 
 
 @task()
@@ -85,6 +106,8 @@ def process_file_export(guid: str) -> None:
                 write_table(file_export, file)
                 file.seek(0)
                 store_file(file_export, file)
+        except ExportCancelled:
+            pass  # nothing is stored
         except ImportFileError as error:
             finish_export(file_export, Status.FAILED, str(error))
         READ_LOG.write()  # the thread that writes it is the server's
@@ -108,7 +131,7 @@ def write_table(file_export: FileExport, file: IO[bytes]) -> None:
 
 
 def with_progress(file_export: FileExport, records: Iterable[Any]) -> Iterator[Any]:
-    """The records, counted where whoever asked for them sees it.
+    """The records, counted where whoever asked for them sees it, until the export is cancelled.
 
     Not while somebody else writes to SQLite: a connection that reads does not write then.
     """
@@ -117,16 +140,20 @@ def with_progress(file_export: FileExport, records: Iterable[Any]) -> Iterator[A
         if time.monotonic() - shown_at >= PROGRESS_SECONDS:
             shown_at = time.monotonic()
             with suppress(OperationalError):
-                file_export.save(update_fields=["rows_done", "rows_total"])
+                done, total = file_export.rows_done, file_export.rows_total
+                if not running(file_export).update(rows_done=done, rows_total=total):
+                    raise ExportCancelled
         file_export.rows_done += 1
         yield record
 
 
 @transaction.atomic
 def store_file(file_export: FileExport, file: IO[bytes]) -> None:
+    """Raises ``ExportCancelled``."""
     while content := file.read(PART_SIZE):
         FileExportPart.objects.create(file_export=file_export, content=content)
-    finish_export(file_export, Status.READY)
+    if not finish_export(file_export, Status.READY):
+        raise ExportCancelled
 
 
 def read_parts(file_export: FileExport) -> Iterator[bytes]:

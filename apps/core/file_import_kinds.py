@@ -30,6 +30,8 @@ SAMPLES, CELL_LENGTH = 3, 60
 FIRST_ROWS = 20
 
 _FLAG = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+#: Of a row; no file has ten million.
+_ROW_NUMBER = re.compile(r"0*[1-9][0-9]{0,6}")
 _FLAG_IN_BRACKETS = re.compile(r"\s*\(--[^)]*\)")
 
 
@@ -112,10 +114,14 @@ class ImportOrder:
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """The result of an import: numbers by the kind's words for them, and the kinds of its issues."""
+    """The result of an import: numbers by the kind's words for them, and the kinds of its issues.
+
+    One that was cancelled has those of the rows before.
+    """
 
     counts: Mapping[str, int]
     kinds: Sequence[IssueKind] = ()
+    is_cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +265,7 @@ def short(text: str) -> str:
 def table_options(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The options that decide which columns a file has; ``ImportFileError`` for a row that is none."""
     header_row = chosen.get("header_row") or None
-    if header_row is not None and not (header_row.isascii() and header_row.isdigit() and int(header_row)):
+    if header_row is not None and not _ROW_NUMBER.fullmatch(header_row):
         raise ImportFileError("The row with the headers is a number: 1 is the first row.")
     return {
         "sheet": chosen.get("sheet") or None,
@@ -305,4 +311,4 @@ def import_records(entity_set: EntitySet, order: ImportOrder) -> ImportOutcome:
         dry_run=order.dry_run,
     )
     report = import_file(entity_set, order.path, options, order.display)
-    return ImportOutcome(asdict(report.counts), report.kinds)
+    return ImportOutcome(asdict(report.counts), report.kinds, report.is_cancelled)

@@ -16,6 +16,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks import TaskContext, task
 
+from apps.base.declaration.resource import V2_1
+from apps.base.declaration.service import get_service
+from apps.core import history
 from apps.core.file_import_kinds import (
     RECORD_COUNTS,
     ImportKind,
@@ -28,13 +31,13 @@ from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
 from apps.core.importing.mappings import find_mapping
 from apps.core.importing.report import IssueKind, RowIssue
-from apps.core.importing.runs import ImportDisplay
+from apps.core.importing.runs import ImportCancelled, ImportDisplay
 from apps.core.models import Change, FileImport, FileImportPage, Notice
 from apps.core.models import ImportStatus as Status
 from apps.core.notices import write_notices
 from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.tables import ImportFileError
-from apps.core.task_queue import has_failed, task_author
+from apps.core.task_queue import has_failed, task_author, withdraw_task
 from apps.core.virus_scanner import virus_in, virus_sentence
 
 #: Rows with issues on a page, and pages of them; all issues are in the file of issues.
@@ -154,8 +157,9 @@ def create_file_import(
         staff_id=staff_id,
         application_id=application_id,
     )
-    file_import.save()
-    start(file_import, Status.READING)
+    with transaction.atomic():
+        file_import.save()
+        start(file_import, Status.READING)
     return file_import
 
 
@@ -169,15 +173,38 @@ def write_file(file_import: FileImport, folder: Path) -> Path:
 
 
 def start(file_import: FileImport, status: Status, **values: object) -> bool:
-    """Let a worker do what the status says; ``False`` when somebody else has changed the import meanwhile."""
+    """Let a worker do what the status says; ``False`` when somebody else has changed the import meanwhile.
+
+    The history names whoever asks for it, who may be another than brought the file.
+    """
+    author = history.author()
     with transaction.atomic():
         unchanged = FileImport.objects.filter(pk=file_import.pk, status=file_import.status)
         fresh = {"rows_done": 0, "rows_total": 0, "message": "", "finished_at": None}
         if not unchanged.update(status=status, **fresh, **values):
             return False
-        result = process_file_import.enqueue(str(file_import.pk))
+        staff = None if author.staff_id is None else str(author.staff_id)
+        result = process_file_import.enqueue(str(file_import.pk), staff, author.application)
         FileImport.objects.filter(pk=file_import.pk).update(task_id=result.id)
     return True
+
+
+@transaction.atomic
+def cancel(file_import: FileImport) -> bool:
+    """Let its worker stop before the next batch; where none has begun, the import ends at once.
+
+    ``False`` for one that is not cancelled, since it is done or being undone.
+    """
+    imports = FileImport.objects.filter(pk=file_import.pk)
+    is_new = imports.filter(status__in=FileImport.cancellable_statuses).update(status=Status.CANCELLING)
+    file_import.refresh_from_db(fields=["status", "task_id", "rows_done"])
+    if is_new and withdraw_task(file_import.task_id):
+        finish_cancelled(file_import)
+    return file_import.status in {Status.CANCELLING, Status.CANCELLED}
+
+
+def is_cancelled(file_import: FileImport) -> bool:
+    return FileImport.objects.filter(pk=file_import.pk, status=Status.CANCELLING).exists()
 
 
 def note_dead_task(file_import: FileImport) -> None:
@@ -201,19 +228,37 @@ def finish(file_import: FileImport, status: Status, **values: object) -> None:
         write_notices([Notice(staff_id=file_import.staff_id, kind=kind, text=text, url=url)])
 
 
+def finish_cancelled(file_import: FileImport, **values: object) -> None:
+    """Store that it was cancelled, and after how many rows; of a check nothing is stored."""
+    text = "It was cancelled; nothing was stored."
+    if file_import.rows_done:
+        rows = f"{file_import.rows_done:,} row{'' if file_import.rows_done == 1 else 's'}"
+        text = f"It was cancelled after {rows}, and what is stored stays."
+        text += " Imported again, the file goes on from there."
+    finish(file_import, Status.CANCELLED, message=text, rows_done=file_import.rows_done, **values)
+
+
 @task(takes_context=True)
-def process_file_import(context: TaskContext, guid: str) -> None:
-    """Read and check a file, import it, or undo that, as its status says.
+def process_file_import(
+    context: TaskContext, guid: str, staff: str | None = None, application: str | None = None
+) -> None:
+    """Read and check a file, import it, or undo that, as its status says, for a person or an application.
 
     Repeated, an import changes only the rest.
     """
     file_import = FileImport.objects.select_related("application").get(pk=guid)
     if not file_import.is_running:
         return  # done by an attempt that was killed right after it
-    application = None if file_import.application is None else file_import.application.name
-    author = Author("Import", file_import.staff_id, application, request_id=guid)
+    author = Author("Import", UUID(staff) if staff else None, application, request_id=guid)
+    if staff is None and application is None:
+        name = None if file_import.application is None else file_import.application.name
+        author = author._replace(staff_id=file_import.staff_id, application=name)
     with task_author(author):
         try:
+            if file_import.status == Status.CANCELLING:
+                raise ImportCancelled  # while an attempt ran that was killed
+            if author.staff_id is None:
+                refuse_without_rights(file_import)
             if file_import.status == Status.UNDOING:
                 undo(file_import)
                 return
@@ -221,10 +266,25 @@ def process_file_import(context: TaskContext, guid: str) -> None:
                 read(file_import)
             if file_import.is_running:
                 run(file_import, is_repeated=context.attempt > 1)
+        except ImportCancelled:
+            kind = import_kind_of(file_import)
+            counts = counts_of_history(file_import, kind, {}) if file_import.rows_done else {}
+            finish_cancelled(file_import, counts=counts)
         except ImportFileError as reason:
             kind = import_kind_of(file_import)
             message = wording_of(file_import, kind)(str(reason))
-            finish(file_import, Status.FAILED, message=message)
+            status = Status.IMPORTED if file_import.status == Status.UNDOING else Status.FAILED
+            finish(file_import, status, message=message)
+
+
+def refuse_without_rights(file_import: FileImport) -> None:
+    """``ImportFileError`` where an application may no longer do what it has begun."""
+    application, by_model = file_import.application, get_service(V2_1).by_model
+    if application is None:
+        return
+    sets = [by_model[model] for model in (FileImport, import_kind_of(file_import).model)]
+    if application.is_archived or not all(application.caller.may("write", each) for each in sets):
+        raise ImportFileError(f"{application} may no longer import these records.")
 
 
 def wording_of(file_import: FileImport, kind: ImportKind) -> Callable[[str], str]:
@@ -244,9 +304,11 @@ def read(file_import: FileImport) -> None:
         of_check |= {"rejected_rows": None, "all_issues": None}
         finish(file_import, Status.UPLOADED, columns=file_import.columns, **of_check)
         return
-    is_imported = file_import.options.get("imports_at_once")
-    file_import.status = Status.IMPORTING if is_imported else Status.CHECKING
-    file_import.save(update_fields=["status", "columns"])
+    status = Status.IMPORTING if file_import.options.get("imports_at_once") else Status.CHECKING
+    uncancelled = FileImport.objects.filter(pk=file_import.pk, status=Status.READING)
+    if not uncancelled.update(status=status, columns=file_import.columns):
+        raise ImportCancelled
+    file_import.status = status
 
 
 def run(file_import: FileImport, is_repeated: bool) -> None:
@@ -263,6 +325,7 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
             show_issue=collector.add,
             show_progress=lambda done, total: save_progress(file_import, done, total),
             reword=plain,
+            is_cancelled=lambda: is_cancelled(file_import),
         )
         path, errors, issues = (
             write_file(file_import, folder),
@@ -274,18 +337,23 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
         counts = dict(outcome.counts)
         if is_repeated and not is_check and kind.count_words == RECORD_COUNTS:
             counts |= counts_of_history(file_import, kind, counts)
+        if outcome.is_cancelled and (is_check or options.get("all_or_nothing")):
+            counts = {}
         with transaction.atomic():
             collector.store(file_import)
-            finish(
-                file_import,
-                Status.CHECKED if is_check else Status.IMPORTED,
-                counts=counts,
-                notices=notices,
-                issue_kinds=[stored_kind(each, kind) for each in outcome.kinds],
-                issues=collector.first,
-                rejected_rows=errors.read_bytes() if errors.exists() else None,
-                all_issues=issues.read_bytes() if outcome.kinds and issues.exists() else None,
-            )
+            values_to_store: dict[str, object] = {
+                "counts": counts,
+                "notices": notices,
+                "issue_kinds": [stored_kind(each, kind) for each in outcome.kinds],
+                "issues": collector.first,
+                "rejected_rows": errors.read_bytes() if errors.exists() else None,
+                "all_issues": issues.read_bytes() if outcome.kinds and issues.exists() else None,
+            }
+            if outcome.is_cancelled:
+                file_import.rows_done = max(file_import.rows_done, counts.get("rows", 0))
+                finish_cancelled(file_import, **values_to_store)
+            else:
+                finish(file_import, Status.CHECKED if is_check else Status.IMPORTED, **values_to_store)
 
 
 def stored_kind(issues: IssueKind, kind: ImportKind) -> dict[str, object]:

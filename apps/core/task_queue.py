@@ -67,6 +67,14 @@ def repeat_unfinished_tasks(worker_id: str) -> int:
     return len(tasks)
 
 
+def withdraw_task(task_id: object) -> bool:
+    """Take a task out of its queue; ``False`` once a worker has begun it."""
+    waiting = DBTaskResult.objects.filter(
+        pk__in=[task_id], status=TaskResultStatus.READY, started_at__isnull=True
+    )
+    return bool(waiting.delete()[0])
+
+
 def has_failed(task_id: object) -> bool:
     """True when a task has failed without a word: its worker ended each time."""
     return DBTaskResult.objects.filter(pk__in=[task_id], status=TaskResultStatus.FAILED).exists()

@@ -179,7 +179,10 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
                 changed.append(period)
             row_changes[draft.key][f"Period from {row.first_day:%d %b %Y}"] = [before, after]
         for period in rest.values():
-            row_changes[draft.key][f"Period from {period.first_day:%d %b %Y}"] = [released_until(period), None]
+            row_changes[draft.key][f"Period from {period.first_day:%d %b %Y}"] = [
+                released_until(period),
+                None,
+            ]
             deleted.append(period.pk)
     if deleted:
         FundingPeriod.objects.filter(pk__in=deleted).delete()

@@ -12,14 +12,19 @@ from django.db import transaction
 from django_tasks import task
 
 from apps.access.models import ApiApplication
-from apps.access.webhooks import caller_of
 from apps.base.declaration.resource import V2_1, Caller
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Draft, Extra, Issue, Rule, apply_rules, is_required, raise_if_invalid
 from apps.base.errors import Conflict, Forbidden, ServiceError
 from apps.core import exporting
-from apps.core.file_exports import finish_export, store_file, with_progress
+from apps.core.file_exports import (
+    ExportCancelled,
+    finish_export,
+    note_dead_export,
+    store_file,
+    with_progress,
+)
 from apps.core.history import Author
 from apps.core.models import Change, ExportStatus, FileExport
 from apps.core.read_log import READ_LOG
@@ -29,6 +34,7 @@ from apps.odata.delta.dependencies import UntrackableError, find_dependencies
 from apps.odata.delta.tokens import DeltaToken, delta_link, query_digest, sight_of
 from apps.odata.errors import BadQuery
 from apps.odata.http.formats import CSVRenderer
+from apps.odata.query.media_types import MediaType
 from apps.odata.query.options import QueryOptions, parse_options
 from apps.odata.read.reader import JsonReader, filter_rows
 
@@ -71,18 +77,17 @@ class ExportQuery:
         number, top = max(self.reader.count() - (self.options.skip or 0), 0), self.options.top
         return number if top is None else min(number, top)
 
-    def delta_link(self, moment: Moment) -> str | None:
-        """The link to what has changed since the moment; ``None`` where changes are not tracked."""
+    def delta_link(self, moment: Moment, sight: str) -> str | None:
+        """The link to what has changed since the moment; ``None`` where changes are not tracked.
+
+        ``sight`` is what the reader saw then.
+        """
         try:
             find_dependencies(self.entity_set, self.reader.projection, self.options, self.reader.request)
         except UntrackableError:
             return None
         query = [pair for pair in self.options.parameters if pair[0].lower().removeprefix("$") != "format"]
-        token = DeltaToken(
-            query_digest(self.entity_set.name, query),
-            since=moment,
-            sight=sight_of(self.reader.request.caller),
-        )
+        token = DeltaToken(query_digest(self.entity_set.name, query), since=moment, sight=sight)
         return delta_link(self.address.partition("?")[0], query, token)
 
 
@@ -101,15 +106,26 @@ def read_query(address: str, base_url: str, caller: Caller) -> ExportQuery:
     if not whole.startswith(base_url) or entity_set is None or "#" in query:
         raise BadQuery("It must be the address of an entity set, such as contact?$select=LastName.")
     options = parse_options(query.encode("utf-8", "replace"))
+    refuse_options(options)
+    rows = filter_rows(entity_set, entity_set.rows_for(caller), options, caller)
+    reader = JsonReader(entity_set, rows, options, caller=caller, base_url=base_url)
+    return ExportQuery(f"{base_url}{entity_set.name}?{query}", entity_set, options, reader)
+
+
+def refuse_options(options: QueryOptions) -> None:
+    """``BadQuery`` for what a file does not have, so that none of it is left out in silence."""
     for option in OPTIONS_OF_ANSWERS:
         if getattr(options, option) not in (None, (), {}):
             given = "A filter other than $filter" if option == "plain" else f"${option}"
             raise BadQuery(f"{given} cannot be exported: what is exported are records of a set.")
-    if options.format is not None and options.format.format == "csv" and options.shows_undeclared:
+    if not {options.service.get(name, V2_1) for name in ("version", "api-version")} <= {V2_1}:
+        raise BadQuery(f"Files are those of version {V2_1}: leave the version out.")
+    if options.format is None:
+        return
+    if options.format != MediaType(options.format.format):
+        raise BadQuery("A file has no metadata, and numbers are numbers: $format is json, ndjson or csv.")
+    if options.format.format == "csv" and options.shows_undeclared:
         raise BadQuery("What $compute and $ref make is exported as JSON or NDJSON.")
-    rows = filter_rows(entity_set, entity_set.rows_for(caller), options, caller)
-    reader = JsonReader(entity_set, rows, options, caller=caller, base_url=base_url)
-    return ExportQuery(f"{base_url}{entity_set.name}?{query}", entity_set, options, reader)
 
 
 def query_of(job: FileExport, caller: Caller) -> ExportQuery:
@@ -140,7 +156,9 @@ def create_export_jobs(drafts: Sequence[ExportDraft]) -> list[UUID]:
     """Let a worker write a file of each query; ``Conflict`` while many of the application's are under way."""
     raise_if_invalid(drafts, apply_rules(drafts, RULES))
     running = FileExport.objects.filter(application=drafts[0].application, status=ExportStatus.EXPORTING)
-    if running.count() + len(drafts) > MOST_RUNNING:
+    for job in running:
+        note_dead_export(job)
+    if sum(job.is_running for job in running) + len(drafts) > MOST_RUNNING:
         raise Conflict(f"An application has {MOST_RUNNING} exports under way at most: wait for one.")
     with transaction.atomic():
         return [create_export_job(draft) for draft in drafts]
@@ -170,7 +188,9 @@ def process_export_job(guid: str) -> None:
         return  # done by an attempt that was killed right after it
     with task_author(Author(Change.Channel.API, application=job.application.name, request_id=guid)):
         try:
-            write_export(job, caller_of(job.application))
+            write_export(job, job.application.caller)
+        except ExportCancelled:
+            pass  # nothing is stored
         except ServiceError as error:
             finish_export(job, ExportStatus.FAILED, error.message)
         READ_LOG.write()  # the thread that writes it is the server's
@@ -181,13 +201,15 @@ def write_export(job: FileExport, caller: Caller) -> None:
     assert job.application is not None
     if job.application.is_archived:
         raise BadQuery("The application was revoked.")
+    # Where what the caller sees is changed meanwhile, the file is one of what it saw before.
+    sight = sight_of(caller)
     query, moment = query_of(job, caller), get_change_log().moment()
     job.rows_done, job.rows_total = 0, query.row_count
     with TemporaryFile() as file:
         write_records(job, query, file)
         file.seek(0)
         with transaction.atomic():
-            job.delta_link, job.sight = query.delta_link(moment), sight_of(caller)
+            job.delta_link, job.sight = query.delta_link(moment, sight), sight
             job.save(update_fields=["delta_link", "sight"])
             store_file(job, file)
 

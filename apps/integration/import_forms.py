@@ -15,6 +15,7 @@ from apps.base.declaration.service import get_service
 from apps.base.errors import BadBody, ErrorDetail, InvalidRecords, TooLarge
 from apps.core.file_import_kinds import COMMAND_ONLY, ImportKind, find_kind, table_options
 from apps.core.importing.file_declaration import definition_of
+from apps.core.importing.mappings import find_mapping
 from apps.core.table_files.tables import ImportFileError
 from apps.documents.parsers import (
     MAX_FIELD_BYTES,
@@ -37,7 +38,8 @@ SWITCHES = {
     "ByName": ("by_name", False),
     "AllOrNothing": ("all_or_nothing", False),
 }
-TEXTS = {"Mapping": "mapping", "Match": "match", "Sheet": "sheet", "HeaderRow": "header_row"}
+MAPPING = "Mapping"
+TEXTS = {MAPPING: "mapping", "Match": "match", "Sheet": "sheet", "HeaderRow": "header_row"}
 MAP, DAY_FIRST = "Map", "DayFirst"
 FIELDS = {name.lower(): name for name in (FILE, RESOURCE, *SWITCHES, *TEXTS, MAP, DAY_FIRST)}
 #: Fields of a form; each header of a file may have a Map.
@@ -161,6 +163,11 @@ def read_form(form: ImportForm) -> FormOrder:
         table_options(answers)
     except ImportFileError as error:
         faults.append(ErrorDetail("InvalidNumber", "HeaderRow", str(error)))
+    if entity_set is not None and texts.get(MAPPING):
+        try:
+            find_mapping(entity_set.path, texts[MAPPING])
+        except ImportFileError as error:
+            faults.append(ErrorDetail("NotAChoice", MAPPING, str(error)))
     if entity_set is not None and not (entity_set.supports(PATCH) or entity_set.supports(PUT)):
         refuse_updates(entity_set, answers, "Updates" in texts, faults)
     if faults or entity_set is None:
@@ -168,7 +175,7 @@ def read_form(form: ImportForm) -> FormOrder:
     answers |= {"by_headers": True, "imports_at_once": not answers.pop("checks_only")}
     kind = find_kind(entity_set.path)
     assert kind is not None
-    return FormOrder(kind, texts.get("Mapping", ""), answers)
+    return FormOrder(kind, texts.get(MAPPING, ""), answers)
 
 
 def one_text(name: str, texts: list[str], faults: list[ErrorDetail]) -> str:

@@ -9,6 +9,7 @@ from apps.odata.metadata.openapi_components import JSON, error_responses, parame
 
 EXAMPLE_KEY = "0198c0de-0000-7000-8000-000000000001"
 JOB_KEY = path_key("ImportJobGuid", GUID, "Also written importJob({ImportJobGuid}).", EXAMPLE_KEY)
+EXPORT_KEY = path_key("ExportJobGuid", GUID, "Also written exportJob({ExportJobGuid}).", EXAMPLE_KEY)
 JOB: Json = {JSON: {"schema": reference("ImportJob")}}
 
 FORM: Json = {
@@ -87,36 +88,60 @@ REJECTED_ROWS = file_operation(
 )
 
 
-def step_operation(name: str, summary: str, description: str) -> Json:
+def step_operation(key: Json, set_name: str, name: str, summary: str, description: str) -> Json:
     return {
-        "operationId": f"{name.lower()}ImportJob",
+        "operationId": f"{name.lower()}{set_name}",
         "summary": summary,
         "description": description,
-        "tags": ["ImportJob"],
+        "tags": [set_name],
         "parameters": [
-            JOB_KEY,
+            key,
             *parameter_refs("version", "apiVersion", "idempotencyKey", "preferReturn"),
         ],
         "responses": {
-            "200": {"description": "The job as it is now.", "content": JOB},
+            "200": {
+                "description": "The job as it is now.",
+                "content": {JSON: {"schema": reference(set_name)}},
+            },
             "204": {"description": "Begun; without a body (Prefer: return=minimal)."},
             **error_responses("400", "401", "403", "404", "409", "422", "429"),
         },
-        "security": security("importJob", "write"),
+        "security": security(set_name, "write"),
     }
 
 
 IMPORT = step_operation(
-    "Import", "Import a file that was checked", "A worker imports its good rows. 409 unless it is Checked."
+    JOB_KEY,
+    "ImportJob",
+    "Import",
+    "Import a file that was checked",
+    "A worker imports its good rows. 409 unless it is Checked.",
 )
 UNDO = step_operation(
+    JOB_KEY,
+    "ImportJob",
     "Undo",
     "Undo an import",
     "A worker deletes what was created and gives changed records their values back, all of it or nothing;"
     " Message says why not. 409 unless it is Imported.",
 )
+CANCEL_IMPORT = step_operation(
+    JOB_KEY,
+    "ImportJob",
+    "Cancel",
+    "Cancel an import or a check",
+    "A worker that has begun stops before the next batch of rows: what is stored stays. Cancelling until"
+    " then, Cancelled from then on; again, it is the same. 409 for a job that is done or being undone.",
+)
+CANCEL_EXPORT = step_operation(
+    EXPORT_KEY,
+    "ExportJob",
+    "Cancel",
+    "Cancel an export",
+    "There will be no file. Cancelled twice, it is the same. 409 for a job that is Ready or Failed.",
+)
 EXPORT_FILE = file_operation(
-    path_key("ExportJobGuid", GUID, "Also written exportJob({ExportJobGuid}).", EXAMPLE_KEY),
+    EXPORT_KEY,
     "ExportJob",
     "ExportFile",
     "The file of an export job",

@@ -18,9 +18,10 @@ from apps.access.webhooks import entity_set_named, replay, send_test
 from apps.base.declaration.resource import BodyKind, Caller
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import BadBody, Conflict, ErrorDetail, Forbidden, InvalidRecords, NotFound
-from apps.core.file_exports import note_dead_export, read_parts
+from apps.core.file_exports import cancel_export, note_dead_export, read_parts
 from apps.core.file_import_kinds import wire_sentence
 from apps.core.file_imports import (
+    cancel,
     create_file_import,
     import_kind_of,
     log_rows,
@@ -151,11 +152,27 @@ class ImportJobViewSet(ODataViewSet):
             request, lambda: self.respond_started(request, key, Status.IMPORTED, Status.UNDOING)
         )
 
+    @extend_schema(operation=openapi.CANCEL_IMPORT)
+    @action(detail=True, methods=["post"], url_path="Cancel", url_name="cancel")
+    def cancel(self, request: Request, key: str) -> HttpResponse:
+        """POST: the worker stops before the next batch of rows."""
+        return self.respond_once(request, lambda: self.respond_cancelled(request, key))
+
+    def respond_cancelled(self, request: Request, key: str) -> HttpResponse:
+        self.refuse_plain_filters()
+        job = self.find_job(key)
+        if not cancel(job):
+            raise Conflict(f"The job is {job.status}: it cannot be cancelled.")
+        return self.respond_updated(request, job.pk)
+
     def respond_started(self, request: Request, key: str, before: Status, after: Status) -> HttpResponse:
         self.refuse_plain_filters()
         job = self.find_job(key)
         self.check_right(request, job.kind)
         import_kind_of(job)
+        with_file = FileImport.objects.filter(pk=job.pk, content__isnull=False)
+        if after == Status.IMPORTING and not with_file.exists():
+            raise Conflict("The file was deleted since: post it again.")
         if job.status != before or not start(job, after):
             raise Conflict(f"The job is {job.status}; this is for one that is {before}.")
         return self.respond_updated(request, job.pk)
@@ -186,6 +203,19 @@ class ExportJobViewSet(ODataViewSet):
         """The job as it is now."""
         self.find_job(key)
         return super().retrieve(request, key)
+
+    @extend_schema(operation=openapi.CANCEL_EXPORT)
+    @action(detail=True, methods=["post"], url_path="Cancel", url_name="cancel")
+    def cancel(self, request: Request, key: str) -> HttpResponse:
+        """POST: the worker stops, and there is no file."""
+        return self.respond_once(request, lambda: self.respond_cancelled(request, key))
+
+    def respond_cancelled(self, request: Request, key: str) -> HttpResponse:
+        self.refuse_plain_filters()
+        job = self.find_job(key)
+        if not cancel_export(job):
+            raise Conflict(f"The job is {job.status}: it cannot be cancelled.")
+        return self.respond_updated(request, job.pk)
 
     @extend_schema(operation=openapi.EXPORT_FILE)
     @action(detail=True, methods=["get"], url_path="File", url_name="file")

@@ -27,7 +27,7 @@ from apps.core.demo import (
 )
 from apps.core.models import Consent, Subscriber
 from apps.core.services import save_settings
-from apps.people.choices import AppliesTo, Gender
+from apps.people.choices import AppliesTo, Gender, Participants
 from apps.people.drafts import ClientDraft, ContactDraft, StaffDraft
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
 from apps.people.services import (
@@ -195,6 +195,7 @@ def load_roles() -> dict[str, Role]:
         {
             "name": role["name"],
             "all_permissions": role.get("all_permissions", False),
+            "participants": role.get("participants", Participants.ALL.value),
             "permissions": [
                 permission
                 for code, permission in known.items()

@@ -14,7 +14,9 @@ from apps.access.services import revoke_applications
 from apps.base import clock
 from apps.core.history_display import changes_of
 from apps.core.models import Change
+from apps.people.choices import Participants
 from apps.people.models import Role, Staff
+from tests.people.records import a_role, a_staff_member
 
 pytestmark = pytest.mark.django_db
 
@@ -184,6 +186,34 @@ def test_a_demo_prints_a_login_and_credentials_that_work(demo, settings):
         assert printed in text
     assert "http://127.0.0.1:8123/admin/" in text
     assert "-d grant_type=client_credentials http://127.0.0.1:8123/connect/token" in text
+
+
+@pytest.fixture
+def coordinator():
+    role = Role.objects.create(name="Support coordinator", participants=Participants.OWN)
+    return a_staff_member(primary_email="support.coordinator@example.com", role=role)
+
+
+def test_a_demo_prints_the_login_of_somebody_who_sees_some_participants(demo, settings, coordinator):
+    text = demo()
+    known = noted(settings)
+    coordinator.refresh_from_db()
+    assert coordinator.check_password(known["limited_password"])
+    assert f"{coordinator.primary_email}  {known['limited_password']}  sees" in text
+    assert demo() == text
+    coordinator.set_password("Changed-by-somebody-1")
+    coordinator.save()
+    demo()
+    coordinator.refresh_from_db()
+    assert coordinator.check_password(noted(settings)["limited_password"])
+    assert coordinator.role.name == "Support coordinator"
+
+
+def test_a_demo_prints_no_limited_login_where_the_role_sees_all_or_the_login_is_closed(demo, coordinator):
+    for change in ({"disable_login_date": clock.now()}, {"role": a_role()}):
+        Staff.objects.filter(pk=coordinator.pk).update(**change)
+        assert "sees the participants" not in demo()
+        Staff.objects.filter(pk=coordinator.pk).update(disable_login_date=None)
 
 
 def test_a_second_demo_prints_the_same(demo):

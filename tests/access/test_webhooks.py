@@ -22,7 +22,7 @@ from apps.access.callers import SecretDraft
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, is_allowed
 from apps.access.services import purge_expired, revoke_applications
-from apps.access.webhooks import PAUSES, create_webhooks, send_changes
+from apps.access.webhooks import PAUSES, create_webhooks, save_result, send_changes
 from apps.base import clock
 from apps.base.drafts import ValidationFailed
 from apps.core import archive
@@ -30,6 +30,7 @@ from apps.core.models import Change, PersonalDataRead
 from apps.people.models import Client
 from tests.api.caller import an_application
 from tests.caseloads import limit
+from tests.funding.builders import a_claim
 from tests.people.builders import a_client, a_contact, a_staff_member
 
 pytestmark = pytest.mark.django_db
@@ -250,9 +251,9 @@ def test_a_webhook_that_cannot_be_followed_stops_nobody(receiver, a_webhook, mon
     failing = a_webhook(entity_set="Contact")
     a_webhook()
     a_client()
-    make = webhooks.make_messages
+    make = webhooks.make_message
     monkeypatch.setattr(
-        webhooks, "make_messages", lambda hook, *more: 1 / 0 if hook.pk == failing.pk else make(hook, *more)
+        webhooks, "make_message", lambda hook, *more: 1 / 0 if hook.pk == failing.pk else make(hook, *more)
     )
     send_changes()
     assert len(receiver.received) == 1
@@ -323,6 +324,62 @@ def test_a_limited_application_is_told_of_its_participants(receiver, a_webhook, 
     own.save()
     send_changes()
     assert changes_in(receiver.received[-1][2]) == [("changed", str(own.pk))]
+
+
+def test_a_reset_replaces_messages_that_wait_when_the_caseload_changes(receiver, a_webhook, application):
+    """They have records that the application may no longer see; one that is under way is not sent again."""
+    mine, other = a_staff_member(), a_staff_member()
+    limit(application.name, staff=[mine])
+    webhook = a_webhook(entity_set="Contact", includes_records=True)
+    a_contact(AccountManager={"StaffGuid": str(mine.pk)})
+    receiver.status = 500
+    send_changes()
+    under_way = WebhookMessage.objects.select_related("webhook").get()
+    limit(application.name, staff=[other])
+    receiver.received.clear()
+    receiver.status = 200
+    wait_for(PAUSES[0])
+    send_changes()
+    save_result(under_way, False, "Status 500")
+    wait_for(PAUSES[0])
+    send_changes()
+    assert [json.loads(body)["type"] for _, _, body in receiver.received] == ["Contact.reset"]
+    assert webhook.messages.count() == 1
+
+
+def test_a_condition_that_leads_to_what_is_no_longer_seen_stops_it(receiver, a_webhook, application, caplog):
+    """As if it might not read the set; nothing is logged as a fault, nor told later of that time."""
+    webhook = a_webhook(entity_set="Claim", filter="ProviderInvoice/RejectionReason eq null")
+    limit(application.name)
+    send_changes()
+    for _ in range(3):
+        a_claim()
+        send_changes()
+        webhook.refresh_from_db()
+        assert webhook.position == ""
+    assert caplog.records == []
+    ApiApplication.objects.update(sees_everybody=True)
+    send_changes()
+    claim = a_claim()
+    send_changes()
+    types = [(json.loads(body)["type"], len(changes_in(body))) for _, _, body in receiver.received]
+    assert types[-1] == ("Claim.changed", 1)
+    assert changes_in(receiver.received[-1][2]) == [("created", str(claim.pk))]
+    assert {kind for kind, _ in types[:-1]} <= {"Claim.reset"}
+
+
+def test_a_webhook_with_much_to_tell_holds_up_no_other(receiver, a_webhook, monkeypatch):
+    monkeypatch.setattr(webhooks, "MESSAGE_RECORDS", 1)
+    monkeypatch.setattr(webhooks, "ROUND_SECONDS", 0)
+    much, little = a_webhook(), a_webhook(entity_set="Contact")
+    for _ in range(5):
+        a_client()
+    a_contact()
+    numbers = []
+    for _ in range(6):
+        send_changes()
+        numbers.append((much.messages.count(), little.messages.count()))
+    assert numbers == [(1, 1), (2, 1), (3, 1), (4, 1), (5, 1), (5, 1)]
 
 
 def test_a_restored_database_is_told_as_a_reset(receiver, a_webhook):

@@ -11,7 +11,6 @@ import pytest
 from django.db import transaction
 
 from apps.access.models import ApiApplication
-from apps.access.webhooks import caller_of
 from apps.base.declaration.service import get_service
 from apps.odata.delta.tokens import sight_of
 from apps.people.drafts import StaffDraft
@@ -113,10 +112,10 @@ def follow(office, steps):
         number = office.chance.randrange(len(copies))
         copy = copies[number]
         if office.chance.random() < 0.1:
-            before = sight_of(caller_of(office.application))
+            before = sight_of(office.application.caller)
             office.change_rights()
             office.application.refresh_from_db()
-            if sight_of(caller_of(office.application)) != before:
+            if sight_of(office.application.caller) != before:
                 refused(office.limited.follow(copy.link), 410, "Gone")
                 copies = [
                     Copy(office.limited, path, query, page_sizes=(1, 2, 3, 300)) for path, query in QUERIES

@@ -309,6 +309,25 @@ def test_a_payload_leaves_out_what_is_not_of_the_caseload(limited, mine):
     assert (hidden.phone1, hidden.archive_date, own.phone1) == (None, None, "2")
 
 
+def test_who_is_limited_changes_no_staff_by_whom_it_is_limited(limited, mine):
+    """With another manager's location or teams it would choose itself what it sees."""
+    other = a_staff_member()
+    address, moved = f"staff({other.pk})", {"FirstName": "Moved"}
+    requests = [
+        ("POST", "staff", moved),
+        ("PATCH", "staff", {"@context": "#$delta", "value": [{"StaffGuid": str(other.pk), **moved}]}),
+        *((method, address, moved) for method in ("PUT", "PATCH")),
+        ("DELETE", address, None),
+    ]
+    for method, path, body in requests:
+        error = refused(limited.call(method, path, body=body, If_Match="*"), 403, "Forbidden")
+        assert error["message"].endswith("and to see all participants.")
+    unchanged = (other.first_name, other.archive_date)
+    other.refresh_from_db()
+    assert (other.first_name, other.archive_date) == unchanged
+    assert ok(limited.get(address))["FirstName"] == other.first_name
+
+
 def test_documents_of_others_are_neither_read_nor_added(limited, mine):
     hidden = a_document(contact=a_contact(), category=a_category())
     own = a_document(contact=a_contact(AccountManager={"StaffGuid": str(mine.pk)}), category=a_category())

@@ -104,7 +104,8 @@ def test_version_2_0_has_no_such_address(api, entity_set):
         else:
             refused(answer, 405, "MethodNotAllowed")
     answer = api.patch(entity_set.path, {"@context": "#$delta", "value": [{}]})
-    assert "2.1" not in refused(answer, 405, "MethodNotAllowed")["message"]
+    message = refused(answer, 405, "MethodNotAllowed")["message"]
+    assert message == "Version 2.1 has PATCH here: send the header api-version: 2.1."
 
 
 # --- PATCH, PUT and DELETE of one -----------------------------------------------------------------------
@@ -258,6 +259,8 @@ def test_what_is_removed_is_archived_and_what_is_not_there_is_no_fault(later):
         ({"UniqueCode": "P-1", "FirstName": None}, ("Required", "FirstName")),
         ({"UniqueCode": "P-1", "@odata.etag": 'W/"0"'}, ("PreconditionFailed", "@odata.etag")),
         ({"UniqueCode": "P-9", "@etag": "*"}, ("PreconditionFailed", "@odata.etag")),
+        ({"UniqueCode": "P-1", "@removed": {"reason": "changed"}}, ("NotAllowed", "@removed")),
+        ({"UniqueCode": "P-1", "@odata.removed": None}, ("NotAllowed", "@removed")),
         ({"UniqueCode": "p-2"}, ("Duplicate", "")),
         ({"UniqueCode": "P-1", "@odata.nonsense": 1}, ("UnknownAnnotation", "@odata.nonsense")),
         ({"UniqueCode": "P-1", "Client": {"ClientGuid": NO_RECORD}}, ("NotFound", "Client/ClientGuid")),
@@ -322,6 +325,16 @@ def test_every_fault_of_every_item_is_told_at_once(later):
 )
 def test_what_is_no_delta_payload_is_refused(later, body):
     refused(later.patch("contact", body), 400, None)
+    assert Contact.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    "option", ["$filter=true", "$top=1", "$search=Ada", "$apply=aggregate($count%20as%20N)"]
+)
+def test_a_delta_payload_has_no_options_that_choose_records(later, option):
+    body = {"@context": "#$delta", "value": [contact("P-1")]}
+    error = refused(later.patch("contact", body, option), 400, "InvalidQuery")
+    assert error["target"] == option.partition("=")[0]
     assert Contact.objects.count() == 0
 
 

@@ -84,7 +84,7 @@ def test_only_who_names_the_version_gets_its_methods(api, address_of, way):
         assert answer["Allow"] == "GET, HEAD, OPTIONS"
         assert "api-version" not in answer.headers
     # No version has these.
-    for method, other in (("PUT", f"{address}/Address"), ("PATCH", "client")):
+    for method, other in (("PUT", f"{address}/Address"), ("PATCH", "claim")):
         answer = api.call(method, other, body={})
         assert "2.1" not in refused(answer, 405, "MethodNotAllowed")["message"]
     answer = api.call("PATCH", address, body={}, If_Match="*", **way)

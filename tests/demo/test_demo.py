@@ -18,6 +18,7 @@ from django.db import connection
 from django.db.models import F
 from stdnum.au import abn
 
+from apps.core.caseload import visible_rows
 from apps.core.models import Change
 from apps.documents.models import Document, DocumentCategory
 from apps.documents.storage import document_storage
@@ -51,6 +52,7 @@ from apps.payments.services.ready import load_ready
 from apps.payments.services.statement_mail import Obstacle, find_recipients
 from apps.people import demo as people_demo
 from apps.people.choices import AnswerKind, AppliesTo
+from apps.people.management.commands.prepare_demo import LIMITED_EMAIL
 from apps.people.models import Client, Contact, CustomField, Location, Role, Staff, Team
 from apps.sales import pipeline
 from apps.sales.models import Opportunity, OpportunityStage
@@ -168,6 +170,15 @@ def test_roles_grant_what_their_names_say_and_there_is_staff_in_each():
         assert person.has_perm("people.view_contact")
     assert all(code.partition(".")[2].startswith("view_") for code in person.granted)
     assert not Role.objects.get(name=people_demo.PARTICIPANT).permissions.exists()
+
+
+def test_the_limited_login_sees_participants_of_its_own_with_all_that_belongs_to_them():
+    person = Staff.objects.get_by_natural_key(LIMITED_EMAIL)
+    assert person.role.name == "Support coordinator"
+    for model in (Contact, ClientEngagement, ServiceBooking, Claim, ProviderInvoice, Opportunity):
+        assert person.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}"), model
+        seen = visible_rows(person, model.objects.all()).count()
+        assert 0 < seen < model.objects.count() / 2, model
 
 
 def test_every_permission_that_a_role_names_exists():

@@ -7,7 +7,10 @@ from random import Random
 
 import pytest
 from django.db import OperationalError
+from django.db.models import QuerySet
 from django.utils import timezone
+from django_tasks import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
 
 from apps.access.models import ApiApplication
 from apps.access.services import purge_expired, revoke_applications
@@ -19,7 +22,7 @@ from apps.integration import export_jobs
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.api.test_version_2_1 import LaterCaller
-from tests.caseloads import limit
+from tests.caseloads import a_limited_application, limit
 from tests.funding.builders import a_claim
 from tests.people.builders import a_client, a_contact, a_staff_member
 from tests.people.records import an_administrator
@@ -181,7 +184,9 @@ def test_a_copy_of_the_file_and_its_changes_is_the_set(application, monkeypatch,
         "client?$filter=Nonsense eq 1", "client?$select=Nonsense", "client?$apply=aggregate($count as N)",
         "client?$deltatoken=x", "client?$skiptoken=x", "client?BusinessName=x", "client?$format=xml",
         "client?$compute=BusinessName as B&$select=B&$format=csv", "client?$top=-1", "client?$nonsense=1",
-        "client?$filter=%zz", "client?$expand=Nonsense", "client?$top=1&$top=2",
+        "client?$filter=%zz", "client?$expand=Nonsense", "client?$top=1&$top=2", "client?version=2.0",
+        "client?api-version=2", "client?$format=json;odata.metadata=full",
+        "client?$format=application/json;IEEE754Compatible=true",
     ],
 )  # fmt: skip
 def test_addresses_that_cannot_be_exported_are_refused(application, address):
@@ -207,6 +212,14 @@ def test_many_at_once_wait_for_each_other(application, monkeypatch):
     run_tasks()
     started(application, "client")
     assert FileExport.objects.count() == 3
+
+
+def test_exports_whose_worker_ended_hold_up_no_others(application, monkeypatch):
+    monkeypatch.setattr(export_jobs, "MOST_RUNNING", 1)
+    started(application, "client")
+    DBTaskResult.objects.update(status=TaskResultStatus.FAILED)
+    started(application, "client")
+    assert sorted(FileExport.objects.values_list("status", flat=True)) == ["Exporting", "Failed"]
 
 
 def test_an_idempotency_key_begins_one(application):
@@ -249,6 +262,23 @@ def test_rights_are_those_of_the_moment(application):
     job = ok(narrow.get(f"exportJob({waiting['ExportJobGuid']})"))
     assert (job["Status"], job["DeltaLink"]) == ("Failed", None)
     assert "client.read" in job["Message"]
+
+
+def test_a_caseload_that_changes_while_the_file_is_made_is_that_of_another_file(monkeypatch):
+    """A limited application that sees others afterwards gets neither the file nor goes on from it."""
+    first, other = a_staff_member(), a_staff_member()
+    a_contact(AccountManager={"StaffGuid": str(first.pk)})
+    limited = LaterCaller(a_limited_application(staff=[first]).authorization)
+
+    def with_a_change(job, records):
+        limit("Limited", staff=[other])
+        yield from with_progress(job, records)
+
+    monkeypatch.setattr(export_jobs, "with_progress", with_a_change)
+    job = finished(limited, "contact")
+    assert (job["Status"], job["RowsDone"]) == ("Ready", 1)
+    refused(limited.get(f"exportJob({job['ExportJobGuid']})/File"), 403, "Forbidden")
+    refused(limited.follow(job["DeltaLink"]), 410, "Gone")
 
 
 def test_a_revoked_application_gets_no_file(application):
@@ -318,14 +348,14 @@ def test_an_export_goes_on_where_its_progress_cannot_be_shown(application, monke
     key = started(application, "client")["ExportJobGuid"]
     refusals = []
 
-    def save(job, update_fields):
-        if update_fields == ["rows_done", "rows_total"]:
-            refusals.append(job.pk)
+    def update(rows, **values):
+        if [*values] == ["rows_done", "rows_total"]:
+            refusals.append(values)
             raise OperationalError("database is locked")
-        return unbroken(job, update_fields=update_fields)
+        return unbroken(rows, **values)
 
-    unbroken = FileExport.save
-    monkeypatch.setattr(FileExport, "save", save)
+    unbroken = QuerySet.update
+    monkeypatch.setattr(QuerySet, "update", update)
     export_jobs.process_export_job.call(key)
     assert (len(refusals), ok(application.get(f"exportJob({key})"))["Status"]) == (1, "Ready")
 

@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+from itertools import product
 from random import Random
 
 import pytest
@@ -10,7 +11,7 @@ from django.utils import timezone
 from openpyxl import load_workbook
 
 from apps.access.models import ApiApplication
-from apps.access.services import purge_expired
+from apps.access.services import purge_expired, revoke_applications
 from apps.base.declaration.service import get_service
 from apps.core.importing.mappings import keep_mapping
 from apps.core.models import Change, FileImport
@@ -19,6 +20,7 @@ from apps.integration.import_forms import importable_sets
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.api.test_version_2_1 import LaterCaller
+from tests.caseloads import limit
 from tests.core.test_virus_scanner import a_dead_address
 from tests.documents.builders import form, part
 from tests.people.import_files import GOOD, HEADER
@@ -165,7 +167,11 @@ def test_a_second_import_finds_everything_unchanged(application):
 
 
 #: What a request leads to from a status, and what the worker makes of that.
-BEGUN = {("Checked", "Import"): "Importing", ("Imported", "Undo"): "Undoing"}
+BEGUN = {
+    ("Checked", "Import"): "Importing",
+    ("Imported", "Undo"): "Undoing",
+    **dict.fromkeys(product(("Reading", "Importing", "Cancelled"), ["Cancel"]), "Cancelled"),
+}
 DONE = {"Importing": "Imported", "Undoing": "Undone"}
 
 
@@ -174,7 +180,7 @@ def test_jobs_at_random_are_where_their_requests_led_them(application, seed):
     """A job's record is there while it is imported; a request of another status changes nothing."""
     chance, statuses, first = Random(seed), {}, {}
     for number in range(25):
-        step = chance.choice(["post", "Import", "Undo", "Import", "Undo", "work"])
+        step = chance.choice(["post", "Import", "Undo", "Import", "Undo", "Cancel", "work"])
         if step == "post":
             only_check = chance.random() < 0.6
             text = f"First name,Surname\nIda,Fox{number}"
@@ -219,9 +225,10 @@ def faults_of(answer):
         ({"name": "people.pdf"}, [("InvalidFile", "File")]),
         ({"name": "people"}, [("InvalidFile", "File")]),
         ({"CheckOnly": "perhaps"}, [("WrongType", "CheckOnly")]),
-        ({"Mapping": "nobody's"}, [("InvalidFile", "File")]),
+        ({"Mapping": "nobody's"}, [("NotAChoice", "Mapping")]),
         ({"HeaderRow": "zero"}, [("InvalidNumber", "HeaderRow")]),
         ({"HeaderRow": "0"}, [("InvalidNumber", "HeaderRow")]),
+        ({"HeaderRow": "9" * 20}, [("InvalidNumber", "HeaderRow")]),
         ({"Map": "nothing"}, [("InvalidText", "Map")]),
         ({"CheckOnyl": "true"}, [("InvalidBody", "File")]),
         ({"DayFirst": "x", "Resource": "x"}, [("NotAChoice", "Resource"), ("WrongType", "DayFirst")]),
@@ -321,6 +328,52 @@ def test_a_right_that_was_taken_away_starts_nothing(application):
     assert FileImport.objects.get().status == "Checked"
 
 
+def taken_away(name):
+    ApiApplication.objects.filter(name=name).update(scope="importjob.write importjob.read contact.read")
+
+
+def revoked(name):
+    revoke_applications(ApiApplication.objects.filter(name=name))
+
+
+def limited(name):
+    limit(name)
+
+
+@pytest.mark.parametrize("change", [taken_away, revoked, limited])
+def test_a_worker_does_nothing_for_an_application_that_may_no_longer(change):
+    narrow = a_caller("importjob.write", "importjob.read", "contact.write", name="Narrow")
+    ok(post(narrow), 201)
+    change("Narrow")
+    run_tasks()
+    job = FileImport.objects.get()
+    assert (job.status, job.message) == ("Failed", "Narrow may no longer import these records.")
+    assert not Contact.objects.exists()
+
+
+def test_an_undo_that_is_no_longer_allowed_leaves_what_was_imported():
+    narrow = a_caller("importjob.write", "importjob.read", "contact.write", name="Narrow")
+    key = finished(narrow)["ImportJobGuid"]
+    ok(narrow.post(f"importJob({key})/Undo", None))
+    taken_away("Narrow")
+    run_tasks()
+    assert (FileImport.objects.get().status, Contact.objects.count()) == ("Imported", 3)
+
+
+def test_the_history_names_who_imports_what_another_brought(application, client):
+    """A person may import, or undo, what an application had checked, though that is revoked since."""
+    key = finished(application, CheckOnly="true")["ImportJobGuid"]
+    revoke_applications(ApiApplication.objects.all())
+    person = an_administrator()
+    client.force_login(person)
+    for action, expected in (("import", 3), ("undo", 0)):
+        client.post(f"/admin/core/fileimport/{key}/file/", {"action": action})
+        run_tasks()
+        assert Contact.objects.count() == expected
+        authors = {*Change.objects.filter(request_id=key).values_list("staff", "application", "channel")}
+        assert authors == {(person.pk, None, "Import")}
+
+
 def test_an_application_sees_its_own_jobs_only_and_staff_none(application, client):
     key = finished(application)["ImportJobGuid"]
     other = a_caller("read", "write", name="Other")
@@ -373,6 +426,9 @@ def test_files_are_deleted_after_a_while(application):
     purge_expired()
     refused(application.get(f"importJob({key})/RejectedRows"), 404, "NotFound")
     assert counts(ok(application.get(f"importJob({key})")))[0] == 3
+    FileImport.objects.update(status="Checked")
+    error = refused(application.post(f"importJob({key})/Import", None), 409, "Conflict")
+    assert error["message"] == "The file was deleted since: post it again."
 
 
 def test_the_list_is_filtered_and_not_tracked(application):

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
@@ -17,7 +18,7 @@ from apps.core.admin_base.audit import kind_of_record
 from apps.core.admin_base.exports import FILE_TYPES
 from apps.core.admin_base.pages import OwnRecordsAdmin
 from apps.core.caseload import sight_digest
-from apps.core.file_exports import note_dead_export, read_parts
+from apps.core.file_exports import cancel_export, note_dead_export, read_parts
 from apps.core.history_display import model_of
 from apps.core.models import FileExport
 from apps.core.read_log import READ_LOG, is_logged
@@ -33,7 +34,7 @@ class FileExportAdmin(OwnRecordsAdmin):
     icon = "download"
     list_display = ("file_name", "record_kind", "status_label", "rows_done", "created_at")
     list_filter = (("status", ChoicesDropdownFilter),)
-    record_pages = (Page("file", method="GET"), Page("progress", method="GET"), Page("content", method="GET"))
+    record_pages = (Page("file"), Page("progress", method="GET"), Page("content", method="GET"))
 
     class Media:
         css: ClassVar[dict[str, Sequence[str]]] = {"all": ["imports.css"]}
@@ -46,7 +47,7 @@ class FileExportAdmin(OwnRecordsAdmin):
     @display(
         description="status",
         ordering="status",
-        label={"Ready": "success", "Failed": "danger", "Exporting": "info"},
+        label={"Ready": "success", "Failed": "danger", "Exporting": "info", "Cancelled": "warning"},
     )
     def status_label(self, file_export: FileExport) -> str:
         return file_export.status
@@ -59,8 +60,11 @@ class FileExportAdmin(OwnRecordsAdmin):
         return admin.site.get_model_admin(model)
 
     def file_page(self, request: HttpRequest, record: FileExport) -> HttpResponse:
-        """How far the export is, or the link to its file."""
+        """How far the export is, or the link to its file; POST cancels it."""
         note_dead_export(record)
+        if request.method == "POST":
+            cancel_export(record)
+            return redirect(self.page_url("file", record.pk))
         return self.render_page(
             request,
             "admin/file_export.html",

@@ -28,6 +28,7 @@ from apps.core.file_import_kinds import (
 )
 from apps.core.file_imports import (
     SHOWN_ROWS,
+    cancel,
     count_texts,
     count_words,
     create_file_import,
@@ -45,10 +46,13 @@ COLOURS = {
     "Imported": "success",
     "Failed": "danger",
     "Undone": "warning",
+    "Cancelled": "warning",
     "Importing": "info",
     "Reading": "info",
     "Checking": "info",
 }
+#: Statuses of a file that is checked with other columns or options.
+CHECKED_AGAIN = frozenset({Status.UPLOADED, Status.CHECKED, Status.FAILED, Status.CANCELLED})
 #: Different values of a column of which each is shown; of more those that stand there again and again.
 FEW_VALUES = 5
 #: As many files as are read in one go.
@@ -231,6 +235,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             record,
             kind=kind,
             file_import=record,
+            is_cancellable=record.status in FileImport.cancellable_statuses,
             guid=str(record.pk),
             members={name: code_label(name) for name in members},
             options=[(option, record.options.get(option.name)) for option in kind.options],
@@ -255,12 +260,14 @@ class FileImportAdmin(ReadOnlyAdmin):
     def change_status(self, request: HttpRequest, record: FileImport, kind: ImportKind) -> None:
         """Do what the person pressed; a second press of the same button does nothing."""
         pressed = request.POST.get("action")
-        if pressed == "check" and record.status in {Status.UPLOADED, Status.CHECKED, Status.FAILED}:
+        if pressed == "check" and record.status in CHECKED_AGAIN:
             self.check_file(request, record, kind)
         elif pressed == "import" and record.status == Status.CHECKED:
             start(record, Status.IMPORTING)
         elif pressed == "undo" and record.status == Status.IMPORTED and kind.undoable:
             start(record, Status.UNDOING)
+        elif pressed == "cancel":
+            cancel(record)
 
     def check_file(self, request: HttpRequest, record: FileImport, kind: ImportKind) -> None:
         """Take over columns and options; a worker checks the file, and reads it anew where they say how."""

@@ -110,6 +110,8 @@ class ImportReport:
         #: By column and code, and by sentence without numbers; of too many sentences by none.
         self._kinds: defaultdict[tuple[int | None, str], dict[str | None, IssueKind]] = defaultdict(dict)
         self._issue_file = IssueFile(issues) if issues is not None else None
+        #: Whether somebody cancelled the import before its last row.
+        self.is_cancelled = False
         #: Whether several rows may be one record.
         self.has_items = False
         self._file: RejectedRows | None = None

@@ -42,16 +42,22 @@ class ImportDisplay:
     """The display of an import to the user; every call may do nothing.
 
     ``reword`` says in the user's words what names options of commands, in the file of issues.
+    ``is_cancelled`` is asked before each batch.
     """
 
     show_notice: Callable[[str], None] = lambda text: None
     show_issue: ShowIssue = lambda issue, line: None
     show_progress: Callable[[int, int], None] = lambda rows, total: None
     reword: Callable[[str], str] = str
+    is_cancelled: Callable[[], bool] = lambda: False
 
 
 class RollBack(Exception):
     """Raised to undo the whole import: a dry run, or a rejected row where all or none go in."""
+
+
+class ImportCancelled(Exception):
+    """Raised between two batches of an import that was cancelled: what is stored stays."""
 
 
 def definition_for(entity_set: EntitySet) -> ImportDefinition:
@@ -95,6 +101,8 @@ def import_file(
                 raise RollBack
     except RollBack:
         pass
+    except ImportCancelled:
+        report.is_cancelled = True
     finally:
         gc.enable()
         importer.first_rows.close()
@@ -179,7 +187,8 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
     done, analysed_at = 0, FIRST_ANALYSIS
     postponed: list[RecordRows] = []
     for records in importer.grouper.batches(first_pass.rows(), BATCH):
-        postponed += importer.report_batch(import_batch(importer, records), len(postponed) < MAX_POSTPONED)
+        may_postpone = len(postponed) < MAX_POSTPONED
+        postponed += importer.report_batch(import_batch(importer, records, display), may_postpone)
         done += sum(len(record.rows) for record in records)
         display.show_progress(done, first_pass.row_count)
         if importer.report.counts.new >= analysed_at:
@@ -194,12 +203,16 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
         records, postponed = postponed, []
         for start in range(0, len(records), BATCH):
             batch = records[start : start + BATCH]
-            postponed += importer.report_batch(import_batch(importer, batch), may_postpone)
+            postponed += importer.report_batch(import_batch(importer, batch, display), may_postpone)
     importer.report.leave_out(list(first_pass.footer_issues()))
 
 
-def import_batch(importer: BatchImporter, records: Sequence[RecordRows]) -> list[ReadRecord]:
+def import_batch(
+    importer: BatchImporter, records: Sequence[RecordRows], display: ImportDisplay
+) -> list[ReadRecord]:
     """Import a batch in one transaction, and again when another writer interfered."""
+    if display.is_cancelled():
+        raise ImportCancelled
     try:
         return write_batch(importer, records)
     except Conflict:

@@ -126,6 +126,8 @@ class ImportStatus(Enumeration):
     FAILED = "Failed", 6
     UNDOING = "Undoing", 7
     UNDONE = "Undone", 8
+    CANCELLING = "Cancelling", 9
+    CANCELLED = "Cancelled", 10
 
 
 def count_of_import(word: str) -> ComputedDecimal:
@@ -141,7 +143,9 @@ class FileImport(FileRun):
 
     Status = ImportStatus
 
-    running_statuses = frozenset({Status.READING, Status.CHECKING, Status.IMPORTING, Status.UNDOING})
+    #: An undo stores all of it or nothing, soon.
+    cancellable_statuses = frozenset({Status.READING, Status.CHECKING, Status.IMPORTING})
+    running_statuses = cancellable_statuses | {Status.UNDOING, Status.CANCELLING}
 
     kind = models.CharField(max_length=60, help_text="The name of an ImportKind, for example contact")
     created_at = models.DateTimeField("begun", default=clock.now)
@@ -215,6 +219,7 @@ class ExportStatus(Enumeration):
     EXPORTING = "Exporting", 0
     READY = "Ready", 1
     FAILED = "Failed", 2
+    CANCELLED = "Cancelled", 3
 
 
 class FileExport(FileRun):

@@ -21,6 +21,7 @@ EXCEPTION = "@Org.OData.Core.V1.DataModificationException"
 def respond_delta(view: "ODataViewSet") -> HttpResponse:
     """Store the delta payload of the request of a viewset."""
     view.refuse_plain_filters()
+    view.refuse_choices("does nothing to a delta payload, whose items say which records are changed")
     preferences, records = view.preferences, view.get_queryset()
     body, ignores_warnings = view.parse_body(view.request), view.ignores_warnings
     outcomes = apply_delta(

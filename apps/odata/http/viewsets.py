@@ -17,7 +17,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.viewsets import GenericViewSet
 
-from apps.base.declaration.resource import V2_1, BodyKind, Resource
+from apps.base.declaration.resource import PATCH, V2_1, BodyKind, Resource
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.errors import RECORD_CHANGED, NotFound, PreconditionFailed, ServiceError
@@ -84,9 +84,10 @@ class ODataViewSet(GenericViewSet, ODataView):
         """As DRF's, but a method of version 2.1 alone is named as such, once the version itself is valid."""
         if request.method in self.resource.methods_of_2_1:
             self.refuse_plain_filters()
-            address = request.resolver_match
-            is_record = address is not None and address.url_name == f"{self.basename}-detail"
-            if is_record and self.version != V2_1:
+            name = "" if request.resolver_match is None else request.resolver_match.url_name
+            is_set = name == f"{self.basename}-list" and self.resource.alternate_keys
+            has_method = name == f"{self.basename}-detail" or (is_set and request.method == PATCH)
+            if has_method and self.version != V2_1:
                 message = f"Version {V2_1} has {request.method} here: send the header api-version: {V2_1}."
                 raise MethodNotAllowed(message, headers={"Allow": ", ".join(self.allowed_methods)})
         return super().http_method_not_allowed(request, *args, **kwargs)
@@ -254,12 +255,16 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def refuse_options_of_lists(self, request: Request) -> None:
         """An address that is no collection has no rows to choose, and is JSON."""
-        for name in OPTIONS_OF_LISTS:
-            if getattr(self.query_options, name) not in (None, ()):
-                raise BadQuery(f"${name} is for collections; this address is one record.", target=f"${name}")
+        self.refuse_choices("is for collections; this address is one record")
         self.refuse_plain_filters()
         if request.accepted_renderer.format not in ("json", "txt"):
             raise BadQuery("One record is served as application/json.", target="$format")
+
+    def refuse_choices(self, reason: str) -> None:
+        """``BadQuery`` with the reason where an option chooses or orders records."""
+        for name in OPTIONS_OF_LISTS:
+            if getattr(self.query_options, name) not in (None, ()):
+                raise BadQuery(f"${name} {reason}.", target=f"${name}")
 
     def respond_record(self, request: Request, rows: QuerySet[Model], key: object) -> HttpResponse:
         self.refuse_options_of_lists(request)

@@ -41,6 +41,9 @@ from apps.odata.write.dispatch import (
 )
 from apps.odata.write.json_parser import parse_body
 
+#: The annotation of an item whose record is removed.
+REMOVED = ("@removed", "@odata.removed")
+
 
 @dataclass(frozen=True, slots=True)
 class AlternateValue:
@@ -110,8 +113,13 @@ class Item:
 
     @property
     def is_removal(self) -> bool:
-        names = ("@removed", "@odata.removed")
-        return isinstance(self.value, dict) and not self.value.keys().isdisjoint(names)
+        return isinstance(self.value, dict) and not self.value.keys().isdisjoint(REMOVED)
+
+    @property
+    def is_deletion(self) -> bool:
+        """True of a removal that says so, or gives no reason: what was only changed leaves no set."""
+        removed = next((self.value[name] for name in REMOVED if name in self.value), None)
+        return isinstance(removed, dict) and removed.get("reason", "deleted") == "deleted"
 
     @property
     def identity(self) -> object:
@@ -297,6 +305,9 @@ class Changes:
                 yield item.fault("Duplicate", f"Record {earlier + 1} of this request is the same one.")
             elif item.is_removal and not self.entity_set.supports(DELETE):
                 yield item.fault("NotAllowed", f"{self.entity_set.name} has no DELETE.", "@removed")
+            elif item.is_removal and not item.is_deletion:
+                sentence = '@removed archives a record: {"reason": "deleted"} must be meant.'
+                yield item.fault("NotAllowed", sentence, "@removed")
             elif item.record is None and item.key is not None and not item.is_removal:
                 sentence = f"There is no {self.entity_set.name} {item.key}."
                 yield item.fault("NotFound", sentence, self.entity_set.key.name)

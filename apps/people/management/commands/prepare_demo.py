@@ -1,4 +1,4 @@
-"""Creates access for a first look, and prints it at every start: a demo administrator and an application."""
+"""Creates access for a first look, and prints it at every start: two logins and an application."""
 
 import argparse
 import json
@@ -16,13 +16,15 @@ from apps.people.management.commands.create_staff_login import new_password
 from apps.people.services import find_staff, save_login
 
 EMAIL = "admin@demo.example"
+#: The login of the demo data whose role sees the participants whom it looks after, and no others.
+LIMITED_EMAIL = "support.coordinator@example.com"
 APPLICATION = "Demo"
 
 Credentials = dict[str, str]
 
 ACCESS = """
   Back office    {url}/admin/
-                 {email}  {password}
+                 {email}  {password}{limited_login}
   API            {url}/api/
   Documentation  {url}/docs/
   Client id      {client_id}
@@ -37,8 +39,12 @@ ACCESS = """
 """
 
 
+LIMITED_LOGIN = """
+                 {limited_email}  {limited_password}  sees the participants in her care"""
+
+
 class Command(BaseCommand):
-    help = "Make a demo login and a demo API application, and print them with the service's addresses."
+    help = "Make demo logins and a demo API application, and print them with the service's addresses."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--url", required=True, help="where the service will answer")
@@ -47,9 +53,11 @@ class Command(BaseCommand):
         # Only hashes are in the database: the credentials stay readable in this file.
         path = settings.VAR_DIR / "demo.json"
         stored = read(path)
-        credentials = {**load_login(stored), **load_application(stored)}
+        limited = load_limited_login(stored)
+        credentials = {**load_login(stored), **load_application(stored), **limited}
         write(path, credentials)
-        self.stdout.write(ACCESS.format(url=url.rstrip("/"), **credentials))
+        limited_login = LIMITED_LOGIN.format(**limited) if limited else ""
+        self.stdout.write(ACCESS.format(url=url.rstrip("/"), limited_login=limited_login, **credentials))
 
 
 def load_login(stored: Credentials) -> Credentials:
@@ -60,6 +68,17 @@ def load_login(stored: Credentials) -> Credentials:
         email, password = EMAIL, new_password()
         save_login(email, password, first_name="Demo", last_name="Administrator")
     return {"email": email, "password": password}
+
+
+def load_limited_login(stored: Credentials) -> Credentials:
+    """Email and password of the limited login, as above; none where no demo data, or older data, is there."""
+    staff, password = find_staff(LIMITED_EMAIL), stored.get("limited_password", "")
+    if staff is None or not staff.is_active or staff.role.sees_everybody:
+        return {}
+    if not staff.check_password(password):
+        password = new_password()
+        save_login(LIMITED_EMAIL, password)
+    return {"limited_email": LIMITED_EMAIL, "limited_password": password}
 
 
 def load_application(stored: Credentials) -> Credentials:
