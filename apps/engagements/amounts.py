@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import QuerySet
 
 from apps.core import saving
@@ -161,10 +161,7 @@ CENTS_UNTIL = (
 
 def addition_by_days(changes: Sequence[DatedChange]) -> Addition:
     """The statement that adds to the funding periods that supports lie in; its amounts are cents."""
-    rows = [
-        (*each[:3], *(int(100 * amount) if amount else 0 for amount in each.amounts))
-        for each in changes
-    ]
+    rows = [(*each[:3], *(int(100 * amount) if amount else 0 for amount in each.amounts)) for each in changes]
     return update_by_days(connection.vendor, len(rows) == 1), values_of_rows(rows)
 
 
@@ -250,9 +247,7 @@ def restate_amounts(
     """
     none = Amounts()
     differing = [
-        (key, *sums.get(key, none))
-        for key, amounts in stored.items()
-        if amounts != sums.get(key, none)
+        (key, *sums.get(key, none)) for key, amounts in stored.items() if amounts != sums.get(key, none)
     ]
     new = ", ".join(f"{name} = {to_the_cent(f'_new.{name}')}" for name in AMOUNT_COLUMNS)
     table = connection.ops.quote_name(model._meta.db_table)

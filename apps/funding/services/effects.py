@@ -39,10 +39,10 @@ from apps.engagements.amounts import (
     Amounts,
     DatedChange,
     Periods,
+    lock_amounts,
     record_amounts,
     record_dated_amounts,
     restate_amounts,
-    lock_amounts,
 )
 from apps.engagements.coverage import CoveringBudget
 from apps.engagements.funding_periods import share_of_days
@@ -198,13 +198,10 @@ def recount_budgets() -> Recount:
     before, or posts to what is restated here.
     """
     stored = {name: lock_amounts(budget._default_manager.all()) for name, budget in BUDGETS.items()}
-    differing = []
-    for name, budget in BUDGETS.items():
-        sums: dict[UUID, Amounts] = defaultdict(Amounts)
-        for key, amounts in sum_by_status(sums_on(name, bill)() for bill in LINES):
-            sums[key] += amounts
-        differing.append(restate_amounts(budget, stored[name], sums))
-    return Recount(*differing, restate_periods(FundingPeriod.objects.all()))
+    bookings, components = (
+        restate_amounts(budget, stored[name], sum_lines(name)) for name, budget in BUDGETS.items()
+    )
+    return Recount(bookings, components, restate_periods(FundingPeriod.objects.all()))
 
 
 def restate_periods(periods: QuerySet[FundingPeriod]) -> int:
@@ -227,6 +224,14 @@ def restate_periods(periods: QuerySet[FundingPeriod]) -> int:
             shares = [share_of_days(each, (first, last), days) for each in amounts]
             sums[period] += Amounts(*shares)
     return restate_amounts(FundingPeriod, stored, sums)
+
+
+def sum_lines(budget: str) -> dict[UUID, Amounts]:
+    """The sums of all lines on each of the budgets that lines refer to by this name."""
+    sums: dict[UUID, Amounts] = defaultdict(Amounts)
+    for key, amounts in sum_by_status(sums_on(budget, bill)() for bill in LINES):
+        sums[key] += amounts
+    return sums
 
 
 def sum_by_status(queries: Iterable[SqlStatement]) -> Iterator[tuple[Any, ...]]:
