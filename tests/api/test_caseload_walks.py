@@ -12,6 +12,7 @@ from django.db import transaction
 
 from apps.access.models import ApiApplication
 from apps.base.declaration.service import get_service
+from apps.core.change_log import SerialLog
 from apps.odata.delta.tokens import sight_of
 from apps.people.drafts import StaffDraft
 from apps.people.models import Contact, Staff
@@ -176,3 +177,33 @@ def test_a_first_read_whose_rights_change_between_its_pages_begins_anew():
     while "@odata.nextLink" in page:
         page = office.limited.follow(page["@odata.nextLink"], **headers).json()
     refused(office.limited.follow(page["@odata.deltaLink"]), 410, "Gone")
+
+
+@pytest.mark.parametrize("reads_delta", [False, True])
+def test_a_manager_who_moves_between_the_rights_and_the_moment_of_a_read_is_missed_by_none(
+    monkeypatch, reads_delta
+):
+    """The answer is to ask again: the new participants would be neither in this read nor in later changes."""
+    office = Office(Random(5))
+    place, (manager, _) = office.places[0], office.staff
+    update_staff([StaffDraft({"location": None}, given=["location"], key=manager.pk)])
+    Contact.objects.update(account_manager=manager)
+    limit("Program", locations=[place])
+    copy = Copy(office.limited, "contact", {}) if reads_delta else None
+    moment = SerialLog.moment
+
+    def moment_after_a_move(log):
+        monkeypatch.undo()
+        update_staff([StaffDraft({"location": place}, given=["location"], key=manager.pk)])
+        return moment(log)
+
+    monkeypatch.setattr(SerialLog, "moment", moment_after_a_move)
+    if copy is None:
+        answer = office.limited.get("contact", Prefer=TRACK_CHANGES)
+    else:
+        answer = office.limited.follow(copy.link)
+    refused(answer, 503, "Unavailable")
+    assert answer["Retry-After"]
+    copy = copy or Copy(office.limited, "contact", {})
+    copy.sync()
+    assert copy.copy.keys() == {str(each.pk) for each in office.contacts}
