@@ -4,11 +4,12 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.core.mail import send_mail
 from django.db import transaction
 from django.db.models import Model, QuerySet
@@ -22,6 +23,8 @@ from apps.core.history_display import key_from_text, names_of
 from apps.core.models import Change, Notice, NoticePreference, Subscriber
 from apps.core.read_log import READ_LOG, log_shown
 from apps.core.task_queue import task_author
+
+Key = TypeVar("Key")
 
 #: Of more records assigned at once there is one notice together.
 SINGLE_NOTICES = 3
@@ -102,6 +105,16 @@ def visible_notices(person: object, notices: QuerySet[Any]) -> QuerySet[Any]:
     return notices.exclude(pk__in=hidden)
 
 
+def seen_by(staff_id: UUID, model: type[Model], keys: Sequence[Key]) -> Sequence[Key]:
+    """The keys, of records that a member of staff sees: one who is limited is told of no others."""
+    caseload = caseload_of(get_user_model()._base_manager.select_related("role").get(pk=staff_id))
+    if caseload is None:
+        return keys
+    records = caseload.visible(model._base_manager.filter(pk__in=keys))
+    seen = set(map(str, records.values_list("pk", flat=True)))
+    return [key for key in keys if str(key) in seen]
+
+
 @task()
 def mail_notice(key: int) -> None:
     """Mail a notice to its person, whose login may be closed meanwhile."""
@@ -138,7 +151,9 @@ def notify_assigned(model: type[Model], column: str, assigned: Mapping[object, A
             by_staff[staff_id].append(str(key))
     names, page = model._meta, f"admin:{model._meta.app_label}_{model._meta.model_name}"
     notices = []
-    for staff_id, keys in by_staff.items():
+    for staff_id, all_keys in by_staff.items():
+        # A notice that leads to one record is hidden from those who do not see that.
+        keys = all_keys if len(all_keys) <= SINGLE_NOTICES else seen_by(staff_id, model, all_keys)
         if len(keys) <= SINGLE_NOTICES:
             for key, name in names_of(model, keys).items():
                 text = f"Assigned to you: {names.verbose_name} {name}"

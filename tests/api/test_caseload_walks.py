@@ -207,3 +207,24 @@ def test_a_manager_who_moves_between_the_rights_and_the_moment_of_a_read_is_miss
     copy = copy or Copy(office.limited, "contact", {})
     copy.sync()
     assert copy.copy.keys() == {str(each.pk) for each in office.contacts}
+
+
+@pytest.mark.parametrize(("member", "limits"), [("location", "locations"), ("teams", "teams")])
+def test_participants_come_and_go_with_the_place_and_the_teams_of_their_manager(member, limits):
+    office = Office(Random(5))
+    manager = office.staff[0]
+    place = (office.places if member == "location" else office.teams)[0]
+    nowhere = [] if member == "teams" else None
+    for person in office.staff:
+        update_staff([StaffDraft({member: nowhere}, given=[member], key=person.pk)])
+    limit("Program", **{limits: [place]})
+    Contact.objects.update(account_manager=manager)
+    copies = [Copy(office.limited, path, {}) for path in ("contact", "claim")]
+    for there in (True, False):
+        value = nowhere if not there else [place] if member == "teams" else place
+        update_staff([StaffDraft({member: value}, given=[member], key=manager.pk)])
+        for copy in copies:
+            assert copy.sync() > 0
+            assert copy.copy == copy.fresh()
+            assert bool(copy.copy) is there
+    assert {reason for copy in copies for _, reason in copy.removed} == {"changed"}

@@ -15,6 +15,7 @@ from apps.core import history
 from apps.core.models import FileImport, Notice, NoticePreference
 from apps.core.notices import write_due_notices, write_notices
 from apps.engagements.services import create_bookings
+from apps.people.choices import Participants
 from apps.people.drafts import StaffDraft
 from apps.people.handover import TEAMS, hand_over
 from apps.people.models import Team
@@ -23,7 +24,7 @@ from apps.sales.models import Opportunity
 from apps.sales.services import create_opportunities, update_opportunities
 from tests.engagements.builders import a_booking, a_booking_draft, a_category, a_draft, a_plan
 from tests.funding.builders import a_claim
-from tests.people.records import a_contact, a_staff_member, get_unrendered
+from tests.people.records import a_contact, a_role, a_staff_member, get_unrendered
 from tests.sales.builders import a_stage
 from tests.tasks import run_tasks
 
@@ -143,6 +144,24 @@ def test_many_opportunities_assigned_at_once_are_one_notice(ada):
                 ]
             )
     assert texts(owner) == ["An import assigned opportunities to you."]
+
+
+@pytest.mark.parametrize(
+    ("seen", "expected"),
+    [
+        (0, []),
+        (1, ["Assigned to you: opportunity Plan review"]),
+        (5, ["5 opportunities were assigned to you."]),
+    ],
+)
+def test_whoever_is_limited_is_told_of_the_number_that_they_see(ada, seen, expected):
+    limited, stage = a_staff_member(role=a_role(participants=Participants.OWN)), a_stage()
+    own, other = a_contact(account_manager=limited), a_contact(account_manager=ada)
+    given = {"name": "Plan review", "owner": limited, "stage": stage, "outcome_reasons": []}
+    contacts = [own if number < seen else other for number in range(7)]
+    with history.as_author(history.Author("Back office", ada.pk)):
+        create_opportunities([a_draft(Opportunity, primary_contact=contact, **given) for contact in contacts])
+    assert texts(limited) == expected
 
 
 def test_whoever_gets_something_to_look_after_is_told(ada):

@@ -23,6 +23,7 @@ from apps.funding.models import (
 )
 from apps.funding.models.claim_windows import Window
 from apps.funding.services.claim_windows import create_usual_claim_windows
+from apps.people.choices import Participants
 from tests.api.caller import Caller, an_application
 from tests.core.test_home import home
 from tests.funding.bodies import a_funder
@@ -458,3 +459,13 @@ def test_many_that_lapse_on_one_day_are_one_notice_and_each_is_told_once(on_24_n
     assert texts() == [f"Claim C-A {until}", f"4 claims {until}"]
     write_due_notices()
     assert len(texts()) == 2
+
+
+@pytest.mark.parametrize(("seen", "expected"), [(0, []), (1, ["Claim"]), (4, ["4 claims"])])
+def test_whoever_is_limited_is_told_of_the_number_that_they_see(on_24_november, seen, expected):
+    limited = a_staff_member(role=a_role(participants=Participants.OWN))
+    own, other = a_contact(account_manager=limited), a_contact(account_manager=on_24_november)
+    for number in range(6):
+        a_claim_of("2026-08-03", staff=limited, contact=own if number < seen else other)
+    write_due_notices()
+    assert [text.partition(" can be")[0].split(" C-")[0] for text in texts()] == expected

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from apps.core.admin_base.display import list_url
 from apps.core.models import Notice
-from apps.core.notices import DUE_NOTICES, SINGLE_NOTICES, due_notice
+from apps.core.notices import DUE_NOTICES, SINGLE_NOTICES, due_notice, seen_by
 from apps.funding.admin.queues import (
     FIRST_SUPPORT,
     LAPSE_DAYS,
@@ -92,6 +92,9 @@ def notices_of(lapses: Iterable[Lapse]) -> Iterator[Notice]:
         new = [lapse for lapse in group if lapse.key not in known]
         if key in known or not new:
             continue
+        if len(new) > SINGLE_NOTICES:
+            seen = seen_by(new[0].staff, type(new[0].record), [lapse.record.pk for lapse in new])
+            new = [lapse for lapse in new if lapse.record.pk in seen]
         until = f"can be claimed until {group[0].last_day:%d/%m/%Y} and no later"
         basis = group[0].window.length
         if not group[0].window.is_confirmed:

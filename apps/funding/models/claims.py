@@ -112,6 +112,12 @@ class Bill(Record):
                 include=["archive_date"],
                 name="funding_%(class)s_of_staff",
             ),
+            # The check of the reference when a bill is deleted; of nearly all bills it has nothing.
+            models.Index(
+                fields=["resubmission_of"],
+                condition=Q(resubmission_of__isnull=False),
+                name="funding_%(class)s_resubmits",
+            ),
         )
         constraints: ClassVar[tuple[models.BaseConstraint, ...]] = (
             models.UniqueConstraint(
@@ -332,7 +338,8 @@ class LineItem(Record):
     class Meta(Record.Meta):
         abstract = True
         ordering = ("position", "guid")
-        # By product and day for duplicates, by budget for the lines that count on it.
+        # By product and day for duplicates, by budget for the lines that count on it, by the bill that
+        # resubmits them for its deletion.
         indexes = (
             models.Index(fields=["product", "first_day"], name="funding_%(class)s_duplicates"),
             models.Index(
@@ -342,6 +349,11 @@ class LineItem(Record):
                 fields=["category_budget"],
                 condition=Q(category_budget__isnull=False),
                 name="funding_%(class)s_budget",
+            ),
+            models.Index(
+                fields=["resubmitted_as"],
+                condition=Q(resubmitted_as__isnull=False),
+                name="funding_%(class)s_newer",
             ),
         )
         constraints = (
