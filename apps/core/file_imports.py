@@ -317,13 +317,20 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
     plain = wording_of(file_import, kind)
     columns = [column["member"] for column in file_import.columns]
     values = [column.get("values", {}) for column in file_import.columns]
+    progress = (0, 0)
+
+    def show_progress(done: int, total: int) -> None:
+        nonlocal progress
+        progress = done, total
+        save_progress(file_import, done, total)
+
     with TemporaryDirectory() as name:
         folder = Path(name)
         collector = IssueCollector(kind, folder / "pages")
         display = ImportDisplay(
             show_notice=lambda text: notices.append(short_sentence(plain(text))),
             show_issue=collector.add,
-            show_progress=lambda done, total: save_progress(file_import, done, total),
+            show_progress=show_progress,
             reword=plain,
             is_cancelled=lambda: is_cancelled(file_import),
         )
@@ -353,6 +360,8 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
                 file_import.rows_done = max(file_import.rows_done, counts.get("rows", 0))
                 finish_cancelled(file_import, **values_to_store)
             else:
+                # In one transaction they were not shown before.
+                values_to_store["rows_done"], values_to_store["rows_total"] = progress
                 finish(file_import, Status.CHECKED if is_check else Status.IMPORTED, **values_to_store)
 
 
