@@ -133,6 +133,27 @@ def test_a_code_in_the_body_is_that_of_the_address_or_a_fault(later):
     assert Contact.objects.get().unique_code == "P-10"
 
 
+def test_a_code_that_is_null_in_the_body_is_cleared(later, stored):
+    made = stored(get_service(V2_1).by_path["contact"], "P-9")
+    assert (
+        ok(later.patch("contact(UniqueCode='P-9')", {"UniqueCode": None}, If_Match="*"))["UniqueCode"] is None
+    )
+    refused(later.get("contact(UniqueCode='P-9')"), 404)
+    assert ok(later.get(f"contact({made['ContactGuid']})"))["UniqueCode"] is None
+    assert ok(later.patch("contact(UniqueCode='P-9')", contact(None)), 201)["UniqueCode"] == "P-9"
+
+
+@pytest.mark.parametrize("text", ["%E9", "P-%FF", "%ED%A0%80", "%C0%80"])
+def test_a_code_that_is_no_utf_8_names_no_record(later, text):
+    for answer in (
+        later.get(f"contact(UniqueCode='{text}')"),
+        later.patch(f"contact(UniqueCode='{text}')", contact(None)),
+    ):
+        error = refused(answer, 400, "InvalidQuery")
+        assert error["message"] == "UniqueCode is not UTF-8 here: give it as UniqueCode=@code."
+    assert Contact.objects.count() == 0
+
+
 def test_a_new_record_by_its_code_has_every_fault_of_a_post(later):
     for body in ({"Gender": "?"}, {}, {"value": [contact("P-9")]}):
         refused(later.patch("contact(UniqueCode='P-9')", body), 400)
