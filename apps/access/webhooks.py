@@ -30,7 +30,7 @@ from apps.base import clock
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Issue, Rule, ValidationFailed
-from apps.base.errors import Conflict, Forbidden, Gone, ServiceError
+from apps.base.errors import Conflict, Forbidden, Gone, ServiceError, Unavailable
 from apps.core import history, saving
 from apps.core.models import Subscriber
 from apps.core.read_log import READ_LOG, ShownRecords
@@ -262,6 +262,8 @@ def make_message(webhook: Webhook, entity_set: EntitySet) -> bool:
         page = reader.page(MESSAGE_RECORDS)
     except Gone:  # the database was restored
         return reset(webhook)
+    except Unavailable:  # what the application sees is changing: in the next round it is told
+        return False
     return store_changes(webhook, entity_set, page)
 
 

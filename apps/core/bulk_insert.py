@@ -85,7 +85,9 @@ class WriteBatch:
         that the database numbers their number. The rows are taken when the batch is sent.
         """
         written = written_columns(model, tuple(columns), self.vendor)
-        if makers := written.makers:
+        if written.makers:
+            # All rows are of one moment.
+            makers = [(lambda row: self.moment) if make is time_of else make for make in written.makers]
             rows = ((*row, *[make(row) for make in makers]) for row in rows)
         self.writes.append(Insert(written, rows))
 
@@ -140,6 +142,11 @@ def written_columns(model: type[models.Model], columns: tuple[str, ...], vendor:
     return WrittenColumns(table, written, tuple(makers.values()), adapters, statement)
 
 
+def time_of(row: Sequence[object]) -> object:
+    """Stands for the moment of a batch, whose rows are all of it."""
+    return clock.now()
+
+
 def value_maker(field: Any, columns: Sequence[str]) -> ValueMaker | None:
     """The maker of the value of a column that rows do not have: from their text, or the default, if any."""
     text_field = getattr(field, "text_field", None)
@@ -148,6 +155,8 @@ def value_maker(field: Any, columns: Sequence[str]) -> ValueMaker | None:
         return lambda row: field.normalise(row[position])
     if not field.has_default():
         return None
+    if field.default is clock.now:
+        return time_of
     if callable(field.default):
         return lambda row: field.get_default()
     constant = plain(field.get_default())

@@ -67,6 +67,11 @@ class Caseload:
         """True when records of the model may be changed from within: not those of staff, who decide it."""
         return self.covers(model) and model is not get_user_model()
 
+    def is_current(self) -> bool:
+        """True where the staff who meet the criteria are still the same."""
+        [rows] = fetch_all([managers_chosen_by(*self.criteria())])
+        return {key for (key,) in rows} == {*self.managers}
+
     def digest(self) -> str:
         """Eight characters that change with the criteria, and not with the staff who meet them."""
         text = repr([sorted(map(str, each)) for each in self.criteria()])

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from functools import lru_cache
@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models import QuerySet
 
 from apps.core import saving
@@ -40,6 +40,10 @@ class Amounts:
 
     def __add__(self, other: Amounts) -> Amounts:
         return Amounts(self.claimed + other.claimed, self.paid + other.paid, self.waiting + other.waiting)
+
+    def __iter__(self) -> Iterator[Decimal]:
+        """In the order of ``AMOUNT_COLUMNS``."""
+        return iter((self.claimed, self.paid, self.waiting))
 
     def __neg__(self) -> Amounts:
         return Amounts(-self.claimed, -self.paid, -self.waiting)
@@ -135,7 +139,7 @@ Addition = tuple[str, list[object]]
 def addition(model: type[Budget | FundingPeriod], changes: Mapping[UUID, Amounts]) -> Addition:
     """The statement that adds to budgets or funding periods, by their keys."""
     in_order = sorted(changes.items(), key=itemgetter(0))
-    rows = [(key, *astuple(amounts)) for key, amounts in in_order]
+    rows = [(key, *amounts) for key, amounts in in_order]
     return update_by_key(model, connection.vendor, len(rows) == 1), values_of_rows(rows)
 
 
@@ -157,10 +161,7 @@ CENTS_UNTIL = (
 
 def addition_by_days(changes: Sequence[DatedChange]) -> Addition:
     """The statement that adds to the funding periods that supports lie in; its amounts are cents."""
-    rows = [
-        (*each[:3], *(int(100 * amount) if amount else 0 for amount in astuple(each.amounts)))
-        for each in changes
-    ]
+    rows = [(*each[:3], *(int(100 * amount) if amount else 0 for amount in each.amounts)) for each in changes]
     return update_by_days(connection.vendor, len(rows) == 1), values_of_rows(rows)
 
 
@@ -204,7 +205,7 @@ def add_shares(changes: Iterable[DatedChange], periods: Periods) -> dict[UUID, A
         for period in periods.get(budget, ()):
             if period.key is not None and lies_in(period, first, last):
                 days = period.first_day, period.last_day
-                shares = [share_of_days(each, (first, last), days) for each in astuple(amounts)]
+                shares = [share_of_days(each, (first, last), days) for each in amounts]
                 sums[period.key] += Amounts(*shares)
     return sums
 
@@ -231,25 +232,25 @@ def values_of_rows(rows: Sequence[Sequence[object]]) -> list[object]:
     return [json.dumps(values)]
 
 
-@transaction.atomic
-def restate_amounts(sums: Mapping[UUID, Amounts], model: type[Budget] = ServiceBooking) -> int:
-    """Replace the amounts of all budgets by these sums, or zero; how many budgets differed.
+def lock_amounts(budgets: QuerySet[Any]) -> dict[UUID, Amounts]:
+    """The amounts of budgets, which are locked, in the order of their keys."""
+    rows = budgets.select_for_update(of=("self",)).order_by("pk").values_list("pk", *AMOUNT_COLUMNS)
+    return {key: Amounts(*amounts) for key, *amounts in rows}
 
-    For the recount of all claims from their lines.
+
+def restate_amounts(
+    model: type[Budget | FundingPeriod], stored: Mapping[UUID, Amounts], sums: Mapping[UUID, Amounts]
+) -> int:
+    """Replace the stored amounts of locked budgets or funding periods by these sums, or zero.
+
+    Returns how many differed. For the recount of all claims from their lines.
     """
-    return replace_amounts(model._default_manager.all(), sums)
-
-
-def replace_amounts(records: QuerySet[Any], sums: Mapping[UUID, Amounts]) -> int:
-    """Replace the amounts of budgets or funding periods by these sums, or zero; how many differed."""
-    differing = []
-    rows = records.select_for_update(of=("self",)).order_by("pk").values_list("pk", *AMOUNT_COLUMNS)
-    for key, *amounts in rows:
-        correct = sums.get(key, Amounts())
-        if Amounts(*amounts) != correct:
-            differing.append((key, *astuple(correct)))
+    none = Amounts()
+    differing = [
+        (key, *sums.get(key, none)) for key, amounts in stored.items() if amounts != sums.get(key, none)
+    ]
     new = ", ".join(f"{name} = {to_the_cent(f'_new.{name}')}" for name in AMOUNT_COLUMNS)
-    table = connection.ops.quote_name(records.model._meta.db_table)
+    table = connection.ops.quote_name(model._meta.db_table)
     types = ("uuid", "numeric", "numeric", "numeric")
     batch = WriteBatch()
     for changes in in_batches(differing):

@@ -37,6 +37,7 @@ AGENCY, PLAN, SELF = ManagementType.AGENCY, ManagementType.PLAN, ManagementType.
 SPENT_ELSEWHERE = 0.85
 #: Of plans with funding periods it is so much of that.
 SPENT_OF_PERIODS = 0.2
+CENT = Decimal("0.01")
 #: The usual budgets are enough for so many claims a contact.
 CLAIMS_OF_A_CONTACT = 10
 
@@ -218,7 +219,7 @@ def budget_draft(
 
 
 def cents(amount: Decimal | float) -> Decimal:
-    return Decimal(amount).quantize(Decimal("0.01"))
+    return Decimal(amount).quantize(CENT)
 
 
 DEMO = DemoSet((), (ClientEngagement, ServiceBooking, CategoryBudget), load)

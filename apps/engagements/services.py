@@ -168,15 +168,15 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     for draft in drafts:
         rest = stored[draft.key]
         for row in draft.periods:
-            period = rest.pop(row.first_day, None)
-            before, after = period and released_until(period), released_until(row)
+            known = rest.pop(row.first_day, None)
+            before, after = known and released_until(known), released_until(row)
             if before == after:
                 continue
-            if period is None:
+            if known is None:
                 added.append((draft.key, row.first_day, row.last_day, row.released))
             else:
-                period.last_day, period.released = row.last_day, row.released
-                changed.append(period)
+                known.last_day, known.released = row.last_day, row.released
+                changed.append(known)
             row_changes[draft.key][f"Period from {row.first_day:%d %b %Y}"] = [before, after]
         for period in rest.values():
             row_changes[draft.key][f"Period from {period.first_day:%d %b %Y}"] = [

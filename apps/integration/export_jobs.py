@@ -29,9 +29,9 @@ from apps.core.history import Author
 from apps.core.models import Change, ExportStatus, FileExport
 from apps.core.read_log import READ_LOG
 from apps.core.task_queue import task_author
-from apps.odata.delta.change_log import Moment, get_change_log
+from apps.odata.delta.change_log import Moment
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
-from apps.odata.delta.tokens import DeltaToken, delta_link, query_digest, sight_of
+from apps.odata.delta.tokens import DeltaToken, delta_link, moment_for, query_digest, sight_of
 from apps.odata.errors import BadQuery
 from apps.odata.http.formats import CSVRenderer
 from apps.odata.query.media_types import MediaType
@@ -203,7 +203,7 @@ def write_export(job: FileExport, caller: Caller) -> None:
         raise BadQuery("The application was revoked.")
     # Where what the caller sees is changed meanwhile, the file is one of what it saw before.
     sight = sight_of(caller)
-    query, moment = query_of(job, caller), get_change_log().moment()
+    query, moment = query_of(job, caller), moment_for(caller)
     job.rows_done, job.rows_total = 0, query.row_count
     with TemporaryFile() as file:
         write_records(job, query, file)

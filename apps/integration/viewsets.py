@@ -14,7 +14,7 @@ from rest_framework.request import Request
 
 from apps.access.callers import READ, WRITE
 from apps.access.models import ApiApplication, Webhook
-from apps.access.webhooks import entity_set_named, replay, send_test
+from apps.access.webhooks import delta_reader, entity_set_named, replay, send_test
 from apps.base.declaration.resource import BodyKind, Caller
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import BadBody, Conflict, ErrorDetail, Forbidden, InvalidRecords, NotFound
@@ -36,7 +36,7 @@ from apps.documents.downloads import bytes_response, parts_response
 from apps.integration import openapi, resources
 from apps.integration.export_jobs import MEDIA_TYPES, query_of
 from apps.integration.import_forms import FILE, ImportFormParser, importable_sets, read_form
-from apps.odata.delta.tokens import sight_of
+from apps.odata.delta.tokens import DeltaToken, sight_of
 from apps.odata.errors import BadQuery
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
@@ -269,12 +269,14 @@ class SubscriptionViewSet(ODataViewSet):
         return response
 
     def check_sets(self, request: Request, keys: Iterable[Any]) -> None:
-        """``Forbidden`` for a subscription to a set that the token, which may be narrow, does not read."""
+        """``Forbidden`` for a subscription to what the token, which may be narrow, does not read: a set, or
+        another one by whose members the condition finds records."""
         caller: Any = request.auth
-        for name in Webhook.objects.filter(pk__in=keys).values_list("entity_set", flat=True):
+        for name, condition in Webhook.objects.filter(pk__in=keys).values_list("entity_set", "filter"):
             entity_set = entity_set_named(name)
             if entity_set is None or not caller.may(READ, entity_set):
                 raise Forbidden(caller.refusal(READ, name))
+            delta_reader(entity_set, condition, caller, DeltaToken(""))
 
     def find_subscription(self, request: Request, key: str) -> Webhook:
         self.refuse_plain_filters()

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from apps.access.models import ApiApplication
 from apps.base.declaration.service import get_service
+from apps.core.change_log import SerialLog
 from apps.odata.delta.tokens import sight_of
 from apps.people.drafts import StaffDraft
 from apps.people.models import Contact, Staff
@@ -176,3 +177,54 @@ def test_a_first_read_whose_rights_change_between_its_pages_begins_anew():
     while "@odata.nextLink" in page:
         page = office.limited.follow(page["@odata.nextLink"], **headers).json()
     refused(office.limited.follow(page["@odata.deltaLink"]), 410, "Gone")
+
+
+@pytest.mark.parametrize("reads_delta", [False, True])
+def test_a_manager_who_moves_between_the_rights_and_the_moment_of_a_read_is_missed_by_none(
+    monkeypatch, reads_delta
+):
+    """The answer is to ask again: the new participants would be neither in this read nor in later changes."""
+    office = Office(Random(5))
+    place, (manager, _) = office.places[0], office.staff
+    update_staff([StaffDraft({"location": None}, given=["location"], key=manager.pk)])
+    Contact.objects.update(account_manager=manager)
+    limit("Program", locations=[place])
+    copy = Copy(office.limited, "contact", {}) if reads_delta else None
+    moment = SerialLog.moment
+
+    def moment_after_a_move(log):
+        monkeypatch.undo()
+        update_staff([StaffDraft({"location": place}, given=["location"], key=manager.pk)])
+        return moment(log)
+
+    monkeypatch.setattr(SerialLog, "moment", moment_after_a_move)
+    if copy is None:
+        answer = office.limited.get("contact", Prefer=TRACK_CHANGES)
+    else:
+        answer = office.limited.follow(copy.link)
+    refused(answer, 503, "Unavailable")
+    assert answer["Retry-After"]
+    copy = copy or Copy(office.limited, "contact", {})
+    copy.sync()
+    assert copy.copy.keys() == {str(each.pk) for each in office.contacts}
+
+
+@pytest.mark.parametrize(("member", "limits"), [("location", "locations"), ("teams", "teams")])
+def test_participants_come_and_go_with_the_place_and_the_teams_of_their_manager(member, limits):
+    office = Office(Random(5))
+    manager = office.staff[0]
+    place = (office.places if member == "location" else office.teams)[0]
+    nowhere = [] if member == "teams" else None
+    for person in office.staff:
+        update_staff([StaffDraft({member: nowhere}, given=[member], key=person.pk)])
+    limit("Program", **{limits: [place]})
+    Contact.objects.update(account_manager=manager)
+    copies = [Copy(office.limited, path, {}) for path in ("contact", "claim")]
+    for there in (True, False):
+        value = nowhere if not there else [place] if member == "teams" else place
+        update_staff([StaffDraft({member: value}, given=[member], key=manager.pk)])
+        for copy in copies:
+            assert copy.sync() > 0
+            assert copy.copy == copy.fresh()
+            assert bool(copy.copy) is there
+    assert {reason for copy in copies for _, reason in copy.removed} == {"changed"}

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from apps.core.models import Change
-from apps.engagements.amounts import Amounts, record_amounts, restate_amounts
+from apps.engagements.amounts import Amounts, lock_amounts, record_amounts, restate_amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from tests.engagements.builders import a_booking, a_category_budget, a_plan
 
@@ -65,7 +65,9 @@ def test_claims_are_no_change_of_the_booking_or_its_plan():
 def test_a_recount_corrects_amounts_and_returns_how_many_differed():
     right, wrong, forgotten = a_booking(), a_booking(), a_booking()
     record_amounts({right.pk: amounts("1.00"), wrong.pk: amounts("2.00"), forgotten.pk: amounts("3.00")})
-    assert restate_amounts({right.pk: amounts("1.00"), wrong.pk: amounts(waiting="2.00")}) == 2
+    stored = lock_amounts(ServiceBooking.objects.all())
+    sums = {right.pk: amounts("1.00"), wrong.pk: amounts(waiting="2.00")}
+    assert restate_amounts(ServiceBooking, stored, sums) == 2
     assert (stored_amounts(right), stored_amounts(wrong), stored_amounts(forgotten)) == (
         amounts("1.00"),
         amounts(waiting="2.00"),

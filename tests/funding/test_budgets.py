@@ -6,6 +6,8 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
 from apps.engagements.amounts import Amounts
@@ -181,13 +183,16 @@ def said(*words):
 
 
 @pytest.mark.django_db
-def test_a_recount_takes_the_same_statements_for_any_number_of_lines(django_assert_num_queries):
+def test_a_recount_takes_the_same_statements_for_any_number_of_lines():
+    counted = []
     for number in (1, 3):
         for _ in range(number):
             a_claim(lines_on(a_booking(), "1.00", "2.00"))
         recount_budgets()
-        with django_assert_num_queries(15):
+        with CaptureQueriesContext(connection) as statements:
             recount_budgets()
+        counted.append(len(statements))
+    assert counted[0] == counted[1] <= 9
     assert ServiceBooking.objects.filter(waiting="3.00").count() == 4
     assert not CategoryBudget.objects.exists()
 

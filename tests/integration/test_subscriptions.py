@@ -207,6 +207,20 @@ def test_a_narrow_token_reaches_nothing_that_it_does_not_read(application, subsc
     assert application.delete(contacts).status_code == 204
 
 
+def test_a_narrow_token_finds_nothing_by_a_condition_through_what_it_does_not_read(application, subscribe):
+    condition = "ProviderInvoice/RejectionReason eq 'x'"
+    wide = path_of(subscribe(EntitySet="Claim", Condition=condition))
+    plain = path_of(subscribe(EntitySet="Claim"))
+    ApiApplication.objects.get().tokens.update(scope="subscription.read subscription.write claim.read")
+    before = list(Webhook.objects.order_by("pk").values())
+    refused(subscribe(EntitySet="Claim", Condition=condition), 403, "Forbidden")
+    refused(application.patch(plain, {"Condition": condition}), 403, "Forbidden")
+    refused(application.patch(wide, {"IncludesRecords": True}), 403, "Forbidden")
+    refused(application.post(f"{wide}/Test", None), 403, "Forbidden")
+    assert list(Webhook.objects.order_by("pk").values()) == before
+    ok(application.patch(plain, {"Condition": "FundingStatus eq 'OnHold'"}))
+
+
 # --- tests and replays ----------------------------------------------------------------------------------
 
 

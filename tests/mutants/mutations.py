@@ -20,6 +20,8 @@ AREAS = {
     "permissions": (
         *(f"apps/access/{name}.py" for name in ("authentication", "callers", "idempotency", "throttling")),
         "apps/core/admin_base/pages.py",
+        "apps/core/caseload.py",
+        "apps/people/limited_roles.py",
     ),
     "history": ("apps/core/history*.py",),
     "binding": tuple(f"apps/odata/query/{name}.py" for name in ("binding", "operands", "ordering", "paths")),

@@ -429,7 +429,9 @@ def test_an_email_is_an_address(value, code):
     assert fault_of(Email=value) == (code, "Email")
 
 
-@pytest.mark.parametrize("value", ["", "x", "{" + str(GUID) + "}", str(GUID)[:-1], "urn:uuid:" + str(GUID)])
+@pytest.mark.parametrize(
+    "value", ["", "x", "{" + str(GUID) + "}", str(GUID)[:-1], "urn:uuid:" + str(GUID), "\ud800"]
+)
 def test_an_invalid_guid_is_reported(value):
     assert fault_of(SellerGuid=value) == ("InvalidGuid", "SellerGuid")
     assert fault_of(Buyer={"BuyerGuid": value}) == ("InvalidGuid", "Buyer/BuyerGuid")

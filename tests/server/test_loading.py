@@ -10,7 +10,7 @@ from tests.server.server_process import ROOT, variables
 
 #: Loads the site as the parent does, then lets two children say what they find.
 PROGRAM = """
-import json, os, random, secrets, sys, threading
+import datetime, gc, json, os, random, secrets, sys, threading
 from pathlib import Path
 
 def files():
@@ -42,6 +42,12 @@ def of_tasks():
     database = repr(connections["default"].settings_dict)
     return {"settings": described(), "database": database}
 
+def loaded_for_holidays():
+    from apps.funding import public_holidays
+    before = set(sys.modules)
+    assert public_holidays.holiday_name(datetime.date(2026, 12, 25), "NSW")
+    return sorted(set(sys.modules) - before)
+
 def values():
     return [random.random(), str(new_guid()), secrets.token_hex(8)]
 
@@ -49,6 +55,8 @@ report = {
     "files": [each for each in files() if each not in before],
     "threads": [each.name for each in threading.enumerate()],
     "connections": [repr(each.connection) for each in connections.all(initialized_only=True)],
+    "frozen": gc.get_freeze_count(),
+    "holidays": in_child(loaded_for_holidays),
     "values": [in_child(values), in_child(values)],
     "server": described(),
     "tasks": in_child(of_tasks),
@@ -88,6 +96,14 @@ def test_no_file_thread_or_connection_of_the_site_is_open_when_workers_are_forke
     assert report["files"] == []
     assert report["threads"] == ["MainThread"]
     assert set(report["connections"]) <= {"None"}
+
+
+def test_the_objects_that_workers_share_are_no_garbage_to_look_for(report):
+    assert report["frozen"] > 100_000
+
+
+def test_the_holidays_of_all_countries_are_loaded_once_and_not_by_each_worker(report):
+    assert report["holidays"] == []
 
 
 def test_workers_make_different_random_values_and_guids(report):

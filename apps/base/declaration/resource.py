@@ -184,6 +184,9 @@ class Sight(Protocol):
     def sight_columns(self, model: type[models.Model]) -> Sequence[str]:
         """The ORM paths of the columns that decide, at the end of ``path``."""
 
+    def is_current(self) -> bool:
+        """True where no change of records has changed what the caller sees since that was read."""
+
     def digest(self) -> str:
         """A text that changes with what the caller sees, other than by changes of records."""
 

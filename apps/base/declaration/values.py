@@ -329,7 +329,7 @@ def guid_reader(field: models.Field) -> Reader:
             raise WireValueError("WrongType", "must be a guid in a string.")
         try:
             return msgspec.convert(value, UUID)
-        except msgspec.ValidationError:
+        except (msgspec.ValidationError, UnicodeEncodeError):  # the latter of half a character
             raise WireValueError("InvalidGuid", "must be a guid.") from None
 
     return read

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import chain
 from random import Random
 
 from apps.core.demo import Context, draft_of, existing, sometimes
@@ -67,8 +68,18 @@ class DemoBudget:
     category: int
     item: str | None
     left: Decimal
-    #: The funding periods of a component, with what the demo has claimed on them.
-    periods: Sequence[PeriodAmounts] = ()
+    used_elsewhere: Decimal = ZERO
+    #: The first and last day of each funding period of a component, and what it releases.
+    released: Sequence[tuple[dt.date, dt.date, Decimal]] = ()
+    #: The funding periods with what is claimed on them; of most budgets nobody asks for them.
+    counted: Sequence[PeriodAmounts] | None = None
+
+    @property
+    def periods(self) -> Sequence[PeriodAmounts]:
+        if self.counted is None:
+            periods = [PeriodAmounts(*each) for each in self.released]
+            self.counted = with_used_elsewhere(periods, self.used_elsewhere)
+        return self.counted
 
     def left_on(self, day: dt.date) -> Decimal:
         """The money left for a support of a day."""
@@ -79,7 +90,7 @@ class DemoBudget:
 
     def claim(self, day: dt.date, total: Decimal) -> None:
         self.left -= total
-        self.periods = use_days(self.periods, day, day, total)
+        self.counted = use_days(self.periods, day, day, total)
 
 
 @dataclass(slots=True)
@@ -104,17 +115,17 @@ class DemoPlan:
 def load_plans(context: Context) -> list[DemoPlan]:
     """The demo's plans with their budgets, in the order of their creation."""
     budgets: dict[object, list[DemoBudget]] = defaultdict(list)
-    periods: dict[object, list[PeriodAmounts]] = defaultdict(list)
-    columns = FundingPeriod.objects.order_by("first_day").values_list(
-        "category_budget", "first_day", "last_day", "released"
-    )
-    for budget, *amounts in columns:
-        periods[budget].append(PeriodAmounts(*amounts))
-    for key, budget in (*context.stored[ServiceBooking], *context.stored[CategoryBudget]):
-        left = (budget.budget - budget.used_elsewhere) * Decimal("0.98")
+    released: dict[object, list[tuple[dt.date, dt.date, Decimal]]] = defaultdict(list)
+    columns = ("category_budget", "first_day", "last_day", "released")
+    for key, *period in FundingPeriod.objects.order_by("first_day").values_list(*columns):
+        released[key].append(tuple(period))
+    part = Decimal("0.98")
+    for key, budget in chain(context.stored[ServiceBooking], context.stored[CategoryBudget]):
+        used = budget.used_elsewhere
         item = budget.get("support_item") or budget.get("stated_items")
-        own_periods = with_used_elsewhere(periods.get(key, ()), budget.used_elsewhere)
-        budgets[budget.engagement.pk].append(DemoBudget(budget.category.number, item, left, own_periods))
+        of_plan = budgets[budget.engagement.pk]
+        left = (budget.budget - used) * part
+        of_plan.append(DemoBudget(budget.category.number, item, left, used, released.get(key, ())))
     contacts = {contact.pk: contact for contact in context.records[Contact]}
     plans = []
     for number, engagement in enumerate(context.records[ClientEngagement]):
@@ -153,6 +164,7 @@ class BillFactory:
 
     context: Context
     books: PriceBooks
+    #: Those that are plan managed.
     plans: Sequence[DemoPlan]
     #: The staff who may administer funding.
     approvers: Sequence[Staff]
@@ -160,12 +172,8 @@ class BillFactory:
 
     def current_plans(self) -> list[DemoPlan]:
         """The plans that bills come in for."""
-        today = self.context.today
-        return [
-            plan
-            for plan in self.plans
-            if plan.engagement.is_plan_managed and plan.known <= today <= plan.last_day + 10 * DAY
-        ]
+        today, latest_end = self.context.today, self.context.today - 10 * DAY
+        return [plan for plan in self.plans if plan.known <= today and latest_end <= plan.last_day]
 
     def choose_staff(self) -> Staff:
         """One of the approvers who were there by now."""

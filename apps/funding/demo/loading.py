@@ -308,7 +308,8 @@ def load(context: Context) -> None:
     create_usual_claim_windows()
     approvers = [each for each in context.records[Staff] if each.has_perm(MAY_ADMINISTER)]
     books, plans = load_price_books(context), load_plans(context)
-    factory = BillFactory(context, books, plans, approvers, context.chance("funding"))
+    managed = [plan for plan in plans if plan.engagement.is_plan_managed]
+    factory = BillFactory(context, books, managed, approvers, context.chance("funding"))
     end = len(context.workdays)
     days_of_files = [end - ago for ago in FILE_DAYS]
     timeline = Timeline(context, factory, file_days=days_of_files)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
 from decimal import Decimal
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -30,17 +30,18 @@ from django.db.models import (
 )
 
 from apps.base import clock
-from apps.base.batched_queries import AnyOf
+from apps.base.batched_queries import AnyOf, PreparedQuery, SqlStatement, fetch_all, query_by_values
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.computed import MoneySum
 from apps.engagements.amounts import (
+    AMOUNT_COLUMNS,
     Amounts,
     DatedChange,
     Periods,
+    lock_amounts,
     record_amounts,
     record_dated_amounts,
-    replace_amounts,
     restate_amounts,
 )
 from apps.engagements.coverage import CoveringBudget
@@ -172,8 +173,6 @@ def lines_on_budget(budget: Budget | CoveringBudget) -> dict[str, QuerySet[model
     }
 
 
-ALL = Q()
-
 # --- budgets, recounted ---------------------------------------------------------------------------------
 
 
@@ -198,9 +197,10 @@ def recount_budgets() -> Recount:
     All budgets are locked before anything is summed: a transition that runs meanwhile has posted to them
     before, or posts to what is restated here.
     """
-    for budget in BUDGETS.values():
-        list(budget._default_manager.order_by("pk").select_for_update().values_list("pk", flat=True))
-    bookings, components = (restate_amounts(sum_lines(name), budget) for name, budget in BUDGETS.items())
+    stored = {name: lock_amounts(budget._default_manager.all()) for name, budget in BUDGETS.items()}
+    bookings, components = (
+        restate_amounts(budget, stored[name], sum_lines(name)) for name, budget in BUDGETS.items()
+    )
     return Recount(bookings, components, restate_periods(FundingPeriod.objects.all()))
 
 
@@ -210,27 +210,58 @@ def restate_periods(periods: QuerySet[FundingPeriod]) -> int:
     In the caller's transaction, which has locked their budgets or the plans of these.
     """
     of_budget: dict[UUID, list[tuple[UUID, tuple[dt.date, dt.date]]]] = defaultdict(list)
-    for budget, period, first, last in periods.values_list("category_budget", "pk", "first_day", "last_day"):
+    stored: dict[UUID, Amounts] = {}
+    columns = ("pk", "category_budget", "first_day", "last_day", *AMOUNT_COLUMNS)
+    locked = periods.select_for_update(of=("self",)).order_by("pk").values_list(*columns)
+    for period, budget, first, last, *amounts in locked:
         of_budget[budget].append((period, (first, last)))
-    if not of_budget:
+        stored[period] = Amounts(*amounts)
+    if not stored:
         return 0
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
-    has_periods = Q(category_budget__in=periods.order_by().values("category_budget"))
-    for bill, line in LINES.items():
-        for key, amounts, *days in sum_by_status(line, bill, "category_budget", DAYS, has_periods):
-            for period, own_days in of_budget[key]:
-                shares = [share_of_days(each, (days[0], days[1]), own_days) for each in astuple(amounts)]
-                sums[period] += Amounts(*shares)
-    return replace_amounts(periods, sums)
+    for budget, amounts, first, last in sum_by_status(query(of_budget) for query in DATED_SUMS):
+        for period, days in of_budget[budget]:
+            shares = [share_of_days(each, (first, last), days) for each in amounts]
+            sums[period] += Amounts(*shares)
+    return restate_amounts(FundingPeriod, stored, sums)
 
 
 def sum_lines(budget: str) -> dict[UUID, Amounts]:
     """The sums of all lines on each of the budgets that lines refer to by this name."""
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
-    for bill, line in LINES.items():
-        for key, amounts in sum_by_status(line, bill, budget):
-            sums[key] += amounts
+    for key, amounts in sum_by_status(sums_on(budget, bill)() for bill in LINES):
+        sums[key] += amounts
     return sums
+
+
+def sum_by_status(queries: Iterable[SqlStatement]) -> Iterator[tuple[Any, ...]]:
+    """(budget, what counts on it, first and last day if asked for) of the lines in each status."""
+    for rows in fetch_all(list(queries)):
+        for budget, status, archived, resubmission, total, paid, *days in rows:
+            part = resubmission and Resubmission(resubmission)
+            yield budget, budget_amounts(status, archived, total, paid, part), *days[:2]
+
+
+def sums_of_lines(
+    bill: str, budget: str, condition: Q | AnyOf, by: Mapping[str, Any] = MappingProxyType({})
+) -> QuerySet[Any, Any]:
+    """The lines of bills on budgets, summed in each status and by the columns ``by``."""
+    line = LINES[bill]
+    archived = Q(**{f"{bill}__archive_date__isnull": False})
+    status = f"{bill}__funding_status"
+    lines = line._default_manager.filter(condition).order_by()
+    sums = lines.values(budget, status, archived=archived, **by).annotate(
+        resubmission=resubmission_of(line, bill),
+        total_sum=MoneySum("total"),
+        paid_sum=MoneySum("amount_paid"),
+    )
+    return sums.values_list(budget, status, "archived", "resubmission", "total_sum", "paid_sum", *by)
+
+
+@lru_cache(maxsize=4)
+def sums_on(budget: str, bill: str) -> PreparedQuery:
+    """The query of all lines of bills on the budgets that they refer to by this name."""
+    return query_by_values(lambda: sums_of_lines(bill, budget, Q(**{f"{budget}__isnull": False})))
 
 
 #: Lines of one day are summed by it; those of several days are divided one by one.
@@ -241,32 +272,13 @@ DAYS: Mapping[str, Any] = {
 }
 
 
-def sum_by_status(
-    line: type[models.Model],
-    bill: str,
-    budget: str,
-    by: Mapping[str, Any] = MappingProxyType({}),
-    condition: Q = ALL,
-) -> Iterator[tuple[Any, ...]]:
-    """(budget, what counts on it, each of ``by``) of the lines in each status, summed by the database."""
-    rows = (
-        line._default_manager.filter(condition, **{f"{budget}__isnull": False})
-        .order_by()
-        .values(
-            budget, f"{bill}__funding_status", archived=Q(**{f"{bill}__archive_date__isnull": False}), **by
-        )
-        .annotate(
-            resubmission=resubmission_of(line, bill),
-            total_sum=MoneySum("total"),
-            paid_sum=MoneySum("amount_paid"),
-        )
-    )
-    for row in rows:
-        resubmission = row["resubmission"] and Resubmission(row["resubmission"])
-        status = row[f"{bill}__funding_status"]
-        total, paid = row["total_sum"], row["paid_sum"]
-        amounts = budget_amounts(status, row["archived"], total, paid, resubmission)
-        yield row[budget], amounts, *(row[name] for name in by)
+def dated_sums(bill: str) -> PreparedQuery:
+    """The query of the lines of bills on components, by their days."""
+    name = "category_budget"
+    return query_by_values(lambda keys: sums_of_lines(bill, name, AnyOf(name, keys), DAYS))
+
+
+DATED_SUMS = [dated_sums(bill) for bill in LINES]
 
 
 def resubmission_of(line: type[models.Model], bill: str) -> Case:

@@ -7,7 +7,7 @@ from typing import Any
 from apps.base.batched_queries import AnyOf
 from apps.odata.delta.change_log import LoggedChange, get_change_log
 from apps.odata.delta.dependencies import Dependency, find_sight_dependencies
-from apps.odata.delta.tokens import DeltaToken
+from apps.odata.delta.tokens import DeltaToken, moment_for
 from apps.odata.read.reader import JsonReader, ResultPage
 
 
@@ -54,7 +54,7 @@ class DeltaReader:
         """
         log, token = get_change_log(), self.token
         assert token.since is not None
-        until = token.until or log.moment()
+        until = token.until or moment_for(self.current.request.caller)
         types = {self.model._meta.label_lower, *(each.record_type for each in self.dependencies)}
         limit = size if token.last is None else None
         entries = log.entries(token.since, until, types, token.after, limit, token.last)

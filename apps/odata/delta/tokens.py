@@ -8,8 +8,8 @@ from urllib.parse import urlencode, urlsplit
 from django.core.signing import BadSignature, Signer
 
 from apps.base.declaration.resource import Caller
-from apps.base.errors import Gone
-from apps.odata.delta.change_log import Cursor, Moment
+from apps.base.errors import RETRY_AFTER, Gone, Unavailable
+from apps.odata.delta.change_log import Cursor, Moment, get_change_log
 from apps.odata.errors import BadQuery
 from apps.odata.query.options import OPTIONS_OF_A_PAGE, parameters
 
@@ -43,6 +43,18 @@ class DeltaToken:
 def sight_of(caller: Caller | None) -> str:
     """The digest of what a caller sees, as tokens have it; empty for everything."""
     return caller.sees.digest() if caller is not None and caller.sees is not None else ""
+
+
+def moment_for(caller: Caller | None) -> Moment:
+    """The moment up to which a caller is told of changes, by what it sees since then.
+
+    What it sees was read before: had that been changed in between, the change would be neither in what is
+    read now nor in what changes from now on. ``Unavailable`` then.
+    """
+    moment = get_change_log().moment()
+    if caller is not None and caller.sees is not None and not caller.sees.is_current():
+        raise Unavailable("Which records you may see is changing: ask again.", headers=RETRY_AFTER)
+    return moment
 
 
 def read_token(text: str, query: str, caller: Caller | None = None) -> DeltaToken:

@@ -12,10 +12,17 @@ from rest_framework.pagination import BasePagination
 from rest_framework.request import Request
 
 from apps.odata.apply.reader import TransformedReader
-from apps.odata.delta.change_log import get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
 from apps.odata.delta.reader import DeltaPage, DeltaReader
-from apps.odata.delta.tokens import READABLE, DeltaToken, query_digest, read_token, sight_of, tracked_options
+from apps.odata.delta.tokens import (
+    READABLE,
+    DeltaToken,
+    moment_for,
+    query_digest,
+    read_token,
+    sight_of,
+    tracked_options,
+)
 from apps.odata.errors import BadQuery
 from apps.odata.http.headers import reads_version_401
 from apps.odata.http.views import QUERY_IN_BODY
@@ -77,7 +84,7 @@ class KeysetPagination(BasePagination):
         if token is not None and token.since is not None:
             self.reader = DeltaReader(reader, dependencies, token)
         self.tracking = token or DeltaToken(
-            digest, until=get_change_log().moment(), sight=sight_of(view.caller)
+            digest, until=moment_for(view.caller), sight=sight_of(view.caller)
         )
 
     def removed_entry(self, key: object, is_deleted: bool) -> str:

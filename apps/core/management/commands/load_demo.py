@@ -99,6 +99,7 @@ class Command(BaseCommand):
                 if counted[model] >= max(2 * analysed[model], FEW_ROWS):
                     analysed.update(counted - analysed)
                     gather_statistics()
+                    gc.freeze()  # what is kept for the sets that follow is looked through once
 
             context = demo_context(sets, options, report, in_use)
             chance = context.chance("identifiers")
