@@ -325,8 +325,8 @@ def do_tasks() -> None:
 
 def look_for_garbage() -> None:
     # After 700 new objects, as Python has it, looking for garbage is a third of the time of a large body.
-    # With 3 where Python has 10 a worker has 14 MiB less of it: pages of the back office leave much.
-    gc.set_threshold(10_000, 3, 3)
+    # What waits for it, up to 15 MiB, is looked for when nothing is served (`Server.tidy`).
+    gc.set_threshold(10_000, 10, 10)
     gc.enable()
 
 

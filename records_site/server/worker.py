@@ -8,6 +8,7 @@ threads of its own.
 
 import contextlib
 import ctypes
+import gc
 import hashlib
 import os
 import resource
@@ -230,9 +231,15 @@ class Server(TcpWSGIServer):
                 self.set_gauges()
             if time.monotonic() >= next_trim:
                 next_trim = time.monotonic() + TRIM_SECONDS
-                give_back_memory()
+                self.tidy()
             if os.getppid() != self.parent:  # killed: nobody else would stop this worker
                 self.stop()
+
+    def tidy(self) -> None:
+        """Give back the memory of what was served; garbage is looked for where requests left some and none runs."""
+        if gc.get_count()[1] and not self.pool.busy:
+            gc.collect()
+        give_back_memory()
 
     def set_gauges(self) -> None:
         metrics.CONNECTIONS.set(len(self.active_channels))

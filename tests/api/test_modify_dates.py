@@ -3,7 +3,6 @@
 from decimal import Decimal
 
 import pytest
-from django.db import connection
 
 from apps.base import clock
 from apps.core.models import Subscriber
@@ -138,18 +137,3 @@ def test_a_cursor_reads_what_changed_since_page_by_page(caller, make):
     pages = list(caller.pages(path, query, Prefer="maxpagesize=2", **LATER))
     days = [[each["ModifyDate"][8:10] for each in page] for page in pages]
     assert days == [["02", "02"], ["03"]]
-
-
-@pytest.mark.postgres("SQLite has other plans")
-@pytest.mark.parametrize("path", ["claim", "invoice"])
-def test_a_page_of_a_cursor_reads_the_index_in_its_order(caller, path, statements):
-    query = {"$filter": "ModifyDate gt 2026-11-01T00:00:00Z", "$orderby": "ModifyDate", "$top": 100}
-    told = statements(lambda: ok(caller.get(path, query, **LATER)))
-    (sql,) = [each for each in told if f'FROM "funding_{path}"' in each]
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
-        cursor.execute("SET LOCAL enable_bitmapscan = off")
-        cursor.execute(f"EXPLAIN {sql}")
-        plan = "\n".join(line for (line,) in cursor.fetchall())
-    assert f"funding_{path}_modified" in plan
-    assert "Sort" not in plan

@@ -96,7 +96,8 @@ class Bill(Record):
         abstract = True
         ordering = ("-creation_date", "-guid")
         indexes: ClassVar[tuple[models.Index, ...]] = (
-            models.Index(fields=["creation_date", "guid"], name="funding_%(class)s_newest"),
+            # The order of lists; by the day in it those of an old month are found without reading the others.
+            models.Index(fields=["creation_date", "guid", "start_date"], name="funding_%(class)s_entered"),
             # Pages of what changed since a moment, for programs that follow ModifyDate.
             models.Index(fields=["modify_date", "guid"], name="funding_%(class)s_modified"),
             # A page of a participant's, in the order of the list.
