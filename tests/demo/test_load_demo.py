@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from apps.core.demo import DemoSet, Size, complete_sizes, demo_sets
 from apps.core.management.commands import load_demo as command
@@ -159,6 +160,25 @@ def test_a_large_load_that_breaks_off_says_that_some_is_left(people_only, monkey
     with pytest.raises(CommandError, match=r"broke off; begin again with an empty database: .* the end"):
         load_demo(**LEAST)
     assert counts() == (1, 1, 0)
+
+
+@pytest.mark.postgres("SQLite keeps no statistics")
+def test_statistics_are_gathered_of_tables_that_have_grown():
+    def analysed(**options):
+        with CaptureQueriesContext(connection) as statements:
+            command.gather_statistics(**options)
+        return [each["sql"] for each in statements if each["sql"].startswith("ANALYZE")]
+
+    command.gather_statistics()
+    assert analysed() == []
+    for number in range(600):
+        Client.objects.create(business_name=f"Client {number}")
+    (statement,) = analysed()
+    assert '"people_client"' in statement
+    assert '"people_contact"' not in statement
+    assert analysed() == []
+    (statement,) = analysed(of_all=True)
+    assert '"people_contact"' in statement
 
 
 def test_a_large_load_beside_other_records_leaves_nothing_when_it_fails(people_only, monkeypatch):
