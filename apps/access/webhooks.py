@@ -16,7 +16,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from functools import partial
 from urllib.parse import quote
 from uuid import UUID
 
@@ -143,7 +142,18 @@ def refuse_too_many(drafts: Sequence[WebhookDraft]) -> None:
         raise ValidationFailed([(0, Issue("TooMany", "", message))])
 
 
-update_webhooks = partial(update_records, Webhook, checks=Checks(WEBHOOK_RULES))
+@transaction.atomic
+def update_webhooks(drafts: Sequence[WebhookDraft]) -> list[UUID]:
+    """Change webhooks; of one that is told of another entity set now, messages that wait are not sent.
+
+    The application may not be allowed to read any more what they hold.
+    """
+    webhooks = Webhook.objects.filter(pk__in=[draft.key for draft in drafts])
+    before = dict(webhooks.values_list("pk", "entity_set"))
+    keys: list[UUID] = update_records(Webhook, drafts, checks=Checks(WEBHOOK_RULES))
+    moved = [key for key, name in webhooks.values_list("pk", "entity_set") if before.get(key) != name]
+    WebhookMessage.objects.filter(webhook__in=moved, state=State.WAITING).delete()
+    return keys
 
 
 def renew_webhook_secret(webhook: Webhook) -> str:

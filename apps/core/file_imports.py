@@ -44,6 +44,8 @@ from apps.core.virus_scanner import virus_in, virus_sentence
 SHOWN_ROWS, SHOWN_PAGES = 100, 100
 #: Different cells of one kind of issue that are shown, to say what they mean.
 SHOWN_VALUES = 20
+#: The option with the status that an import has again when it cannot be undone.
+UNDONE_FROM = "undone_from"
 
 
 @dataclass
@@ -207,6 +209,17 @@ def is_cancelled(file_import: FileImport) -> bool:
     return FileImport.objects.filter(pk=file_import.pk, status=Status.CANCELLING).exists()
 
 
+def start_import(file_import: FileImport) -> bool:
+    """Let a worker import what was checked; ``False`` for another status."""
+    return file_import.status == Status.CHECKED and start(file_import, Status.IMPORTING)
+
+
+def start_undo(file_import: FileImport) -> bool:
+    """Let a worker undo what is stored; ``False`` where that is nothing."""
+    options = {**file_import.options, UNDONE_FROM: file_import.status}
+    return file_import.has_stored and start(file_import, Status.UNDOING, options=options)
+
+
 def note_dead_task(file_import: FileImport) -> None:
     """Say so where the task of a running import has failed without a word."""
     if file_import.is_running and has_failed(file_import.task_id):
@@ -235,7 +248,8 @@ def finish_cancelled(file_import: FileImport, **values: object) -> None:
         rows = f"{file_import.rows_done:,} row{'' if file_import.rows_done == 1 else 's'}"
         text = f"It was cancelled after {rows}, and what is stored stays."
         text += " Imported again, the file goes on from there."
-    finish(file_import, Status.CANCELLED, message=text, rows_done=file_import.rows_done, **values)
+    of_import: dict[str, object] = {"counts": {}, **values}  # else those of the check are left
+    finish(file_import, Status.CANCELLED, message=text, rows_done=file_import.rows_done, **of_import)
 
 
 @task(takes_context=True)
@@ -273,8 +287,12 @@ def process_file_import(
         except ImportFileError as reason:
             kind = import_kind_of(file_import)
             message = wording_of(file_import, kind)(str(reason))
-            status = Status.IMPORTED if file_import.status == Status.UNDOING else Status.FAILED
-            finish(file_import, status, message=message)
+            was_undoing = file_import.status == Status.UNDOING
+            finish(
+                file_import,
+                status_before_undo(file_import) if was_undoing else Status.FAILED,
+                message=message,
+            )
 
 
 def refuse_without_rights(file_import: FileImport) -> None:
@@ -317,13 +335,20 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
     plain = wording_of(file_import, kind)
     columns = [column["member"] for column in file_import.columns]
     values = [column.get("values", {}) for column in file_import.columns]
+    progress = (0, 0)
+
+    def show_progress(done: int, total: int) -> None:
+        nonlocal progress
+        progress = done, total
+        save_progress(file_import, done, total)
+
     with TemporaryDirectory() as name:
         folder = Path(name)
         collector = IssueCollector(kind, folder / "pages")
         display = ImportDisplay(
             show_notice=lambda text: notices.append(short_sentence(plain(text))),
             show_issue=collector.add,
-            show_progress=lambda done, total: save_progress(file_import, done, total),
+            show_progress=show_progress,
             reword=plain,
             is_cancelled=lambda: is_cancelled(file_import),
         )
@@ -353,6 +378,8 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
                 file_import.rows_done = max(file_import.rows_done, counts.get("rows", 0))
                 finish_cancelled(file_import, **values_to_store)
             else:
+                # In one transaction they were not shown before.
+                values_to_store["rows_done"], values_to_store["rows_total"] = progress
                 finish(file_import, Status.CHECKED if is_check else Status.IMPORTED, **values_to_store)
 
 
@@ -372,9 +399,13 @@ def undo(file_import: FileImport) -> None:
             if after_undo is not None:
                 after_undo()
     except UndoRefused as reason:
-        finish(file_import, Status.IMPORTED, message=f"It cannot be undone. {reason}")
+        finish(file_import, status_before_undo(file_import), message=f"It cannot be undone. {reason}")
     else:
         finish(file_import, Status.UNDONE)
+
+
+def status_before_undo(file_import: FileImport) -> Status:
+    return Status(file_import.options.get(UNDONE_FROM, Status.IMPORTED))
 
 
 def save_progress(file_import: FileImport, done: int, total: int) -> None:

@@ -123,7 +123,7 @@ UNDO = step_operation(
     "Undo",
     "Undo an import",
     "A worker deletes what was created and gives changed records their values back, all of it or nothing;"
-    " Message says why not. 409 unless it is Imported.",
+    " Message says why not. 409 for a job that has stored nothing.",
 )
 CANCEL_IMPORT = step_operation(
     JOB_KEY,

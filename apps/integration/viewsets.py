@@ -1,7 +1,7 @@
 """The endpoints of programs: bulk jobs (docs/bulk_jobs.md), subscriptions (docs/sync.md)."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -26,10 +26,10 @@ from apps.core.file_imports import (
     import_kind_of,
     log_rows,
     note_dead_task,
-    start,
+    start_import,
+    start_undo,
 )
 from apps.core.models import ExportStatus, FileExport, FileImport
-from apps.core.models import ImportStatus as Status
 from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.tables import ImportFileError
 from apps.documents.downloads import bytes_response, parts_response
@@ -141,7 +141,7 @@ class ImportJobViewSet(ODataViewSet):
     def start_import(self, request: Request, key: str) -> HttpResponse:
         """POST: what was checked is imported."""
         return self.respond_once(
-            request, lambda: self.respond_started(request, key, Status.CHECKED, Status.IMPORTING)
+            request, lambda: self.respond_started(request, key, "that is Checked", import_kept_file)
         )
 
     @extend_schema(operation=openapi.UNDO)
@@ -149,7 +149,7 @@ class ImportJobViewSet(ODataViewSet):
     def undo(self, request: Request, key: str) -> HttpResponse:
         """POST: what was imported is undone, all of it or nothing."""
         return self.respond_once(
-            request, lambda: self.respond_started(request, key, Status.IMPORTED, Status.UNDOING)
+            request, lambda: self.respond_started(request, key, "that has stored records", start_undo)
         )
 
     @extend_schema(operation=openapi.CANCEL_IMPORT)
@@ -165,17 +165,22 @@ class ImportJobViewSet(ODataViewSet):
             raise Conflict(f"The job is {job.status}: it cannot be cancelled.")
         return self.respond_updated(request, job.pk)
 
-    def respond_started(self, request: Request, key: str, before: Status, after: Status) -> HttpResponse:
+    def respond_started(
+        self, request: Request, key: str, which: str, begin: Callable[[FileImport], bool]
+    ) -> HttpResponse:
         self.refuse_plain_filters()
         job = self.find_job(key)
         self.check_right(request, job.kind)
         import_kind_of(job)
-        with_file = FileImport.objects.filter(pk=job.pk, content__isnull=False)
-        if after == Status.IMPORTING and not with_file.exists():
-            raise Conflict("The file was deleted since: post it again.")
-        if job.status != before or not start(job, after):
-            raise Conflict(f"The job is {job.status}; this is for one that is {before}.")
+        if not begin(job):
+            raise Conflict(f"The job is {job.status}; this is for one {which}.")
         return self.respond_updated(request, job.pk)
+
+
+def import_kept_file(job: FileImport) -> bool:
+    if not FileImport.objects.filter(pk=job.pk, content__isnull=False).exists():
+        raise Conflict("The file was deleted since: post it again.")
+    return start_import(job)
 
 
 class ExportJobViewSet(ODataViewSet):

@@ -4,6 +4,7 @@ No connection, no thread and no open file of the site's is there when a worker i
 """
 
 import os
+import pwd
 import sys
 import tempfile
 from importlib import import_module
@@ -54,12 +55,21 @@ def be_subscriber(file: str) -> None:
     tempfile.tempdir = None
     folder = Path(own["VAR_DIR"])
     folder.mkdir(parents=True, exist_ok=True)
-    owner = folder.stat()
-    if os.geteuid() == 0 and owner.st_uid:
-        os.chown(os.environ["PROMETHEUS_MULTIPROC_DIR"], owner.st_uid, owner.st_gid)
+    user = folder.stat().st_uid
+    if os.geteuid() == 0 and user:
+        group = group_of(user)
+        os.chown(os.environ["PROMETHEUS_MULTIPROC_DIR"], user, group)
         os.setgroups([])
-        os.setgid(owner.st_gid)
-        os.setuid(owner.st_uid)
+        os.setgid(group)
+        os.setuid(user)
+
+
+def group_of(user: int) -> int:
+    """The group of an account. Not that of its folder: root has made it, and may have left its own there."""
+    try:
+        return pwd.getpwuid(user).pw_gid
+    except KeyError:
+        return user  # a number without a name
 
 
 def run_command(*words: str) -> None:

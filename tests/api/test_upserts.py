@@ -18,6 +18,7 @@ from tests.people.builders import a_client_body, a_contact_body, a_role, a_staff
 KEYED = [each for each in get_service(V2_1).entity_sets if each.alternate_keys]
 BODIES = {"Staff": a_staff_body, "Client": a_client_body, "Contact": a_contact_body}
 NO_RECORD = "00000000-0000-7000-8000-000000000000"
+OTHER_RECORD = "00000000-0000-7000-8000-000000000001"
 EXCEPTION = "@Org.OData.Core.V1.DataModificationException"
 
 of_each_set = pytest.mark.parametrize("entity_set", KEYED, ids=lambda each: each.name)
@@ -133,6 +134,27 @@ def test_a_code_in_the_body_is_that_of_the_address_or_a_fault(later):
     assert Contact.objects.get().unique_code == "P-10"
 
 
+def test_a_code_that_is_null_in_the_body_is_cleared(later, stored):
+    made = stored(get_service(V2_1).by_path["contact"], "P-9")
+    assert (
+        ok(later.patch("contact(UniqueCode='P-9')", {"UniqueCode": None}, If_Match="*"))["UniqueCode"] is None
+    )
+    refused(later.get("contact(UniqueCode='P-9')"), 404)
+    assert ok(later.get(f"contact({made['ContactGuid']})"))["UniqueCode"] is None
+    assert ok(later.patch("contact(UniqueCode='P-9')", contact(None)), 201)["UniqueCode"] == "P-9"
+
+
+@pytest.mark.parametrize("text", ["%E9", "P-%FF", "%ED%A0%80", "%C0%80"])
+def test_a_code_that_is_no_utf_8_names_no_record(later, text):
+    for answer in (
+        later.get(f"contact(UniqueCode='{text}')"),
+        later.patch(f"contact(UniqueCode='{text}')", contact(None)),
+    ):
+        error = refused(answer, 400, "InvalidQuery")
+        assert error["message"] == "UniqueCode is not UTF-8 here: give it as UniqueCode=@code."
+    assert Contact.objects.count() == 0
+
+
 def test_a_new_record_by_its_code_has_every_fault_of_a_post(later):
     for body in ({"Gender": "?"}, {}, {"value": [contact("P-9")]}):
         refused(later.patch("contact(UniqueCode='P-9')", body), 400)
@@ -238,6 +260,8 @@ def test_what_is_removed_is_archived_and_what_is_not_there_is_no_fault(later):
         entries = ok(later.delta("contact", *items))["value"]
         assert [each["@removed"]["reason"] for each in entries] == ["deleted"] * 3
         assert entries[0]["@odata.id"].endswith(f"/api/Contact({made['ContactGuid']})")
+    named_twice = {"ContactGuid": made["ContactGuid"], "@id": entries[0]["@odata.id"], "Phone1": "1"}
+    assert ok(later.delta("contact", named_twice))["value"][0]["Phone1"] == "1"
     assert Contact.objects.get().archive_date is not None
     assert Change.objects.filter(record_key=made["ContactGuid"], kind="Archived").count() == 1
 
@@ -254,6 +278,8 @@ def test_what_is_removed_is_archived_and_what_is_not_there_is_no_fault(later):
         ({"ContactGuid": NO_RECORD}, ("NotFound", "ContactGuid")),
         ({"@id": "client(1)"}, ("InvalidAddress", "@id")),
         ({"@id": f"contact({NO_RECORD})"}, ("NotFound", "ContactGuid")),
+        ({"@id": f"contact({NO_RECORD})", "ContactGuid": OTHER_RECORD}, ("NotAllowed", "@id")),
+        ({"@id": "x", "ContactGuid": NO_RECORD}, ("InvalidAddress", "@id")),
         ({"UniqueCode": "P-9"}, ("Required", "FirstName")),
         ({"UniqueCode": "P-1", "Gender": "?"}, ("NotAChoice", "Gender")),
         ({"UniqueCode": "P-1", "FirstName": None}, ("Required", "FirstName")),
@@ -336,6 +362,13 @@ def test_a_delta_payload_has_no_options_that_choose_records(later, option):
     error = refused(later.patch("contact", body, option), 400, "InvalidQuery")
     assert error["target"] == option.partition("=")[0]
     assert Contact.objects.count() == 0
+
+
+@pytest.mark.parametrize("condition", [{"If_Match": 'W/"0"'}, {"If_None_Match": "*"}])
+def test_a_delta_payload_has_no_etag_of_its_own(later, condition):
+    refused(later.delta("contact", contact("P-1"), **condition), 412, "PreconditionFailed")
+    assert Contact.objects.count() == 0
+    assert ok(later.delta("contact", contact("P-1"), If_Match="*"))
 
 
 def test_a_delta_payload_has_as_many_records_as_a_post(later):

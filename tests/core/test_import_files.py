@@ -39,7 +39,12 @@ UNUSABLE = {
     "a million columns": ("a.csv", b"a," * 400_000, "The header has 400,001 columns"),
     "a row that is too long": ("a.csv", b"Name\n" + b"a" * (MAX_ROW + 1), "Line 2 is longer than 1,000,000"),
     "a text that is no workbook": ("a.xlsx", b"Name\nAl\n", "a.xlsx is not an XLSX workbook."),
-    "JSON that breaks off": ("a.json", b'[{"Name": "Al"}, {"Na', "a.json is no JSON list of records"),
+    "JSON that breaks off": (
+        "a.json",
+        b'[{"Name": "Al"}, {"Na',
+        "a.json is no JSON list of records behind record 1: Unterminated string.",
+    ),
+    "an empty object": ("a.json", b"{}", "the object has no member value."),
     "JSON without a list": ("a.json", b'{"Name": "Al"}', "the object has no member value"),
     "JSON of no records": ("a.json", b"[]", "a.json holds no records."),
     "a member twice": ("a.ndjson", b'{"A": 1}\n{"B": 1, "B": 2}\n', "line 2: a member is given twice"),

@@ -42,13 +42,16 @@ def answer_meanwhile(caller, job, seconds):
     return answers[0]
 
 
-def test_an_import_ends_cancelled_or_imported_and_says_what_it_stored(application, trial, monkeypatch):
+@pytest.mark.parametrize("fields", [{}, {"AllOrNothing": "true"}], ids=["batches", "whole"])
+def test_an_import_ends_cancelled_or_imported_and_says_what_it_stored(
+    application, trial, monkeypatch, fields
+):
     monkeypatch.setattr(runs, "BATCH", 2)
     chance = Random(trial)
     for _ in range(8):
         Contact.objects.all().delete()
         text = "\n".join(["First name,Surname", *(f"Ida,Fox{line}" for line in range(20))])
-        job = ok(post(application, text), 201)
+        job = ok(post(application, text, **fields), 201)
         answer = answer_meanwhile(application, job, chance.uniform(0, 0.25))
         shown = ok(application.get(address_of(job)))
         stored = Contact.objects.count()
@@ -60,6 +63,7 @@ def test_an_import_ends_cancelled_or_imported_and_says_what_it_stored(applicatio
             assert ok(answer)["Status"] == "Cancelling" or ok(answer) == shown
         if shown["Status"] == "Cancelled":
             assert shown["RowsDone"] == stored
+            assert stored == 0 or not fields
 
 
 def test_an_export_has_a_file_or_is_cancelled(application, trial):

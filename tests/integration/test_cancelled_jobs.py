@@ -13,12 +13,14 @@ from openpyxl import load_workbook
 
 from apps.access.models import ApiApplication
 from apps.access.services import purge_expired
-from apps.core import file_exports, file_imports
+from apps.base.drafts import Draft
+from apps.core import file_exports, file_imports, history
 from apps.core.file_exports import ExportCancelled
 from apps.core.importing import runs
 from apps.core.models import Change, FileExport, FileImport
 from apps.integration import export_jobs
 from apps.people.models import Contact
+from apps.people.services import update_contacts
 from tests.api.caller import ok, refused
 from tests.core.test_file_imports import IMPORTS, an_import, chosen, page, press
 from tests.integration.test_export_jobs import started
@@ -100,6 +102,31 @@ def test_a_job_that_runs_stops_before_the_next_batch_and_tells_what_it_stored(ap
     assert len(list(load_workbook(io.BytesIO(workbook)).active.iter_rows())) == 2
     assert cancelled(application, job)["Status"] == "Cancelled"
     assert counts(finished(application, PEOPLE))[:3] == [2, 0, 1]
+
+
+def test_what_a_cancelled_job_stored_is_undone_unless_somebody_changed_it(application, monkeypatch):
+    job = ok(post(application, PEOPLE), 201)
+    with calls_at(monkeypatch, 2, lambda: cancelled(application, job)):
+        run_tasks()
+    contact = Contact.objects.get()
+    with history.as_author(history.Author("Back office")):
+        update_contacts([Draft({"phone1": "1"}, given=["phone1"], key=contact.pk)])
+    assert ok(application.post(f"{address_of(job)}/Undo", None))["Status"] == "Undoing"
+    run_tasks()
+    shown = ok(application.get(address_of(job)))
+    assert (shown["Status"], shown["NewCount"]) == ("Cancelled", 1)
+    assert shown["Message"].startswith("It cannot be undone. Changed since the import")
+    Change.objects.exclude(request_id=job["ImportJobGuid"]).delete()
+    ok(application.post(f"{address_of(job)}/Undo", None))
+    run_tasks()
+    assert (ok(application.get(address_of(job)))["Status"], Contact.objects.count()) == ("Undone", 0)
+
+
+def test_an_import_that_was_checked_and_then_cancelled_tells_no_counts_of_its_check(application):
+    job = finished(application, CheckOnly="true")
+    ok(application.post(f"{address_of(job)}/Import", None))
+    assert counts(cancelled(application, job)) == [None] * 5
+    refused(application.post(f"{address_of(job)}/Undo", None), 409, "Conflict")
 
 
 @pytest.mark.parametrize("fields", [{"CheckOnly": "true"}, {"AllOrNothing": "true"}])

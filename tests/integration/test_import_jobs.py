@@ -108,6 +108,12 @@ def test_a_check_stores_nothing_and_is_imported_afterwards(application):
     assert (ok(application.get(address))["Status"], Contact.objects.count()) == ("Imported", 3)
 
 
+@pytest.mark.parametrize("field", ["CheckOnly", "AllOrNothing", "Updates"])
+def test_a_job_that_is_done_has_done_all_rows(application, field):
+    job = finished(application, **{field: "true"})
+    assert (job["RowsDone"], job["RowsTotal"]) == (4, 4)
+
+
 def test_an_import_is_undone(application):
     address = f"importJob({finished(application)['ImportJobGuid']})"
     assert ok(application.post(f"{address}/Undo", None))["Status"] == "Undoing"

@@ -221,6 +221,24 @@ def test_a_narrow_token_finds_nothing_by_a_condition_through_what_it_does_not_re
     ok(application.patch(plain, {"Condition": "FundingStatus eq 'OnHold'"}))
 
 
+def test_messages_that_wait_are_not_sent_of_another_set(application, subscribe, receiver):  # noqa: F811
+    """A subscription that is turned to another set does not bring what its application may read no more."""
+    path = path_of(subscribe(EntitySet="Contact", IncludesRecords=True))
+    receiver.status = 500
+    a_contact()
+    send_changes()
+    assert ok(application.patch(path, {"Address": Webhook.objects.get().address}))["WaitingCount"] == 1
+    ApiApplication.objects.update(scope="subscription.read subscription.write client.read")
+    refused(application.patch(path, {"IncludesRecords": False}), 400)
+    assert ok(application.patch(path, {"EntitySet": "Client"}))["WaitingCount"] == 0
+    receiver.status = 200
+    Webhook.objects.update(paused_until=None)
+    receiver.received.clear()
+    made = a_client()
+    send_changes()
+    assert told_keys(receiver) == {str(made.pk)}
+
+
 # --- tests and replays ----------------------------------------------------------------------------------
 
 

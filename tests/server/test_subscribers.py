@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -79,6 +80,13 @@ described = {name: repr(getattr(settings, name)) for name in dir(settings) if na
 print(json.dumps({"settings": described, "databases": databases}))
 """
 
+ACCOUNT = """
+import json, os, sys
+from records_site.server.loading import be_subscriber
+be_subscriber(sys.argv[1])
+print(json.dumps([os.getresuid(), os.getresgid(), os.getgroups()]))
+"""
+
 
 def own_settings(folder, name, port, **others):
     return {
@@ -120,6 +128,18 @@ def test_nothing_of_the_parents_settings_is_left_in_a_subscribers_worker(tmp_pat
     apart = output_of(APART, variables(tmp_path, **own))
     assert forked["databases"] == apart["databases"]
     assert plain(forked["settings"]) == plain(apart["settings"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives a process another account")
+@pytest.mark.parametrize("user", [pwd.getpwnam("nobody").pw_uid, 64_999], ids=["account", "number"])
+def test_a_worker_has_the_account_that_owns_its_folder_and_not_the_group_that_root_left_there(tmp_path, user):
+    file = write_file(tmp_path, "harbour", 8101)
+    folder = tmp_path / "harbour-var"
+    folder.mkdir()
+    os.chown(folder, user, 0)
+    group = user if user == 64_999 else pwd.getpwuid(user).pw_gid
+    account = output_of(ACCOUNT, variables(tmp_path, PROMETHEUS_MULTIPROC_DIR=str(tmp_path)), file)
+    assert account == [[user] * 3, [group] * 3, []]
 
 
 def plain(described):

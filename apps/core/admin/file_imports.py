@@ -35,6 +35,8 @@ from apps.core.file_imports import (
     log_rows,
     note_dead_task,
     start,
+    start_import,
+    start_undo,
 )
 from apps.core.importing.mappings import keep_mapping, mapping_names
 from apps.core.models import FileImport, ImportMapping
@@ -251,7 +253,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             left_out=[column["header"] for column in record.columns if members and not column["member"]],
             count_texts=count_texts(record, (*kind.count_words, "with_warnings", "left_out")),
             good=good,
-            stored=good and record.status == Status.IMPORTED,
+            stored=good and record.has_stored,
             has_file=FileImport.objects.filter(pk=record.pk, content__isnull=False).exists(),
             has_issues=FileImport.objects.filter(pk=record.pk, all_issues__isnull=False).exists(),
             has_rejected=FileImport.objects.filter(pk=record.pk, rejected_rows__isnull=False).exists(),
@@ -262,10 +264,10 @@ class FileImportAdmin(ReadOnlyAdmin):
         pressed = request.POST.get("action")
         if pressed == "check" and record.status in CHECKED_AGAIN:
             self.check_file(request, record, kind)
-        elif pressed == "import" and record.status == Status.CHECKED:
-            start(record, Status.IMPORTING)
-        elif pressed == "undo" and record.status == Status.IMPORTED and kind.undoable:
-            start(record, Status.UNDOING)
+        elif pressed == "import":
+            start_import(record)
+        elif pressed == "undo" and kind.undoable:
+            start_undo(record)
         elif pressed == "cancel":
             cancel(record)
 

@@ -175,6 +175,13 @@ class FileImport(FileRun):
     def __str__(self) -> str:
         return self.file_name
 
+    @property
+    def has_stored(self) -> bool:
+        """True of an import that stored its rows, all of them or those before it was cancelled."""
+        return self.status == ImportStatus.IMPORTED or (
+            self.status == ImportStatus.CANCELLED and bool(self.counts)
+        )
+
 
 class FileImportPage(models.Model):
     """Further rows with issues, as a page of the back office shows them; the first stand with the import."""

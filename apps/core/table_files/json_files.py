@@ -60,14 +60,20 @@ class JsonTable(Table):
 
     def records(self) -> Iterator[tuple[int, object]]:
         """Number and value of each record."""
+        number = 0
         with self.lines.opened() as text:
             try:
-                yield from enumerate(array_items(text), start=1)
+                for number, item in enumerate(array_items(text), start=1):
+                    yield number, item
             except UnicodeError:
                 raise
             except (ValueError, RecursionError) as error:
+                sentence = json_sentence(error)
+                if isinstance(error, json.JSONDecodeError):  # its place is that in a part of the file
+                    sentence = f"{error.msg.removesuffix(' starting at')}."
+                place = f" behind record {number:,}" if number else ""
                 raise ImportFileError(
-                    f"{self.path.name} is no JSON list of records: {json_sentence(error)}"
+                    f"{self.path.name} is no JSON list of records{place}: {sentence}"
                 ) from None
 
     def rows(self) -> Iterator[Row]:
@@ -195,6 +201,8 @@ def array_items(text: TextIO) -> Iterator[object]:
     source = JsonText(text)
     while source.peek() == "{":
         source.skip("{")
+        if source.peek() == "}":
+            raise ValueError("the object has no member value")
         while source.value() not in LIST_MEMBERS:
             source.skip(":")
             source.value()

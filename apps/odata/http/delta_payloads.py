@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.http import HttpResponse
 
+from apps.base.errors import PreconditionFailed
 from apps.odata.http.read_log import get_read_log
 from apps.odata.query.options import EXPAND_ALL
 from apps.odata.write.upserts import ItemOutcome, apply_delta
@@ -22,6 +23,9 @@ def respond_delta(view: "ODataViewSet") -> HttpResponse:
     """Store the delta payload of the request of a viewset."""
     view.refuse_plain_filters()
     view.refuse_choices("does nothing to a delta payload, whose items say which records are changed")
+    sent = view.request.META
+    if sent.get("HTTP_IF_MATCH", "*").strip() not in ("", "*") or sent.get("HTTP_IF_NONE_MATCH"):
+        raise PreconditionFailed("A delta payload has the ETag of each record in it, as @odata.etag.")
     preferences, records = view.preferences, view.get_queryset()
     body, ignores_warnings = view.parse_body(view.request), view.ignores_warnings
     outcomes = apply_delta(

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, unquote_to_bytes
 
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.values import WireValueError, parse_value
@@ -51,6 +51,16 @@ def read_text(literal: str, name: str, aliases: Mapping[str, Any]) -> str:
     text: object = match and match[1].replace("''", "'")
     if literal.startswith("@"):
         text = value_of_alias(literal, aliases)
+    elif isinstance(text, str):
+        refuse_broken(text, name)
     if not isinstance(text, str) or not text.strip():
         raise BadQuery(f"{name} is a text in single quotes, such as {name}='A-1'.", target=name)
     return text
+
+
+def refuse_broken(text: str, name: str) -> None:
+    """``BadQuery`` for bytes of an address that are no UTF-8, which it has as ``%FF``."""
+    try:
+        unquote_to_bytes(text).decode()
+    except UnicodeDecodeError:
+        raise BadQuery(f"{name} is not UTF-8 here: give it as {name}=@code.", target=name) from None

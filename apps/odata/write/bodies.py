@@ -97,7 +97,8 @@ def read_record(
         # As an unknown member it would be ignored, and nothing be changed.
         raise BadBody(f"The body of a PATCH is one {entity_set.name} record, without value.", target="value")
     for name, value in named.items():
-        record[name] = value if record.get(name) is None else record[name]
+        if name not in record or (kind is BodyKind.NEW and record[name] is None):
+            record[name] = value
     return read_drafts(reader, [record], raw, bare=True)
 
 

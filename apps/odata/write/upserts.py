@@ -248,15 +248,17 @@ class Changes:
         if not isinstance(item.value, dict):
             raise Refused([item.fault("WrongType", f"A {self.entity_set.name} record must be an object.")])
         address = address_in(item.value)
+        named = None if address is None else key_in(address, model)
+        if address is not None and (named is None or isinstance(named, str)):
+            raise Refused([item.fault("InvalidAddress", f"@id {must_be_address(model)}", "@id")])
         if item.value.get(key.name) is not None:
             item.key = member_value(item, key)
-        elif address is None:
-            item.alternate = self.read_alternate(item)
+        elif named is not None:
+            item.key = named
         else:
-            found = key_in(address, model)
-            if found is None or isinstance(found, str):
-                raise Refused([item.fault("InvalidAddress", f"@id {must_be_address(model)}", "@id")])
-            item.key = found
+            item.alternate = self.read_alternate(item)
+        if named is not None and named != item.key:
+            raise Refused([item.fault("NotAllowed", f"@id names another record than {key.name}.", "@id")])
 
     def read_alternate(self, item: Item) -> AlternateValue:
         keys = self.entity_set.alternate_keys.values()
