@@ -228,7 +228,7 @@ def test_what_a_link_leads_to_is_not_emptied(run, checkout, tmp_path):
     others.mkdir()
     (others / "kept").write_text("-")
     (checkout / ".venv").symlink_to(others)
-    with pytest.raises(SystemExit, match="is a link to .*others, which does not work here"):
+    with pytest.raises(SystemExit, match=r"is a link to .*others, which does not work here"):
         run.prepare()
     assert (others / "kept").exists()
 
