@@ -222,6 +222,17 @@ def test_a_venv_whose_python_is_gone_is_made_again(run, checkout, monkeypatch):
     assert made
 
 
+def test_what_a_link_leads_to_is_not_emptied(run, checkout, tmp_path):
+    """It is the .venv of another checkout, which may work there."""
+    others = tmp_path / "others"
+    others.mkdir()
+    (others / "kept").write_text("-")
+    (checkout / ".venv").symlink_to(others)
+    with pytest.raises(SystemExit, match=r"is a link to .*others, which does not work here"):
+        run.prepare()
+    assert (others / "kept").exists()
+
+
 def test_two_at_once_install_once(checkout):
     a_venv(checkout, "sleep 1")
     first, second = start(checkout, "migrate"), start(checkout, "migrate")

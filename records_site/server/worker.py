@@ -236,7 +236,7 @@ class Server(TcpWSGIServer):
                 self.stop()
 
     def tidy(self) -> None:
-        """Give back the memory of what was served; garbage is looked for where requests left some and none runs."""
+        """Give back the memory of what was served, and of garbage that requests left, if none runs."""
         if gc.get_count()[1] and not self.pool.busy:
             gc.collect()
         give_back_memory()
