@@ -81,7 +81,7 @@ def record_panel(
     def context(request: HttpRequest, record: TimestampedModel) -> dict[str, object]:
         page: Any = admin.site.get_model_admin(model)
         found = visible_rows(request.user, records(record))
-        newest = found.select_related(*(page.list_select_related or ())).order_by("-creation_date")
+        newest = found.select_related(*(page.list_select_related or ())).order_by("-creation_date", "-pk")
         rows = list(newest[: ROW_LIMIT + 1])
         may_add = can_add and page.has_add_permission(request) and not record.is_archived
         query = {parameter or f"{column}__{record._meta.pk.name}__exact": record.pk, **(filters or {})}
@@ -200,7 +200,7 @@ def load_timeline(record: Model, panels: Sequence[Panel], person: object) -> lis
     """The newest changes of the record, and of the records in its panels that the person sees."""
     changes = Q(record_type=record._meta.label_lower, record_key=str(record.pk))
     for records in (each for panel in panels for each in panel.histories(record)):
-        newest = visible_rows(person, records).order_by("-creation_date")
+        newest = visible_rows(person, records).order_by("-creation_date", "-pk")
         keys = newest.values_list("pk", flat=True)[:TIMELINE_RECORDS]
         changes |= Q(record_type=records.model._meta.label_lower, record_key__in=[str(key) for key in keys])
     # Ordered by the bare key, PostgreSQL would read all changes backwards until it has found enough.

@@ -204,7 +204,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
             return found
         claims = visible_rows(request.user, Claim.objects.filter(archive_date=None))
         claims = claims.only("claim_number", "provider_invoice")
-        return found.prefetch_related(Prefetch("claims", claims.order_by("creation_date"), "current_claims"))
+        return found.prefetch_related(Prefetch("claims", claims.order_by("creation_date", "pk"), "current_claims"))
 
     def get_paginator(
         self, request: HttpRequest, queryset: QuerySet[Model], per_page: int, *args: Any, **more: Any
@@ -279,7 +279,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         invoice = context["original"]
         page = provider_invoice_panel(request, invoice)
         if invoice is not None:
-            claims = visible_rows(request.user, invoice.claims.order_by("creation_date"))[:20]
+            claims = visible_rows(request.user, invoice.claims.order_by("creation_date", "pk"))[:20]
             page |= self.status_context(request, invoice)
             page["claims"] = [record_link(claim) for claim in claims]
             page["status_colour"] = COLOURS.get(invoice.approval_status, "")
@@ -291,7 +291,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
         claims = self.admin_site.get_model_admin(Claim)
         if not claims.has_view_permission(request):
             return status
-        current = record.claims.filter(archive_date=None).order_by("creation_date")
+        current = record.claims.filter(archive_date=None).order_by("creation_date", "pk")
         named = [
             format_html("; claim {}, {}", record_link(each), lower_first(each.get_funding_status_display()))
             for each in visible_rows(request.user, current)[:3]
