@@ -373,6 +373,30 @@ def test_a_hidden_record_that_a_visible_one_refers_to_stays_when_it_is_saved(tol
     assert (plan.support_coordinator, plan.total_budget_amount) == (told.hidden[0], 1234)
 
 
+def test_an_overview_links_to_what_the_person_sees(told):
+    """A representative whom others look after is named, without a link to a page that there is not."""
+    told.seen.refresh_from_db()
+    representative = told.seen.representative
+    page = text_of(told.browser.get(f"/admin/people/contact/{told.seen.pk}/overview/"))
+    assert representative.full_name in page
+    assert f"/admin/people/contact/{representative.pk}/" not in page
+    Contact.objects.filter(pk=representative.pk).update(account_manager=told.office.me)
+    page = text_of(told.browser.get(f"/admin/people/contact/{told.seen.pk}/overview/"))
+    assert f"/admin/people/contact/{representative.pk}/" in page
+
+
+def test_who_sees_some_participants_enters_what_everybody_sees(told):
+    answer = told.browser.post("/admin/people/client/add/", {"business_name": "New provider"})
+    assert answer.status_code == 302, answer.context["adminform"].form.errors
+    assert Client.objects.filter(business_name="New provider").exists()
+
+
+def test_of_a_closed_model_nothing_is_visible(told):
+    assert caseload_path(Change) is None
+    assert Change.objects.exists()
+    assert not told.office.me.caseload.visible(Change.objects.all()).exists()
+
+
 # --- what is about all participants -----------------------------------------------------------------------
 
 

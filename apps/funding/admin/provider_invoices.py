@@ -204,7 +204,9 @@ class ProviderInvoiceAdmin(ActionAdmin):
             return found
         claims = visible_rows(request.user, Claim.objects.filter(archive_date=None))
         claims = claims.only("claim_number", "provider_invoice")
-        return found.prefetch_related(Prefetch("claims", claims.order_by("creation_date", "pk"), "current_claims"))
+        return found.prefetch_related(
+            Prefetch("claims", claims.order_by("creation_date", "pk"), "current_claims")
+        )
 
     def get_paginator(
         self, request: HttpRequest, queryset: QuerySet[Model], per_page: int, *args: Any, **more: Any
