@@ -141,7 +141,7 @@ class ImportJobViewSet(ODataViewSet):
     def start_import(self, request: Request, key: str) -> HttpResponse:
         """POST: what was checked is imported."""
         return self.respond_once(
-            request, lambda: self.respond_started(request, key, "that is Checked", import_kept_file)
+            request, lambda: self.respond_started(request, key, "that is Checked", import_stored_file)
         )
 
     @extend_schema(operation=openapi.UNDO)
@@ -156,14 +156,7 @@ class ImportJobViewSet(ODataViewSet):
     @action(detail=True, methods=["post"], url_path="Cancel", url_name="cancel")
     def cancel(self, request: Request, key: str) -> HttpResponse:
         """POST: the worker stops before the next batch of rows."""
-        return self.respond_once(request, lambda: self.respond_cancelled(request, key))
-
-    def respond_cancelled(self, request: Request, key: str) -> HttpResponse:
-        self.refuse_plain_filters()
-        job = self.find_job(key)
-        if not cancel(job):
-            raise Conflict(f"The job is {job.status}: it cannot be cancelled.")
-        return self.respond_updated(request, job.pk)
+        return self.respond_once(request, lambda: respond_cancelled(self, key, cancel))
 
     def respond_started(
         self, request: Request, key: str, which: str, begin: Callable[[FileImport], bool]
@@ -177,7 +170,19 @@ class ImportJobViewSet(ODataViewSet):
         return self.respond_updated(request, job.pk)
 
 
-def import_kept_file(job: FileImport) -> bool:
+def respond_cancelled(
+    view: "ImportJobViewSet | ExportJobViewSet", key: str, cancel_job: Callable[[Any], bool]
+) -> HttpResponse:
+    """The job of that key once it is cancelled; ``Conflict`` where it is done."""
+    view.refuse_plain_filters()
+    job = view.find_job(key)
+    if not cancel_job(job):
+        raise Conflict(f"The job is {job.status}: it cannot be cancelled.")
+    return view.respond_updated(view.request, job.pk)
+
+
+def import_stored_file(job: FileImport) -> bool:
+    """Start the import of a checked file; ``Conflict`` where the file was deleted since."""
     if not FileImport.objects.filter(pk=job.pk, content__isnull=False).exists():
         raise Conflict("The file was deleted since: post it again.")
     return start_import(job)
@@ -213,14 +218,7 @@ class ExportJobViewSet(ODataViewSet):
     @action(detail=True, methods=["post"], url_path="Cancel", url_name="cancel")
     def cancel(self, request: Request, key: str) -> HttpResponse:
         """POST: the worker stops, and there is no file."""
-        return self.respond_once(request, lambda: self.respond_cancelled(request, key))
-
-    def respond_cancelled(self, request: Request, key: str) -> HttpResponse:
-        self.refuse_plain_filters()
-        job = self.find_job(key)
-        if not cancel_export(job):
-            raise Conflict(f"The job is {job.status}: it cannot be cancelled.")
-        return self.respond_updated(request, job.pk)
+        return self.respond_once(request, lambda: respond_cancelled(self, key, cancel_export))
 
     @extend_schema(operation=openapi.EXPORT_FILE)
     @action(detail=True, methods=["get"], url_path="File", url_name="file")
