@@ -43,8 +43,8 @@ def respond_once(
 
     ``content`` identifies the body, where that was read already: so any upload is recognised. ``respond``
     refuses by raising and returns a rendered response. Errors: 400 for a key that is not 1 to 255 printable
-    ASCII characters, 422 ``IdempotencyKeyReused`` for a key of another request or caseload, 409 when another writer was
-    faster.
+    ASCII characters, 422 ``IdempotencyKeyReused`` for a key of another request or caseload, 409 when another
+    writer was faster.
     """
     key = request.headers.get("Idempotency-Key")
     if key is None:
@@ -109,7 +109,8 @@ def fingerprint(request: Request, content: bytes | None = None) -> str:
     """One hash of all that makes a request the same request: method, path, query, body and caseload."""
     whole = hashlib.sha256()
     query = request.META.get("QUERY_STRING", "")
-    sight: list[str] = [sight_of(request.auth)] if request.auth.sees else []
+    caller: Any = request.auth
+    sight = [sight_of(caller)] if caller.sees is not None else []
     for part in (str(request.method), request.path, query, *sight):
         text = part.encode("utf-8", "surrogatepass")
         whole.update(len(text).to_bytes(8, "big") + text)
