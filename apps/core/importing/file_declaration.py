@@ -70,7 +70,7 @@ def record_names(model: type[models.Model], shown: Properties = MappingProxyType
 
     ``shown`` are properties by which the referring resource shows them.
     """
-    entity_set = service.get_service().by_model.get(model)
+    entity_set = service.declared_set(model)
     properties = {**(entity_set.type.properties if entity_set is not None else {}), **shown}
     definition = (entity_set is not None and definition_of(entity_set)) or ImportDefinition
     scopes = {column.name: column.scope for column in definition.columns if column.scope}
