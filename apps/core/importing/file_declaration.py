@@ -95,7 +95,10 @@ def file_entity_set(entity_set: EntitySet) -> EntitySet:
     """The resource as its files have it."""
     served = type(entity_set.resource)
     definition = definition_of(entity_set)
-    own: dict[str, Any] = {}
+    later = (member for member in served.fields_of_2_1 if isinstance(member, Property))
+    own: dict[str, Any] = {
+        member.name: member for member in later if member.behaviour is not Behaviour.READ_ONLY
+    }
     if definition is not None:
         own |= {member.name: member for member in definition.fields}
         if definition.sets_archive_date and "ArchiveDate" in entity_set.type.properties:
