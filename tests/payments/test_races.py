@@ -25,6 +25,7 @@ from apps.payments.models import (
     PaymentRunItem,
     StatementRun,
 )
+from apps.payments.services.opening import record_paid_before
 from apps.payments.services.remittance import mail_advice
 from apps.payments.services.returns import apply_returns, mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
@@ -168,6 +169,18 @@ def test_a_payment_comes_back_by_hand_or_by_the_bank_s_file(claims):
     item = run.items.last()
     call_at_once(lambda: apply_returns(rows, None), attempt(lambda: mark_returned(item.pk, "closed", None)))
     assert PaymentRunItem.objects.filter(returned_at=None).count() == 0
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_the_first_run_and_what_was_paid_before_are_one_or_the_other(claims, number):
+    """What has no account yet is not taken for paid beside the first run."""
+    waiting = a_paid_claim("20.00", provider=a_client())
+    call_at_once(
+        attempt(lambda: create_run(None, clock.today(), None)), attempt(lambda: record_paid_before(None))
+    )
+    run = PaymentRun.objects.get()
+    parts = set(PaymentRunClaim.objects.values_list("claim", flat=True))
+    assert parts == {each.pk for each in [*claims, *([waiting] if run.status == "Opening" else [])]}
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
