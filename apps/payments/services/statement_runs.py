@@ -24,7 +24,7 @@ RUNNING, FINISHED, FAILED = StatementRunStatus
 
 @retry_on_conflict
 def start_run(month: dt.date, work: StatementWork, staff: UUID | None) -> StatementRun:
-    """Let a worker make or send the statements of a month; pressed twice, or by two at once, there is one run.
+    """Let a worker make or send the statements of a month; pressed twice, also at once, there is one run.
 
     Runs that ended as long ago as exports are kept are deleted.
 
