@@ -20,12 +20,14 @@ from tests.funding.admin_forms import (
 )
 from tests.funding.builders import (
     END_OF_JUNE,
+    a_claim,
     a_cost_centre,
     a_price,
     a_price_book,
     a_product,
     a_provider_invoice,
     an_entry,
+    an_invoice,
 )
 from tests.funding.warned import TODAY, WEDNESDAY, Scene
 from tests.people.records import a_role, a_staff_member, an_administrator, get_unrendered, unrendered
@@ -652,3 +654,14 @@ def test_markup_in_names_is_shown_as_text(client, scene):
         assert "<img src=x" not in page
         assert "<script>alert" not in page
         assert "<b>bold" not in page
+
+
+def test_lists_name_the_provider_with_its_reference_and_the_participant_with_the_number(client):
+    claim, invoice = a_claim(), an_invoice()
+    provider, participant = claim.provider.business_name, claim.contact.last_name
+    page = client.get(CLAIMS).content.decode()
+    for text in (provider, claim.provider_invoice_reference, participant):
+        assert text in page.partition("result_list")[2], text
+    page = client.get(INVOICES).content.decode().partition("result_list")[2]
+    assert str(invoice) in page
+    assert invoice.contact.last_name in page
