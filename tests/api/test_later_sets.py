@@ -10,9 +10,11 @@ from apps.base import clock
 from apps.base.declaration.resource import V2_1
 from apps.base.declaration.service import get_service
 from apps.core.read_log import READ_LOG, key_bytes
+from apps.core.resources import LookupResource
 from apps.funding.models import ClaimResult
 from apps.payments.models import BankAccount
 from apps.payments.services.runs import create_run, release_run
+from records_site.service import router
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
@@ -78,9 +80,19 @@ def test_they_stand_in_the_documents_of_their_version_alone(api):
             assert (name in sets) is is_there
             assert (name.encode() in api.get("$metadata", **named).content) is is_there
             assert (name.encode() in openapi) is is_there
-    later = [each.name for each in get_service(V2_1).entity_sets if each.resource.since == V2_1]
+    later = [
+        each.name
+        for each in get_service(V2_1).entity_sets
+        if each.resource.since == V2_1 and not isinstance(each.resource, LookupResource)
+    ]
     # Bookings are shown within plans in 2.0 (tests/api/test_changes_by_program.py).
     assert later == ["Booking", *SETS, *OF_PROGRAMS]
+
+
+def test_every_further_right_is_declared_and_asked_by_an_action():
+    for name, viewset, _ in router.registry:
+        asked = {action.kwargs.get("right") for action in viewset.get_extra_actions()} - {None}
+        assert asked == {*viewset.resource.further_rights}, f"further_rights of {name}"
 
 
 def test_a_run_is_read_with_its_payments_and_without_accounts(api, made):
