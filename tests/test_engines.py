@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from tests import engines, postgres, schema_template
+from tests.dependence import depends_on_engine
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -151,6 +152,34 @@ def test_a_second_engine_has_half_as_many_workers_and_none_instead_of_one(
     words = [engines.spread(["-x"], share) for share in (1, 2)]
     assert [each[1] if each else None for each in words] == [first, second]
     assert engines.spread(["tests/people"], 1) == []
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "fixtures", "marks", "seed", "expected"),
+    [
+        ("tests/core/a.py", ["tmp_path"], [], None, False),
+        ("tests/core/a.py", ["db"], [], None, True),
+        ("tests/core/a.py", [], ["django_db"], None, True),
+        ("tests/core/a.py", ["db"], ["any_engine"], None, False),
+        ("tests/core/a.py", ["db", "client"], [], None, False),
+        ("tests/core/a.py", ["db", "client"], ["both_engines"], None, True),
+        ("tests/api/a.py", ["db", "client"], [], None, True),
+        ("tests/core/a.py", ["transactional_db"], ["browser"], None, False),
+        ("tests/core/a.py", ["db"], [], 0, True),
+        ("tests/core/a.py", ["db"], [], 1, False),
+        ("tests/core/a.py", ["db"], ["both_engines"], 1, True),
+    ],
+)
+def test_the_second_engine_runs_what_depends_on_it(nodeid, fixtures, marks, seed, expected):
+    indices = {} if seed is None else {"seed": seed}
+    item = SimpleNamespace(
+        nodeid=nodeid,
+        cls=None,
+        fixturenames=fixtures,
+        callspec=SimpleNamespace(indices=indices),
+        get_closest_marker=lambda name: name in marks,
+    )
+    assert depends_on_engine(item) is expected
 
 
 def test_tests_are_compiled_once_from_an_empty_clone(monkeypatch, tmp_path):
