@@ -9,7 +9,6 @@ from django.db import connection
 
 from apps.access.models import ApiApplication
 from apps.access.services import issue_token
-from apps.access.webhooks import caller_of
 from apps.people.models import Contact, Location, Staff, Team
 from bench.calling import Caller
 from bench.growth import figure, get, make_databases, use
@@ -62,8 +61,8 @@ def assign() -> dict[str, dict[str, object]]:
     for number, (member, place) in enumerate(zip(staff, cycle(places), strict=False)):
         Staff.objects.filter(pk=member.pk).update(location=place)
         member.teams.set([teams[number % TENTH]])
-    keys = Contact.objects.order_by("pk").values_list("pk", flat=True)
-    shares = [list(keys[number :: len(staff)]) for number in range(len(staff))]
+    keys = list(Contact.objects.order_by("pk").values_list("pk", flat=True))
+    shares = [keys[number :: len(staff)] for number in range(len(staff))]
     for member, share in zip(staff, shares, strict=True):
         Contact.objects.filter(pk__in=share).update(account_manager=member)
     with connection.cursor() as cursor:
@@ -81,4 +80,4 @@ def limited_caller(name: str, limit: dict[str, object]) -> Caller:
     )
     for attribute, records in limit.items():
         getattr(application, attribute).set(records)
-    return Caller(issue_token(caller_of(application), ["read"]))
+    return Caller(issue_token(application.caller, ["read"]))

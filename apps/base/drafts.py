@@ -131,7 +131,7 @@ class Draft:
 
     def gets_default(self, name: str) -> bool:
         """True when a member has the default that a new record would have."""
-        is_given = name in self.given | self.invalid
+        is_given = name in self.given or name in self.invalid
         return name in self.left_out or (self.key is None and not is_given)
 
     def give_all(self, names: Iterable[str]) -> None:

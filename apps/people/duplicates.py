@@ -89,6 +89,8 @@ def find_duplicates(
     for row in load_candidates(wanted, contacts):
         for mark in wanted.intersection(marks_of(row.get)):
             candidates[mark].append(row)
+    if not candidates and len(wanted) == sum(len(marks) for _, _, marks in compared):
+        return  # nobody shares anything, as in most lists of new people
     of_new_drafts: set[Mark] = set()
     for number, draft, marks in compared:
         for mark in marks:

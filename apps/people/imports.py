@@ -170,7 +170,9 @@ class AddressImport(ImportDefinition):
         lacking = [
             draft
             for draft in drafts
-            if "country" not in draft.given | draft.invalid and assumed_country(draft) is not None
+            if "country" not in draft.given
+            and "country" not in draft.invalid
+            and assumed_country(draft) is not None
         ]
         keys = [draft.key for draft in lacking if draft.key is not None]
         have_one = self.model.objects.filter(AnyOf("pk", keys)).exclude(country=None)

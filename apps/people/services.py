@@ -98,10 +98,10 @@ def notify_of_teams(drafts: Sequence[StaffDraft], existing: Mapping[UUID, Staff]
 
 def apply_email_consent(drafts: Iterable[Draft]) -> None:
     """Consent to emails that is not given is the organisation's default."""
-    consent = Subscriber.current().email_consent_default
+    consent = str(Subscriber.current().email_consent_default)
     for draft in drafts:
         if draft.gets_default("accepts_email_contact"):
-            draft.fill("accepts_email_contact", str(consent))
+            draft.fill("accepts_email_contact", consent)
 
 
 # --- clients --------------------------------------------------------------------------------------------
@@ -144,9 +144,10 @@ def update_contacts(drafts: Sequence[ContactDraft]) -> list[UUID]:
 
 def use_the_only_email(drafts: Iterable[ContactDraft]) -> None:
     """A contact's primary email is used when nothing is given about which one to use."""
+    uses = {"use_primary_email", "use_secondary_email"}
     for draft in drafts:
-        given = {"use_primary_email", "use_secondary_email"} & (draft.given | draft.invalid)
-        if not given and draft.get("primary_email"):
+        is_said = not (uses.isdisjoint(draft.given) and uses.isdisjoint(draft.invalid))
+        if not is_said and draft.get("primary_email"):
             draft.fill("use_primary_email", True)
 
 

@@ -3,9 +3,8 @@
 import datetime as dt
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, NamedTuple
 
 from apps.base.cell_texts import formula_restored
 from apps.base.declaration.schema import StructuralProperty
@@ -15,8 +14,7 @@ from apps.core.table_files.tables import UNCALCULATED
 CellReader = Callable[[str], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class CleanedText:
+class CleanedText(NamedTuple):
     """A text corrected before it is read, and the warning that tells the user so."""
 
     text: str

@@ -132,8 +132,7 @@ class ImportColumn:
                 check_no_error_value(text)
             for clean in self.corrections:
                 if text:
-                    corrected = clean(text)
-                    text, code, message = corrected.text, corrected.code, corrected.message
+                    text, code, message = clean(text)
             value = self.convert(text) if text else self.empty
         except WireValueError as error:
             self.has_issues = True

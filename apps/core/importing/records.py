@@ -86,6 +86,8 @@ class ReadRecord:
 
     def all_warnings(self) -> list[RowIssue]:
         """The warnings of all rows, without those of cells that have an error."""
+        if not self.warnings and not self.items:
+            return []
         faulty = {(id(error.row), error.column) for error in self.all_errors()}
         warnings = [warning for read in (self, *self.items) for warning in read.warnings]
         return [warning for warning in warnings if (id(warning.row), warning.column) not in faulty]
