@@ -90,7 +90,6 @@ def queries():
         listed = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
         if isinstance(page, RecordAdmin):
             yield listed, {"archived": "all"}
-            yield f"{listed}add/", {}
         if page.search_fields:
             yield listed, SEARCHED
         for name in page.get_autocomplete_fields(None):
