@@ -336,7 +336,7 @@ def test_every_domain_app_has_the_same_files(app):
         for path in (ROOT / "apps" / app).iterdir()
         if path.suffix == ".py" or (path / "__init__.py").exists()
     }
-    assert names - {"__init__", "__pycache__", "migrations"} - DOMAIN_FILES == set(OWN_FILES[app])
+    assert names - {"__init__", "__pycache__", "migrations"} - DOMAIN_FILES == set(OWN_FILES.get(app, ()))
     assert {"models", "validation", "services", "resources", "viewsets", "admin", "imports", "demo"} <= names
 
 

@@ -20,6 +20,7 @@ from rest_framework.request import Request
 from apps.access.models import IdempotencyKey
 from apps.base import clock
 from apps.base.errors import Conflict, Gone, KeyReused
+from apps.odata.delta.tokens import sight_of
 from apps.odata.errors import BadQuery
 
 _KEY = re.compile(r"[\x20-\x7e]{1,255}")
@@ -42,8 +43,8 @@ def respond_once(
 
     ``content`` identifies the body, where that was read already: so any upload is recognised. ``respond``
     refuses by raising and returns a rendered response. Errors: 400 for a key that is not 1 to 255 printable
-    ASCII characters, 422 ``IdempotencyKeyReused`` for a key of another request, 409 when another writer was
-    faster.
+    ASCII characters, 422 ``IdempotencyKeyReused`` for a key of another request or caseload, 409 when another
+    writer was faster.
     """
     key = request.headers.get("Idempotency-Key")
     if key is None:
@@ -93,7 +94,10 @@ def repeat_response(stored: IdempotencyKey, request_fingerprint: str) -> HttpRes
     if stored.status == HTTPStatus.GONE:
         raise Gone("The records of this Idempotency-Key were erased. Use a new key for a new request.")
     if stored.fingerprint != request_fingerprint:
-        raise KeyReused("This Idempotency-Key was used for another request. Use a new key for a new request.")
+        raise KeyReused(
+            "This Idempotency-Key was used for another request, or you saw other participants then. "
+            "Use a new key for a new request."
+        )
     response = HttpResponse(bytes(stored.body), status=stored.status, headers=stored.headers)
     if "Content-Type" not in stored.headers:
         del response["Content-Type"]
@@ -102,10 +106,12 @@ def repeat_response(stored: IdempotencyKey, request_fingerprint: str) -> HttpRes
 
 
 def fingerprint(request: Request, content: bytes | None = None) -> str:
-    """One hash of all that makes a request the same request: method, path, query and body."""
+    """One hash of all that makes a request the same request: method, path, query, body and caseload."""
     whole = hashlib.sha256()
     query = request.META.get("QUERY_STRING", "")
-    for part in (str(request.method), request.path, query):
+    caller: Any = request.auth
+    sight = [sight_of(caller)] if caller.sees is not None else []
+    for part in (str(request.method), request.path, query, *sight):
         text = part.encode("utf-8", "surrogatepass")
         whole.update(len(text).to_bytes(8, "big") + text)
     whole.update(request.body if content is None else content)

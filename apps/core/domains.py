@@ -33,6 +33,11 @@ def check_domains(**options: object) -> list[CheckMessage]:
         missing += [
             f"{part[1]} in {folder}/{part[0]}.py" for part in (ROUTER, DEMO) if not find_parts(part, [app])
         ]
+        missing += [
+            f"resource in the router of {folder}/viewsets.py"
+            for router in find_parts(ROUTER, [app])
+            if not router.registry
+        ]
     hint = "docs/architecture.md says under “A new app” what each file has."
     return [
         *(Error(f"There is no {each}.", hint=hint, id="core.E002") for each in missing),

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Model
 
 from apps.base.declaration.schema import EntitySet
-from apps.base.declaration.service import get_service
+from apps.base.declaration.service import declared_sets
 from apps.core.caseload import caseload_of
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import RecordColumn
@@ -185,7 +185,7 @@ COMMAND_ONLY = frozenset({"document", "staff", "role"})
 def import_kinds() -> Iterator[ImportKind]:
     """Everything that can be imported in the back office."""
     yield from FILE_KINDS
-    for entity_set in get_service().by_path.values():
+    for entity_set in declared_sets().values():
         definition = definition_of(entity_set)
         if entity_set.path not in COMMAND_ONLY and definition is not None:
             title = str(entity_set.model._meta.verbose_name_plural)

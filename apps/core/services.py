@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal
 
 from django.db import models
 
-from apps.base.declaration.service import get_service
+from apps.base.declaration.service import declared_set
 from apps.base.drafts import D, Draft, Rule
 from apps.core import archive, saving
 from apps.core.models import Subscriber
@@ -76,14 +76,14 @@ def service_of(model: type[models.Model], name: Literal["create", "update", "arc
         "update": partial(update_records, model),
         "archive": archive.archive,
     }
-    declared = get_service().by_model.get(model)
+    declared = declared_set(model)
     service: Service | None = getattr(type(declared.resource), name) if declared else None
     return service or usual[name]
 
 
 def draft_class_of(model: type[models.Model]) -> type[Draft]:
     """The class of the drafts of a model that its resource declares."""
-    declared = get_service().by_model.get(model)
+    declared = declared_set(model)
     return (declared and declared.resource.draft_class) or Draft
 
 

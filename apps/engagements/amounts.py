@@ -103,7 +103,9 @@ def record_dated_amounts(
     budgets = addition(CategoryBudget, sums)
     of_periods: Addition | None = None
     if periods is None:
-        of_periods = addition_by_days(changes)
+        # Its amounts are cents.
+        rows = [(*each[:3], *(int(100 * amount) for amount in each.amounts)) for each in changes]
+        of_periods = update_by_days(connection.vendor, len(rows) == 1), values_of_rows(rows)
     elif shares := add_shares(changes, periods):
         of_periods = addition(FundingPeriod, shares)
     if of_periods is not None and connection.vendor == "postgresql":
@@ -159,14 +161,9 @@ CENTS_UNTIL = (
 )
 
 
-def addition_by_days(changes: Sequence[DatedChange]) -> Addition:
-    """The statement that adds to the funding periods that supports lie in; its amounts are cents."""
-    rows = [(*each[:3], *(int(100 * amount) if amount else 0 for amount in each.amounts)) for each in changes]
-    return update_by_days(connection.vendor, len(rows) == 1), values_of_rows(rows)
-
-
 @lru_cache(maxsize=4)
 def update_by_days(vendor: str, is_single: bool) -> str:
+    """The statement that adds to the funding periods that supports lie in; its amounts are cents."""
     is_postgresql = vendor == "postgresql"
     types, names = ("uuid", "date", "date", "bigint", "bigint", "bigint"), ("guid", "first_day", "last_day")
     rows = rows_in_sql(types, (*names, *AMOUNT_COLUMNS), vendor, is_single)

@@ -29,7 +29,7 @@ class PeriodAmounts(NamedTuple):
     key: UUID | None = None
 
 
-class Drawing(NamedTuple):
+class PeriodBalance(NamedTuple):
     """The money that the supports of a period could draw, in the order of the periods.
 
     ``carried_in``: what earlier periods have left for it. ``left``: of its own money, after what its days and
@@ -41,7 +41,7 @@ class Drawing(NamedTuple):
     missing: Decimal
 
 
-def draw(periods: Iterable[PeriodAmounts]) -> list[Drawing]:
+def draw(periods: Iterable[PeriodAmounts]) -> list[PeriodBalance]:
     """Draw what was used, period by period in the order of their days.
 
     What is left for a day is the same in whatever order supports were entered: a support takes the latest
@@ -62,7 +62,8 @@ def draw(periods: Iterable[PeriodAmounts]) -> list[Drawing]:
         total += period.released - period.used + missing
         drawn.append((carried_in, missing))
     return [
-        Drawing(carried_in, rest, missing) for (carried_in, missing), rest in zip(drawn, left, strict=True)
+        PeriodBalance(carried_in, rest, missing)
+        for (carried_in, missing), rest in zip(drawn, left, strict=True)
     ]
 
 
@@ -73,8 +74,8 @@ def find_period(periods: Sequence[PeriodAmounts], day: dt.date) -> int | None:
 
 def left_for(periods: Sequence[PeriodAmounts], position: int) -> Decimal:
     """The money left for a support of a period's days; negative when they came to more than there was."""
-    drawings = draw(periods)
-    return sum((each.left for each in drawings[: position + 1]), ZERO) - drawings[position].missing
+    balances = draw(periods)
+    return sum((each.left for each in balances[: position + 1]), ZERO) - balances[position].missing
 
 
 def with_used_elsewhere(periods: Sequence[PeriodAmounts], amount: Decimal) -> list[PeriodAmounts]:

@@ -193,7 +193,7 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
 
 
 def released_until(period: FundingPeriod | PeriodDraft) -> str:
-    """What the history says of a period beside its first day."""
+    """The text of a period in the history, beside its first day."""
     return f"{period.released:,.2f} until {period.last_day:%d %b %Y}"
 
 

@@ -141,8 +141,13 @@ class FormOrder:
 
 def read_form(form: ImportForm) -> FormOrder:
     """The answers of a form; ``InvalidRecords`` names every field that is at fault."""
-    faults: list[ErrorDetail] = []
-    texts = {name: one_text(name, given, faults) for name, given in form.texts.items() if name != MAP}
+    given = {name: texts for name, texts in form.texts.items() if name != MAP}
+    faults = [
+        ErrorDetail("Repeated", name, f"{name} is given {len(texts)} times.")
+        for name, texts in given.items()
+        if len(texts) > 1
+    ]
+    texts = {name: texts[0] for name, texts in given.items()}
     entity_set = importable_sets().get(texts.get(RESOURCE, "").lower())
     if not texts.get(RESOURCE):
         faults.append(ErrorDetail("Required", RESOURCE, "The path of the set is required, such as contact."))
@@ -176,12 +181,6 @@ def read_form(form: ImportForm) -> FormOrder:
     kind = find_kind(entity_set.path)
     assert kind is not None
     return FormOrder(kind, texts.get(MAPPING, ""), answers)
-
-
-def one_text(name: str, texts: list[str], faults: list[ErrorDetail]) -> str:
-    if len(texts) > 1:
-        faults.append(ErrorDetail("Repeated", name, f"{name} is given {len(texts)} times."))
-    return texts[0]
 
 
 def read_switch(name: str, text: str, default: bool, faults: list[ErrorDetail]) -> bool:

@@ -14,6 +14,8 @@ from apps.base.errors import Conflict, InvalidRecords
 from apps.core import history
 from apps.people.models import Team
 from tests.access.conftest import ClientView
+from tests.caseloads import limit
+from tests.people.builders import a_location
 
 pytestmark = pytest.mark.django_db
 
@@ -241,3 +243,16 @@ def test_key_and_records_are_one_transaction(post):
 
     post("k1", view=Looking)
     assert seen == [True]
+
+
+def test_an_answer_is_repeated_to_whoever_sees_what_it_was_given_under(post, token):
+    """The kept answer shows records that the application may not see any more."""
+    mine = token("write", name="Limited")
+    limit("Limited", locations=[a_location()])
+    assert post("k1", authorization=mine).status_code == 201
+    assert post("k1", authorization=mine)["Idempotency-Replayed"] == "true"
+    limit("Limited", locations=[a_location()])
+    refused = post("k1", authorization=mine)
+    assert refused.status_code == 422
+    assert b"you saw other participants then" in refused.content
+    assert Team.objects.count() == 1

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.access.throttling import RateLimiter
 from apps.base import clock
-from apps.base.declaration.service import get_service
+from apps.base.declaration.service import declared_sets
 from apps.core.models import Subscriber
 from apps.core.resources import LookupResource
 from apps.people.models import CustomField, CustomFieldAnswer, CustomFieldResponse
@@ -249,7 +249,7 @@ def some_records(api):
         more_whole, more_bare = records_of()
         whole |= more_whole
         bare |= more_bare
-    for entity_set in get_service().entity_sets:
+    for entity_set in declared_sets().values():
         for keys, archive_date in ((whole, None), (bare, clock.now())):
             if isinstance(entity_set.resource, LookupResource) and entity_set.name not in keys:
                 keys[entity_set.name] = str(a_lookup(entity_set.model, archive_date=archive_date).pk)

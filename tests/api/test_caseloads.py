@@ -131,6 +131,7 @@ def test_no_address_of_a_hidden_record_does_anything(limited):
         if entity_set is None or not caseload_path(entity_set.model):
             continue
         hidden = entity_set.model._base_manager.values_list("pk", flat=True).first()
+        assert hidden, f"OTHER_APPS of tests/api/conftest.py makes no {name}."
         before = entity_set.model._base_manager.filter(pk=hidden).values().get()
         address = re.sub(r"\{[^}]*\}", str(hidden), path.removeprefix("/api/"))
         body = None if method in ("get", "delete") else {"reason": "x", "Reason": "x"}

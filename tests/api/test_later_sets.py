@@ -13,6 +13,7 @@ from apps.core.read_log import READ_LOG, key_bytes
 from apps.funding.models import ClaimResult
 from apps.payments.models import BankAccount
 from apps.payments.services.runs import create_run, release_run
+from records_site.service import router
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
@@ -21,6 +22,7 @@ from tests.payments.test_statements import a_participant
 from tests.people.records import a_client, a_contact, a_staff_member, an_administrator
 
 LATER = {"api_version": "2.1"}
+#: Those that are only read.
 SETS = ["ClaimFile", "Remittance", "PaymentRun", "Statement"]
 #: Those that programs write, which have tests of their own (tests/integration).
 OF_PROGRAMS = ["ImportJob", "ExportJob", "Subscription"]
@@ -78,9 +80,14 @@ def test_they_stand_in_the_documents_of_their_version_alone(api):
             assert (name in sets) is is_there
             assert (name.encode() in api.get("$metadata", **named).content) is is_there
             assert (name.encode() in openapi) is is_there
-    later = [each.name for each in get_service(V2_1).entity_sets if each.resource.since == V2_1]
-    # Bookings are shown within plans in 2.0 (tests/api/test_changes_by_program.py).
-    assert later == ["Booking", *SETS, *OF_PROGRAMS]
+    later = [each for each in get_service(V2_1).entity_sets if each.resource.since == V2_1]
+    assert [each.name for each in later if not each.is_written] == SETS
+
+
+def test_every_further_right_is_declared_and_asked_by_an_action():
+    for name, viewset, _ in router.registry:
+        asked = {action.kwargs.get("right") for action in viewset.get_extra_actions()} - {None}
+        assert asked == {*viewset.resource.further_rights}, f"further_rights of {name}"
 
 
 def test_a_run_is_read_with_its_payments_and_without_accounts(api, made):

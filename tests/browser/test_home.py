@@ -9,7 +9,7 @@ from apps.core import history
 from apps.core.history import Author
 from apps.funding.admin.month_end import last_months
 from apps.funding.choices import ClaimStatus, InvoiceStatus
-from apps.funding.models import Claim
+from apps.funding.models import Claim, ProviderInvoice
 from apps.people.demo import load_roles
 from apps.sales.models import Opportunity
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan
@@ -89,4 +89,22 @@ def test_month_end_fits_a_window_of_1280_with_millions_in_each_month(window_of, 
     tables = page.evaluate(widths)
     assert len(tables) == 2
     assert [inner for outer, inner in tables if inner > outer] == []
+    assert page.errors == []
+
+
+def test_figures_of_millions_are_whole_on_telephones(window_of, ada):
+    long_ago = clock.start_of_day(last_months()[2])
+    for status in (ClaimStatus.APPROVED, ClaimStatus.AGENCY_CLAIMED, ClaimStatus.ON_HOLD):
+        a_claim(funding_status=status)
+    Claim.objects.update(creation_date=long_ago, status_date=long_ago, total="123456789.10")
+    ProviderInvoice.objects.update(creation_date=long_ago)
+    page = window_of(user=ada)
+    page.set_viewport_size({"width": 390, "height": 844})
+    for address, cells in (("", ".rs-work td"), ("funding/claim/tracker/", ".fu-table td")):
+        page.goto(f"/admin/{address}")
+        assert page.locator(f"{cells} >> text=123,456,789").count() >= 2, address
+        assert page.locator(f"{cells}:last-child a").count() >= 1, address
+        cut = f"[...document.querySelectorAll('{cells}')].filter(e => e.scrollWidth > e.clientWidth)"
+        assert page.evaluate(f"{cut}.map(e => e.textContent)") == [], address
+        assert page.evaluate("document.documentElement.scrollWidth") == 390, address
     assert page.errors == []

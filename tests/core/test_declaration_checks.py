@@ -3,16 +3,20 @@
 import pytest
 from django.contrib import admin
 
-from apps.base.declaration.resource import ReadOnly
-from apps.base.declaration.service import Service, get_service
+from apps.base.declaration import service as declaration
+from apps.base.declaration.resource import V2_0, V2_1, VERSIONS, ReadOnly
+from apps.base.declaration.service import Service, declared_set, get_service
 from apps.core import declaration_checks
 from apps.core.declaration_checks import check_declarations
+from apps.core.file_import_kinds import find_kind
+from apps.core.importing.checks import check_imports
+from apps.core.services import draft_class_of, service_of
 from apps.documents.resources import DocumentResource
 from apps.odata.checks import check_service
 from apps.people.admin.people import ClientAdmin
 from apps.people.admin.staff import StaffAdmin
 from apps.people.models import Client, Position, Staff
-from apps.people.resources import PositionResource, RoleResource
+from apps.people.resources import ClientResource, PositionResource, RoleResource
 from apps.sales.admin.pages import PipelineAdmin
 
 
@@ -96,3 +100,22 @@ def test_a_member_without_a_column_is_left_to_the_check_of_the_protocol(monkeypa
     monkeypatch.setattr(declaration_checks, "get_service", lambda version: service)
     assert check_declarations() == []
     assert [error.id for error in check_service(service)] == ["odata.E004"]
+
+
+def test_forms_and_files_know_a_set_that_only_the_later_version_has(monkeypatch):
+    """By the interface's first version alone a form would store it without a rule, and no file be read."""
+
+    class Later(ClientResource):
+        """A client."""
+
+        since = V2_1
+
+    sets = [Later if each is ClientResource else each for each in get_service().declared]
+    versions = {version: Service(*sets, version=version) for version in VERSIONS}
+    monkeypatch.setattr(declaration, "get_service", lambda version=V2_0: versions[version])
+    assert Client not in versions[V2_0].by_model
+    assert declared_set(Client).resource.since == V2_1
+    assert service_of(Client, "create") is ClientResource.create
+    assert draft_class_of(Client) is ClientResource.draft_class
+    assert find_kind("client").model is Client
+    assert check_imports() == []

@@ -19,7 +19,7 @@ def test_a_file_that_is_left_out_is_named(settings, tmp_path, monkeypatch, left_
     folder.mkdir()
     for module in ("__init__", *MODULES, "viewsets", "demo"):
         if module != left_out:
-            (folder / f"{module}.py").write_text("router = DEMO = None\n")
+            (folder / f"{module}.py").write_text("DEMO = None\nclass router:\n    registry = [DEMO]\n")
     monkeypatch.syspath_prepend(tmp_path)
     settings.DOMAIN_APPS = [app]
     (error,) = check_domains()
@@ -33,6 +33,13 @@ def test_a_part_that_is_left_out_is_named(settings, monkeypatch, module, name):
     monkeypatch.delattr(f"apps.sales.{module}.{name}")
     (error,) = check_domains()
     assert error.msg == f"There is no {name} in apps/sales/{module}.py."
+
+
+def test_a_router_without_a_resource_is_named(settings, monkeypatch):
+    settings.DOMAIN_APPS = ["apps.sales"]
+    monkeypatch.setattr("apps.sales.viewsets.router.registry", [])
+    (error,) = check_domains()
+    assert error.msg == "There is no resource in the router of apps/sales/viewsets.py."
 
 
 def test_a_page_that_nothing_imports_is_named(settings, monkeypatch):

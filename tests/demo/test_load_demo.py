@@ -66,10 +66,9 @@ def test_it_loads_as_many_records_as_requested_and_reports_them():
 
 def test_the_default_sizes_are_enough_to_look_around():
     sizes = [size for each in demo_sets() for size in each.sizes]
-    assert complete_sizes(sizes, {}) == {
-        **{"clients": 120, "staff": 25, "contacts": 400, "documents": 60, "opportunities": 240},
-        **{"claims": 1_500, "invoices": 200, "inbox": 100},
-    }
+    enough = {"clients": 120, "staff": 25, "contacts": 400, "documents": 60, "opportunities": 240}
+    enough |= {"claims": 1_500, "invoices": 200, "inbox": 100}
+    assert enough.items() <= complete_sizes(sizes, {}).items()
 
 
 def test_more_claims_need_more_people_where_those_are_not_requested():

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 
 from apps.engagements.models import ClientEngagement
-from tests.engagements.builders import a_plan, day
+from tests.engagements.builders import a_pace_plan, a_plan, day
 from tests.people.records import a_client, a_contact
 
 pytestmark = pytest.mark.django_db
@@ -46,6 +46,16 @@ def test_a_plan_is_changed_by_its_guid(bring):
     assert bring(header, f"{plan.pk},5.00")[0] == "1 row: 0 new, 1 changed, 0 unchanged, 0 rejected"
     plan.refresh_from_db()
     assert plan.total_budget_amount == Decimal("5.00")
+
+
+def test_a_file_has_the_columns_that_records_take_in_the_later_version_alone(bring):
+    pace, plan = a_pace_plan(), a_plan()
+    header = "ClientEngagementGuid,EndorsementDate"
+    counts, reported = bring(header, f"{pace.pk},2026-08-03", f"{plan.pk},2026-08-03")
+    assert counts == "2 rows: 0 new, 1 changed, 0 unchanged, 1 rejected"
+    assert "row 3, B3 (EndorsementDate): NotAllowed" in reported
+    pace.refresh_from_db(), plan.refresh_from_db()
+    assert (pace.endorsement_date, plan.endorsement_date) == (day("2026-08-03"), None)
 
 
 def test_issues_and_warnings_are_reported_at_their_cells(bring):

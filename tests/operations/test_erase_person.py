@@ -233,7 +233,7 @@ def test_the_certificate_says_what_was_removed_and_names_nobody_else(participant
     assert (proof["contact"], proof["erased_by"]) == (str(contact.pk), staff.primary_email)
     assert (proof["last_service"], proof["retention_years"]) == (LAST_SERVICE.isoformat(), 7)
     assert {label: each["rows"] for label, each in proof["records"].items()} == {
-        model._meta.label: len(rows) for model, rows in keys.items()
+        model._meta.label: len(rows) for model, rows in keys.items() if rows
     }
     assert proof["records"]["funding.Claim"] == {
         "label": "Claims",

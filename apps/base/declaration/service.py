@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.utils.module_loading import import_string
 
-from apps.base.declaration.resource import V2_0, Resource
+from apps.base.declaration.resource import V2_0, V2_1, VERSIONS, Resource
 from apps.base.declaration.schema import EntitySet, bind_resource
 from apps.base.declaration.set_navigations import add_set_navigations
 
@@ -54,3 +54,14 @@ def get_service(version: str = V2_0) -> Service:
     if version == service.version:
         return service
     return Service(*service.declared, namespace=service.namespace, version=version)
+
+
+def declared_set(model: type[models.Model]) -> EntitySet | None:
+    """The entity set of a model for forms and files, which know no versions: as the first one has it."""
+    found = (get_service(version).by_model.get(model) for version in VERSIONS)
+    return next((entity_set for entity_set in found if entity_set is not None), None)
+
+
+def declared_sets() -> dict[str, EntitySet]:
+    """Every entity set for forms and files, by its path in small letters."""
+    return get_service(V2_1).by_path | get_service().by_path

@@ -9,11 +9,12 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from apps.base.declaration.service import get_service
+from apps.base.declaration.service import declared_set
 from apps.base.replica import database_for_lists
 from apps.core import exporting
 from apps.core.admin_base.list_views import ListViewAdmin, filters_of
 from apps.core.admin_base.pages import Page
+from apps.core.caseload import caseload_of
 from apps.core.file_exports import start_file_export
 from apps.core.file_import_kinds import FILE_KINDS, permitted_kinds
 from apps.core.table_files.tables import ImportFileError
@@ -36,7 +37,7 @@ class ExportAdmin(ListViewAdmin):
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, object] | None = None
     ) -> HttpResponse:
-        links = self.export_links(request.GET) if self.model in get_service().by_model else []
+        links = self.export_links(request.GET) if declared_set(self.model) else []
         context = {"export_links": links, "import_links": self.import_links(request), **(extra_context or {})}
         return super().changelist_view(request, context)
 
@@ -65,7 +66,7 @@ class ExportAdmin(ListViewAdmin):
 
     def export_page(self, request: HttpRequest, file_type: str) -> HttpResponseBase:
         """A file of few records at once; of many a worker writes it."""
-        entity_set = get_service().by_model.get(self.model)
+        entity_set = declared_set(self.model)
         if entity_set is None or file_type not in FILE_TYPES:
             raise Http404
         rows = self.exported_records(request)
@@ -76,7 +77,9 @@ class ExportAdmin(ListViewAdmin):
             return redirect("admin:core_fileexport_file", file_export.pk)
         file = TemporaryFile()  # noqa: SIM115  the response closes it
         try:
-            exporting.WRITERS[file_type](file, *exporting.table_of(entity_set, rows))
+            exporting.WRITERS[file_type](
+                file, *exporting.table_of(entity_set, rows, sees=caseload_of(request.user))
+            )
         except ImportFileError as error:
             file.close()
             self.message_user(request, str(error), messages.ERROR)

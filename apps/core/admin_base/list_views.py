@@ -16,7 +16,7 @@ from django.utils.text import capfirst
 
 from apps.base.declaration.resource import Nesting
 from apps.base.declaration.schema import StructuredType
-from apps.base.declaration.service import get_service
+from apps.base.declaration.service import declared_set
 from apps.core.admin_base.pages import Page, PageAdmin
 from apps.core.models import ChosenColumns, SavedFilter
 
@@ -132,7 +132,7 @@ class ListViewAdmin(PageAdmin):
         listed = [name for name in self.list_display if isinstance(name, str)]
         if len(listed) < len(self.list_display):
             return []
-        entity_set = get_service().by_model.get(self.model)
+        entity_set = declared_set(self.model)
         shown = own_columns(entity_set.type) if entity_set else set()
         fields = [column.name for column in self.opts.concrete_fields if column.name in shown]
         return [*listed, *(name for name in fields if name not in listed)]

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
 from apps.base.declaration.schema import EntitySet
-from apps.base.declaration.service import get_service
+from apps.base.declaration.service import declared_sets
 from apps.core.importing.cells import letters_of
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.file_declaration import definition_of, file_entity_set
@@ -17,7 +17,7 @@ from apps.core.importing.headers import possible_columns, spellings_of, suggesti
 
 def check_imports(**options: object) -> list[CheckMessage]:
     """Definitions that no resource names, columns that a resource has not, headers of two columns."""
-    defined = [(each, definition_of(each)) for each in get_service().entity_sets]
+    defined = [(each, definition_of(each)) for each in declared_sets().values()]
     used = [(entity_set, definition) for entity_set, definition in defined if definition is not None]
     return [
         *find_unused_definitions([definition for _, definition in used]),

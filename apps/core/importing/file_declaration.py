@@ -70,7 +70,7 @@ def record_names(model: type[models.Model], shown: Properties = MappingProxyType
 
     ``shown`` are properties by which the referring resource shows them.
     """
-    entity_set = service.get_service().by_model.get(model)
+    entity_set = service.declared_set(model)
     properties = {**(entity_set.type.properties if entity_set is not None else {}), **shown}
     definition = (entity_set is not None and definition_of(entity_set)) or ImportDefinition
     scopes = {column.name: column.scope for column in definition.columns if column.scope}
@@ -95,7 +95,10 @@ def file_entity_set(entity_set: EntitySet) -> EntitySet:
     """The resource as its files have it."""
     served = type(entity_set.resource)
     definition = definition_of(entity_set)
-    own: dict[str, Any] = {}
+    later = (member for member in served.fields_of_2_1 if isinstance(member, Property))
+    own: dict[str, Any] = {
+        member.name: member for member in later if member.behaviour is not Behaviour.READ_ONLY
+    }
     if definition is not None:
         own |= {member.name: member for member in definition.fields}
         if definition.sets_archive_date and "ArchiveDate" in entity_set.type.properties:

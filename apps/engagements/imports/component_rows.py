@@ -315,11 +315,11 @@ def read_component_row(row: Row, columns: Mapping[str, ImportColumn]) -> Compone
     return line
 
 
-def group_rows(rows: Iterable[ComponentRow], key: Any = lambda row: None) -> list[ReadComponent]:
-    """Components with the rows of each, in the order of the first; rows of one ``key`` are of one plan."""
+def group_rows(rows: Iterable[ComponentRow]) -> list[ReadComponent]:
+    """Components of one plan with the rows of each, in the order of the first."""
     groups: dict[object, list[ComponentRow]] = {}
     for row in rows:
-        groups.setdefault((key(row), row.name_and_supports), []).append(row)
+        groups.setdefault(row.name_and_supports, []).append(row)
     return [component_of(group) for group in groups.values()]
 
 

@@ -165,11 +165,10 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
     for each in [each for each in current if planned[each.participant.pk] == 1][:1]:
         before = weekday_before(each.first_day - 20 * DAY, each)
         examples.append(Example(WarningCode.OUTSIDE_PLAN, each.participant, before))
-    for each in current[1:2]:
-        left = sum((budget.left for budget in each.budgets), Decimal(1000))
-        examples.append(
-            Example(WarningCode.OVER_BUDGET, each.participant, day(10), quantity=to_cents(left / 20))
-        )
+    # Of the plan with the least: one claim of hundreds of thousands would hide the others in the charts.
+    for each in sorted(current[1:], key=left_of)[:1]:
+        hours = to_cents(left_of(each) / 50 + 20)  # an hour costs more than 50 in each region
+        examples.append(Example(WarningCode.OVER_BUDGET, each.participant, day(10), quantity=hours))
     in_periods = [each for each in current if each.budgets[0].periods and each.first_day < day(10)]
     for each in [each for each in in_periods if each.budgets[0].left_on(day(10)) > 0][:1]:
         # More than the period and the earlier ones have, and not more than the year.
@@ -190,6 +189,10 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
             Example(WarningCode.AFTER_BOOKING, each.participant, weekday_before(each.last_day, each))
         )
     return examples
+
+
+def left_of(plan: DemoPlan) -> Decimal:
+    return sum((budget.left for budget in plan.budgets), Decimal(0))
 
 
 def weekday_before(day: dt.date, plan: DemoPlan) -> dt.date:

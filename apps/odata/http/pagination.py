@@ -108,7 +108,7 @@ class KeysetPagination(BasePagination):
         rendered = self.view.rendered(self.reader, data, count=page.count, links=links, removed=removed)
         headers = {
             "Preference-Applied": self.view.preferences.applied(True, is_tracked=tracking is not None),
-            "Link": self.link_header(links.get("@odata.nextLink", "")),
+            "Link": self.link_header(links["@odata.nextLink"]) if page.next_token is not None else None,
         }
         if removed and reads_version_401(self.view.request):
             headers["OData-Version"] = "4.01"
@@ -163,6 +163,6 @@ class KeysetPagination(BasePagination):
     def link_header(self, link: str) -> str:
         """The Link header (RFC 8288) of a page with a next one, when proxies take a GET of it."""
         address = quote(link, safe=_READABLE_IN_HEADER)
-        if not link or len(address) > MAX_LINK_HEADER or link.startswith(self.query_address):
+        if len(address) > MAX_LINK_HEADER or link.startswith(self.query_address):
             return ""
         return f'<{address}>; rel="next"'

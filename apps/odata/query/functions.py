@@ -423,6 +423,6 @@ DIFFERENCE = {
 }
 
 
-def like_pattern(text: str, before: str = "", after: str = "%") -> str:
-    """``text`` as a LIKE pattern; wildcards in it are escaped."""
-    return before + re.sub(r"([\\%_])", r"\\\1", text) + after
+def like_pattern(text: str, before: str) -> str:
+    """``text`` and what follows as a LIKE pattern; wildcards in it are escaped."""
+    return before + re.sub(r"([\\%_])", r"\\\1", text) + "%"

@@ -188,6 +188,6 @@ def find_broken_read_log() -> Iterator[str]:
         yield f"read log: {found}"
 
 
-def count_files_without_document(older_than: dt.timedelta = dt.timedelta(days=1)) -> int:
-    """Files that an interrupted upload left: no fault, a sweep removes them."""
-    return len(sweep(older_than, dry_run=True).keys)
+def count_files_without_document() -> int:
+    """Files that an interrupted upload left a day ago or before: no fault, a sweep removes them."""
+    return len(sweep(dt.timedelta(days=1), dry_run=True).keys)

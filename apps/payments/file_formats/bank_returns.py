@@ -11,7 +11,10 @@ MAX_RETURNS, MAX_BYTES = 10_000, 25 << 20
 
 @dataclass(frozen=True, slots=True)
 class ReturnedPayment:
-    """A payment that came back, with the bank's reason in words."""
+    """A payment that came back, with the bank's reason in words.
+
+    ``day``: of the month on which the bank was asked to pay it; ``None`` where the file does not say.
+    """
 
     bsb: str
     number: str
@@ -19,6 +22,7 @@ class ReturnedPayment:
     amount: Decimal
     reference: str
     reason: str
+    day: int | None = None
 
 
 RETURN_REASONS = {
@@ -62,4 +66,5 @@ def _read_return(number: int, line: str) -> ReturnedPayment:
         Decimal(int(line[20:30])) / 100,
         line[62:80].rstrip(),
         reason,
+        int(line[112:114]) if line[112:114].isdigit() else None,
     )

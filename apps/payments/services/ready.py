@@ -153,16 +153,32 @@ def sum_ready_payees() -> tuple[int, Decimal]:
 def load_ready(keys: Iterable[UUID] | None = None) -> list[ReadyPayee]:
     """The payees with what is ready for them, by name; the statements are constant."""
     claims = open_claims(keys).annotate(payee_key=PAYEE_KEY).only(*CLAIM_COLUMNS)
+    ordered = list(claims.order_by("creation_date", "pk"))
+    paid = load_paid_payees(claim.pk for claim in ordered if getattr(claim, READY) < 0)
     found: dict[Payee, ReadyPayee] = {}
-    for claim in claims.order_by("creation_date", "pk"):
+    for claim in ordered:
         key, amount = claim.payee_key, to_cents(getattr(claim, READY))
         kind = "contact" if key and claim.send_payment_to in PEOPLE else "client"
-        payee = Payee(kind, key)
+        payee = paid.get(claim.pk) or Payee(kind, key)
         ready = found.setdefault(payee, ReadyPayee(payee))
         (ready.claims if amount > 0 else ready.owed).append(ReadyClaim(claim, amount))
     attach_records(found)
     attach_accounts(list(found.values()))
     return sorted(found.values(), key=lambda each: (str(each.record or ""), str(each.payee.key)))
+
+
+def load_paid_payees(keys: Iterable[UUID]) -> dict[UUID, Payee]:
+    """Whom runs paid these claims to, the last of several: they owe what was paid out too much.
+
+    A claim may go to somebody else since: to another representative, or after a merge.
+    """
+    rows = PaymentRunClaim.objects.filter(AnyOf("claim", list(keys)), returned=False, amount__gt=0)
+    owners = [Coalesce(f"item__{kind}__merged_into", f"item__{kind}") for kind in ("client", "contact")]
+    paid = rows.order_by("item__run__number", "pk").values_list("claim", *owners)
+    return {
+        claim: Payee("client", client) if client else Payee("contact", contact)
+        for claim, client, contact in paid
+    }
 
 
 def attach_records(found: Mapping[Payee, ReadyPayee]) -> None:

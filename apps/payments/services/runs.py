@@ -69,7 +69,10 @@ def create_run(
     owed = set(set_off)
     lock_claims(wanted | owed)
     run = PaymentRun(number=next_number(), day=day, made_by=staff)
-    payees = [payee for payee in load_ready(wanted | owed) if payee.problem is None and payee.claims]
+    ready = load_ready(wanted | owed)
+    for payee in ready:
+        payee.claims = [each for each in payee.claims if each.claim.pk in wanted]
+    payees = [payee for payee in ready if payee.problem is None and payee.claims]
     each_claim = PaymentSettings.current().pays_each_claim
     parts = [part for payee in payees for part in payments_of(payee, owed, run, each_claim)]
     if not parts:

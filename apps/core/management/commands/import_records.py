@@ -90,7 +90,7 @@ class Command(BaseCommand):
 
 def entity_set_of(name: str, purpose: str = "") -> EntitySet:
     """The entity set of a path; ``ImportFileError`` names those there are."""
-    known = service.get_service().by_path
+    known = service.declared_sets()
     found = known.get(name.lower())
     if found is None:
         able = ", ".join(sorted(entity_set.path for entity_set in known.values()))

@@ -8,9 +8,8 @@ from django.utils import timezone
 
 from apps.base import clock
 from apps.base.errors import plural
-from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, read_day
+from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_made_files, write_made_file
 from apps.core.models import Subscriber
-from apps.funding.models import ClaimFile
 from apps.funding.services.claim_files import (
     ClaimFilePlan,
     ClaimFileRefusal,
@@ -27,13 +26,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--until", metavar="DATE", type=read_day, help="bills that end by this day, 2026-07-31; today"
-        )
-        parser.add_argument("--dry-run", action="store_true", help="show what would be made, store nothing")
-        parser.add_argument(
-            "--out", metavar="DIR", type=Path, default=Path(), help="where the files go; the current folder"
-        )
+        add_made_files(parser, "bills that end by this day, 2026-07-31; today")
 
     def handle(
         self, *args: object, until: dt.date | None, dry_run: bool, out: Path, **options: object
@@ -73,15 +66,6 @@ class Command(BaseCommand):
         if not files:
             raise CommandError("Somebody else has just made the files.", returncode=SOME_REFUSED)
         for file in files:
-            self.write(file, out / file.file_name)
-
-    def write(self, file: ClaimFile, path: Path) -> None:
-        try:
-            path.write_bytes(file.content)
-        except OSError as error:
-            raise CommandError(
-                f"{file} was made, and {path} cannot be written: {error.strerror}."
-                " Download it from its page.",
-                returncode=INVALID_INPUT,
-            ) from None
-        self.stdout.write(f"{path}: {plural(file.line_count, 'line')}, {file.total:,.2f}.")
+            path = out / file.file_name
+            write_made_file(path, file.content, file)
+            self.stdout.write(f"{path}: {plural(file.line_count, 'line')}, {file.total:,.2f}.")

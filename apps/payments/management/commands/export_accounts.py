@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from apps.base import clock
 from apps.base.errors import plural
-from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, read_day
+from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_made_files, write_made_file
 from apps.core.models import Subscriber
 from apps.payments.services.accounts_exports import (
     AccountsPlan,
@@ -28,13 +28,7 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--until", metavar="DATE", type=read_day, help="the last day, 2026-07-31; that of last month"
-        )
-        parser.add_argument("--dry-run", action="store_true", help="show what would be made, store nothing")
-        parser.add_argument(
-            "--out", metavar="DIR", type=Path, default=Path(), help="where the files go; the current folder"
-        )
+        add_made_files(parser, "the last day, 2026-07-31; that of last month")
 
     def handle(
         self, *args: object, until: dt.date | None, dry_run: bool, out: Path, **options: object
@@ -67,12 +61,5 @@ class Command(BaseCommand):
         export = create_accounts_export(until)
         for file in export.files.all():
             path = out / file.file_name
-            try:
-                path.write_bytes(bytes(file.content))
-            except OSError as error:
-                raise CommandError(
-                    f"{export} was made, and {path} cannot be written: {error.strerror}."
-                    " Download it from its page.",
-                    returncode=INVALID_INPUT,
-                ) from None
+            write_made_file(path, file.content, export)
             self.stdout.write(f"{path}: {plural(file.line_count, 'line')}, {file.total:,.2f}.")

@@ -1,0 +1,118 @@
+"""Files of returned payments that come twice, in part or late; and who owes what was paid out too much."""
+
+import datetime as dt
+
+import pytest
+
+from apps.base import clock
+from apps.funding.models import Claim
+from apps.payments.file_formats.bank_returns import read_returns
+from apps.payments.models import BankAccount, PaymentRunItem
+from apps.payments.services.accounts import confirm_account
+from apps.payments.services.ready import load_ready
+from apps.payments.services.returns import apply_returns, return_sentences
+from apps.payments.services.runs import create_run, release_run
+from apps.people.merging import merge
+from apps.people.models import Contact
+from tests.payments.bank_returns import returns_of
+from tests.payments.builders import a_confirmer, a_paid_claim, a_releaser, an_account, payment_settings
+from tests.people.records import a_client, a_contact
+
+pytestmark = pytest.mark.django_db
+
+TODAY = dt.date(2026, 7, 15)
+
+
+@pytest.fixture
+def provider():
+    payment_settings(pays_each_claim=True)
+    provider = a_client()
+    an_account(provider)
+    return provider
+
+
+@pytest.fixture
+def today(provider, at):
+    at(f"{TODAY} 12:00")
+
+
+def a_run(day=TODAY):
+    return release_run(create_run(None, day, None).pk, a_releaser())
+
+
+def again(run, day):
+    """The bank's file of a run: its payments came back, and the claims are paid again."""
+    file = read_returns(returns_of(run, day=run.day))
+    assert len(apply_returns(file, None).returned) == run.items.count()
+    for account in BankAccount.objects.filter(confirmed_at=None):
+        confirm_account(account.pk, a_confirmer(), "Rang them on the old number")
+    return file, a_run(day)
+
+
+def came_back():
+    return set(PaymentRunItem.objects.exclude(returned_at=None).values_list("run__number", "position"))
+
+
+@pytest.mark.parametrize("days", [0, 2])
+def test_the_file_of_the_first_time_does_not_bring_the_second_payment_back(today, provider, days):
+    """Else the claim would be paid a third time."""
+    a_paid_claim("20.00", provider=provider, provider_invoice_reference="INV-1")
+    first = a_run()
+    file, second = again(first, TODAY + dt.timedelta(days=days))
+    report = apply_returns(file, None)
+    assert (report.returned, report.already, came_back()) == ([], file, {(first.number, 1)})
+    # Of the same day the file does not tell which of the two it means.
+    assert bool(list(return_sentences(report))) is (days == 0)
+    assert load_ready() == []
+    if days:
+        assert len(apply_returns(read_returns(returns_of(second, day=second.day)), None).returned) == 1
+        assert came_back() == {(first.number, 1), (second.number, 1)}
+
+
+def test_half_a_file_twice_brings_one_of_two_equal_payments_back(today, provider):
+    for _ in range(2):
+        a_paid_claim("20.00", provider=provider, provider_invoice_reference="INV-1")
+    run = a_run()
+    whole = read_returns(returns_of(run, day=run.day))
+    found = [apply_returns(rows, None) for rows in (whole[:1], whole[:1], whole, whole)]
+    assert [len(each.returned) for each in found] == [1, 0, 1, 0]
+    assert [len(each.doubtful) for each in found] == [0, 1, 0, 0]
+    assert "If this one came back as well, mark it" in next(return_sentences(found[1]))
+
+
+def test_a_file_without_days_is_read(today, provider):
+    a_paid_claim("20.00", provider=provider)
+    run = a_run()
+    (row,) = read_returns(returns_of(run).replace(b"24301500", b"        "))
+    assert row.day is None
+    assert len(apply_returns([row], None).returned) == 1
+
+
+def owed():
+    return {str(payee.record): payee.owed_amount for payee in load_ready() if payee.owed}
+
+
+def test_whoever_was_paid_owes_what_the_agency_took_back(provider):
+    """Another representative got nothing, so that nothing can be set off against what they get."""
+    before, after = (a_contact(first_name=name, last_name="Doe") for name in ("Before", "After"))
+    an_account(before)
+    participant = a_contact(representative=before)
+    claim = a_paid_claim("20.00", contact=participant, send_payment_to="ClientRepresentative")
+    a_run(clock.today())
+    Contact.objects.filter(pk=participant.pk).update(representative=after)
+    Claim.objects.filter(pk=claim.pk).update(amount_paid=5)
+    assert owed() == {"Before Doe": 15}
+    one = a_contact(first_name="Merged", last_name="Doe")
+    merge(one, before)
+    assert owed() == {"Merged Doe": 15}
+
+
+def test_what_is_set_off_is_never_paid(provider):
+    """A claim that was owed on the page, and of which the agency paid more before it was sent."""
+    other = a_client()
+    an_account(other)
+    chosen = a_paid_claim("20.00", provider=provider)
+    not_chosen = a_paid_claim("30.00", provider=other)
+    run = create_run([chosen.pk], clock.today(), None, set_off=[not_chosen.pk])
+    assert [item.client for item in run.items.all()] == [provider]
+    assert run.total == 20
