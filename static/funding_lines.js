@@ -11,9 +11,10 @@
 
     /** "70.5" as 705000n, or null for what is no amount. */
     function parseUnits(text) {
-        const found = /^\s*(-?)(\d{0,12})(?:\.(\d{0,4}))?\s*$/.exec(String(text).replace(/[\s,$]/g, ""));
+        const plain = String(text).replace(/[\s$]/g, "");
+        const found = /^(-?)(\d{1,3}(?:,\d{3}){1,3}|\d{0,12})(?:\.(\d{0,4}))?$/.exec(plain);
         if (!found || (!found[2] && !found[3])) return null;
-        const units = BigInt((found[2] || "0") + (found[3] || "").padEnd(DECIMALS, "0"));
+        const units = BigInt((found[2] || "0").replaceAll(",", "") + (found[3] || "").padEnd(DECIMALS, "0"));
         return found[1] ? -units : units;
     }
 

@@ -15,7 +15,7 @@ import time_machine
 from django.conf import settings
 from django.core.cache import cache
 from django.db import connection, transaction
-from django.test import Client, TransactionTestCase
+from django.test import Client
 from django.test.utils import override_settings
 from playwright.sync_api import sync_playwright
 
@@ -26,6 +26,7 @@ from apps.core.untrusted import run_limited
 from tests import races
 from tests.any_day import MOMENT
 from tests.chromium import HEADLESS_SHELL, find_chromium, launch
+from tests.dependence import depends_on_engine, uses_database
 from tests.engines import in_ci
 from tests.operations.databases import Databases
 from tests.people.records import an_administrator
@@ -43,7 +44,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--database-only",
         action="store_true",
-        help="leave out what does not depend on the engine: tests without a database, and the browser's",
+        help="leave out what does not depend on the engine, by the rules of docs/commands.md",
     )
 
 
@@ -52,6 +53,8 @@ def pytest_collection_modifyitems(config, items):
         left_out = [item for item in items if not depends_on_engine(item)]
         items[:] = [item for item in items if depends_on_engine(item)]
         config.hook.pytest_deselected(items=left_out)
+    # Tests of servers wait for most of their time: at the end nothing is left that could be done meanwhile.
+    items.sort(key=lambda item: uses_database(item) or "/server/" not in item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -63,14 +66,6 @@ def pytest_collection():
     gc.set_threshold(100_000)
     gc.enable()
     return collected
-
-
-def depends_on_engine(item):
-    if item.get_closest_marker("browser") or item.get_closest_marker("any_engine"):
-        return False
-    is_django_test_case = item.cls is not None and issubclass(item.cls, TransactionTestCase)
-    fixtures = {"db", "transactional_db", "databases"}.intersection(item.fixturenames)
-    return bool(is_django_test_case or fixtures or item.get_closest_marker("django_db"))
 
 
 def pytest_runtest_setup(item):

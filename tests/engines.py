@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import IO, Any
 
 from tests import postgres
@@ -32,6 +33,8 @@ def main(arguments: list[str]) -> int:
     outputs: dict[str, IO[bytes]] = {}
     verdicts: dict[str, str] = {}
     status, began = 0, time.monotonic()
+    if spread(words, 1):
+        compile_tests()
     with contextlib.ExitStack() as stack:
         # At once: the tests of one engine use the processors while those of the other wait.
         for engine in chosen:
@@ -43,6 +46,7 @@ def main(arguments: list[str]) -> int:
                 added = ["--database-only"]
                 outputs[engine] = stack.enter_context(tempfile.TemporaryFile())
             try:
+                added += spread(words, 1 if engine == chosen[0] else 2)
                 running[engine] = stack.enter_context(RUNS[engine]([*added, *words], outputs.get(engine)))
             except Skipped as reason:
                 # Whoever develops on SQLite alone may; what is merged was seen on both.
@@ -58,6 +62,18 @@ def main(arguments: list[str]) -> int:
             print(heading(engine), output.read().decode(errors="replace"), sep="\n")
     print("\n" + "\n".join(f"{NAMES[engine]}: {verdicts[engine]}" for engine in chosen), flush=True)
     return status
+
+
+def compile_tests() -> None:
+    """From an empty clone workers that start at once would each compile the tests: 10 s of CPU for each."""
+    if not list(Path("tests/__pycache__").glob("*-pytest-*.pyc")):
+        command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet"]
+        subprocess.run(command, env=compiling(os.environ), stdout=subprocess.DEVNULL)
+
+
+def compiling(environment: Mapping[str, str]) -> dict[str, str]:
+    """What one run has compiled serves the next."""
+    return {name: value for name, value in environment.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def heading(engine: str) -> str:
@@ -107,19 +123,27 @@ RUNS: dict[str, Callable[[list[str], IO[bytes] | None], AbstractContextManager[P
 }
 
 
-@contextlib.contextmanager
-def pytest(words: list[str], environment: dict[str, str], output: IO[bytes] | None) -> Iterator[Process]:
-    """A running pytest. Only the whole suite is worth starting workers for."""
+def spread(words: list[str], share: int) -> list[str]:
+    """Options of workers for the whole suite, one for each processor or each second one.
+
+    To start a worker and its controller takes 8 s of CPU: where there would be one, there is none.
+    """
+    workers = (os.cpu_count() or 1) // share
     names_a_part = any(not word.startswith("-") for word in words)
+    if names_a_part or workers < 2:
+        return []
     # Workers take tests in their order, so that those of a file share what it sets up, and no test that
     # needs the records of migrations comes after one that empties the tables. Forty at a time:
     # of larger parts one had all tests of the browser, while the other worker had nothing left to do.
-    spread = [] if names_a_part else ["-n", "auto", "--dist", "load", "--maxschedchunk", "40"]
-    # Rewriting and compiling the tests takes each worker ten seconds; what is kept serves the next run.
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    command = [sys.executable, "-m", "pytest", *spread, *words]
+    return ["-n", str(workers), "--dist", "load", "--maxschedchunk", "40"]
+
+
+@contextlib.contextmanager
+def pytest(words: list[str], environment: dict[str, str], output: IO[bytes] | None) -> Iterator[Process]:
+    """A running pytest."""
+    command = [sys.executable, "-m", "pytest", *words]
     stdin = None if output is None else subprocess.DEVNULL  # who debugs one engine asks for it
-    process = subprocess.Popen(command, env=environment, stdin=stdin, stdout=output, stderr=output)
+    process = subprocess.Popen(command, env=compiling(environment), stdin=stdin, stdout=output, stderr=output)
     try:
         yield process
     except KeyboardInterrupt:

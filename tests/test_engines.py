@@ -14,6 +14,7 @@ import psycopg
 import pytest
 
 from tests import engines, postgres, schema_template
+from tests.dependence import depends_on_engine
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -87,6 +88,7 @@ def test_an_older_postgresql_is_not_taken(tmp_path):
 def run_as(monkeypatch):
     """run_as(engine, script): a shell stands for pytest there."""
     monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr(engines, "compile_tests", lambda: None)
 
     def replace(engine, script):
         @contextlib.contextmanager
@@ -138,6 +140,59 @@ def test_tests_end_with_whoever_started_them(tmp_path):
     ):
         sys.exit()  # as the handler of SIGTERM does
     assert process.returncode == -signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("processors", "first", "second"), [(1, None, None), (2, "2", None), (3, "3", None), (8, "8", "4")]
+)
+def test_a_second_engine_has_half_as_many_workers_and_none_instead_of_one(
+    monkeypatch, processors, first, second
+):
+    monkeypatch.setattr(os, "cpu_count", lambda: processors)
+    words = [engines.spread(["-x"], share) for share in (1, 2)]
+    assert [each[1] if each else None for each in words] == [first, second]
+    assert engines.spread(["tests/people"], 1) == []
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "fixtures", "marks", "seed", "expected"),
+    [
+        ("tests/core/a.py", ["tmp_path"], [], None, False),
+        ("tests/core/a.py", ["db"], [], None, True),
+        ("tests/core/a.py", [], ["django_db"], None, True),
+        ("tests/core/a.py", ["db"], ["any_engine"], None, False),
+        ("tests/core/a.py", ["db", "client"], [], None, False),
+        ("tests/core/a.py", ["db", "client"], ["both_engines"], None, True),
+        ("tests/api/a.py", ["db", "client"], [], None, True),
+        ("tests/core/a.py", ["transactional_db"], ["browser"], None, False),
+        ("tests/core/a.py", ["db"], [], 0, True),
+        ("tests/core/a.py", ["db"], [], 1, False),
+        ("tests/core/a.py", ["db"], ["both_engines"], 1, True),
+    ],
+)
+def test_the_second_engine_runs_what_depends_on_it(nodeid, fixtures, marks, seed, expected):
+    indices = {} if seed is None else {"seed": seed}
+    item = SimpleNamespace(
+        nodeid=nodeid,
+        cls=None,
+        fixturenames=fixtures,
+        callspec=SimpleNamespace(indices=indices),
+        get_closest_marker=lambda name: name in marks,
+    )
+    assert depends_on_engine(item) is expected
+
+
+def test_tests_are_compiled_once_from_an_empty_clone(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("DJANGO_SETTINGS_MODULE")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_one.py").write_text("def test_one(): pass\n")
+    engines.compile_tests()
+    (compiled,) = (tmp_path / "tests" / "__pycache__").iterdir()
+    (tmp_path / "tests" / "test_two.py").write_text("def test_two(): pass\n")
+    engines.compile_tests()
+    assert list(compiled.parent.iterdir()) == [compiled]
 
 
 def test_one_engine_can_be_requested():

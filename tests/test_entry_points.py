@@ -28,7 +28,7 @@ from tests.people.builders import a_client, a_contact, a_role, a_staff_member, a
 from tests.people.records import form_data, get_unrendered, sent, unrendered
 from tests.sales.builders import a_stage
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("each entry point stores alike on both")]
 
 #: Resources that are not compared here, with the reason and the test that covers them.
 NOT_COMPARED = {

@@ -18,7 +18,8 @@ from openpyxl import Workbook
 from apps.base.cell_texts import csv_texts, formula_safe
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import ServiceError
-from apps.core.importing.file_declaration import file_entity_set
+from apps.core.caseload import Caseload
+from apps.core.importing.file_declaration import NameProperty, file_entity_set
 from apps.core.importing.headers import item_list_of
 from apps.core.importing.rejected_rows import text_cell
 from apps.core.models import Subscriber
@@ -31,6 +32,9 @@ from apps.odata.query.options import parse_options
 from apps.odata.read.flattening import Column, columns, rows
 from apps.odata.read.reader import JsonReader, filter_rows
 from apps.odata.read.tables import decode_record
+
+#: By which pages and the interface name a person who may not be seen.
+SHOWN_NAMES = frozenset({"first_name", "last_name"})
 
 
 class Operator:
@@ -66,9 +70,16 @@ def export_file(
 
 
 def table_of(
-    entity_set: EntitySet, records: QuerySet[Model], condition: str | None = None, names: Sequence[str] = ()
+    entity_set: EntitySet,
+    records: QuerySet[Model],
+    condition: str | None = None,
+    names: Sequence[str] = (),
+    sees: Caseload | None = None,
 ) -> tuple[Sequence[Column], Iterator[str]]:
-    """The columns of the records for which the ``$filter`` holds, and their JSON, read one by one."""
+    """The columns of the records for which the ``$filter`` holds, and their JSON, read one by one.
+
+    ``sees``: what the person sees whom they are for.
+    """
     entity_set = file_entity_set(entity_set)
     filter_option = {"$filter": condition} if condition else {}
     options = parse_options(urlencode({**filter_option, **select_and_expand(names)}, safe="$/(),;=*"))
@@ -78,7 +89,22 @@ def table_of(
     wanted = columns(entity_set.type, reader.projection.selection, item_list_of(entity_set.type))
     # $select answers keys as well, which a file has only where somebody chose them.
     chosen = [column for column in wanted if not names or is_chosen(column.name, names)]
+    if sees is not None:
+        chosen = [column for column in chosen if not may_name_hidden(column, entity_set.model, sees)]
     return chosen, reader.stream()
+
+
+def may_name_hidden(column: Column, model: type[Model], sees: Caseload) -> bool:
+    """True for a code, number or email of a person who may not be seen: a representative, a key contact."""
+    prop = column.prop
+    if prop is None or not isinstance(prop.declaration, NameProperty):
+        return False
+    if prop.declaration.record_name.source in SHOWN_NAMES:
+        return False
+    steps = [*(each.path for each in column.navigations), prop.declaration.source]
+    reference = "__".join(filter(None, steps)).rpartition("__")[0]
+    is_person = "__" not in (sees.path(prop.source_field.model) or "__")
+    return is_person and not sees.path(model).startswith(f"{reference}__")
 
 
 def is_chosen(name: str, names: Sequence[str]) -> bool:

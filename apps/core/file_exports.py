@@ -19,7 +19,7 @@ from django_tasks import task
 
 from apps.base.declaration.service import declared_set
 from apps.core import exporting
-from apps.core.caseload import sight_digest
+from apps.core.caseload import caseload_of, sight_digest
 from apps.core.history import Author
 from apps.core.history_display import model_of
 from apps.core.models import Change, FileExport, FileExportPart, Notice
@@ -127,7 +127,7 @@ def write_table(file_export: FileExport, file: IO[bytes]) -> None:
     file_export.rows_done, file_export.rows_total = 0, records.count()
     entity_set = declared_set(page.model)
     assert entity_set is not None
-    columns, lines = exporting.table_of(entity_set, records)
+    columns, lines = exporting.table_of(entity_set, records, sees=caseload_of(staff))
     write = exporting.WRITERS[file_export.file_name.rpartition(".")[2]]
     write(file, columns, with_progress(file_export, lines))
 

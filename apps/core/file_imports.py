@@ -29,7 +29,6 @@ from apps.core.file_import_kinds import (
 )
 from apps.core.history import Author
 from apps.core.import_undo import UndoRefused, undo_changes
-from apps.core.importing.mappings import find_mapping
 from apps.core.importing.report import IssueKind, RowIssue
 from apps.core.importing.runs import ImportCancelled, ImportDisplay
 from apps.core.models import Change, FileImport, FileImportPage, Notice
@@ -135,8 +134,8 @@ def create_file_import(
     A person answers the questions of the kind later; a program gives the ``answers``, and with ``by_headers``
     no columns: with ``imports_at_once`` the file is not checked before it is imported.
 
-    Raises ``ImportFileError`` for one that is empty or of another kind or has a virus, and what the scanner
-    raises.
+    The caller has looked whether there is such a mapping. Raises ``ImportFileError`` for a file that is empty
+    or of another kind or has a virus, and what the scanner raises.
     """
     file_name = Path(name).name[-255:]
     if Path(file_name).suffix.lower() not in kind.suffixes:
@@ -149,7 +148,6 @@ def create_file_import(
         raise ImportFileError(virus_sentence(file_name, virus))
     options = {**{option.name: option.default for option in kind.options}, **answers}
     if mapping:
-        find_mapping(kind.name, mapping)
         options["mapping"] = mapping
     file_import = FileImport(
         kind=kind.name,

@@ -166,7 +166,7 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     deleted: list[UUID] = []
     row_changes: dict[UUID, dict[str, list[object]]] = defaultdict(dict)
     for draft in drafts:
-        rest = stored[draft.key]
+        rest, changes = stored[draft.key], row_changes[draft.key]
         for row in draft.periods:
             known = rest.pop(row.first_day, None)
             before, after = known and released_until(known), released_until(row)
@@ -177,12 +177,9 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
             else:
                 known.last_day, known.released = row.last_day, row.released
                 changed.append(known)
-            row_changes[draft.key][f"Period from {row.first_day:%d %b %Y}"] = [before, after]
+            changes[f"Period from {row.first_day:%d %b %Y}"] = [before, after]
         for period in rest.values():
-            row_changes[draft.key][f"Period from {period.first_day:%d %b %Y}"] = [
-                released_until(period),
-                None,
-            ]
+            changes[f"Period from {period.first_day:%d %b %Y}"] = [released_until(period), None]
             deleted.append(period.pk)
     if deleted:
         FundingPeriod.objects.filter(pk__in=deleted).delete()

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from uuid import UUID
 
 from django.db.models import Min
@@ -78,8 +79,8 @@ class Payments:
     def enter_new_accounts(self, least: int = LEAST_NEW) -> None:
         """An account of each owner who is there by now and has none, most of them confirmed at once."""
         records = self.context.records
-        people = [each for each in existing(records[Contact]) if each.scheme_number][: ACCOUNTS // 3]
-        owners = [*existing(records[Client])[1:ACCOUNTS], *people]
+        people = (each for each in existing(records[Contact]) if each.scheme_number)
+        owners = [*existing(records[Client])[1:ACCOUNTS], *islice(people, ACCOUNTS // 3)]
         new = [owner for owner in owners if owner.pk not in self.known]
         if len(new) < least:
             return

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from random import Random
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from django.contrib.auth.models import Permission
@@ -346,6 +346,20 @@ FAMILIES: tuple[tuple[ContactKind, ...], ...] = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Whom new contacts are entrusted to: the providers and the staff of today."""
+
+    providers: Sequence[Client]
+    managers: Sequence[Staff]
+
+    @classmethod
+    def today(cls, context: Context) -> Self:
+        staff = existing(context.records[Staff])
+        managers = [each for each in staff if each.role.name in ("Plan manager", "Support coordinator")]
+        return cls(existing(context.records[Client])[1:], managers or staff)
+
+
 def numbered_families(count: int) -> Iterator[list[tuple[ContactKind, int]]]:
     """So many contacts: those who come together, with their numbers."""
     numbers = iter(range(count))
@@ -360,10 +374,13 @@ def load_contacts(context: Context, roles: Mapping[str, Role], examples: Example
     """Participants, their representatives and people who work at clients."""
     chance = context.chance("contacts")
     for families in context.batches(list(numbered_families(context.sizes["contacts"])), "contacts"):
-        speakers = [contact_draft(context, chance, *family[-1], roles, examples) for family in families]
+        known = Known.today(context)
+        speakers = [
+            contact_draft(context, chance, *family[-1], roles, examples, known) for family in families
+        ]
         made = context.create(Contact, create_contacts, speakers)
         represented = [
-            contact_draft(context, chance, *family[0], roles, examples, speaker)
+            contact_draft(context, chance, *family[0], roles, examples, known, speaker)
             for family, speaker in zip(families, made, strict=True)
             if len(family) == 2
         ]
@@ -384,6 +401,7 @@ def contact_draft(
     number: int,
     roles: Mapping[str, Role],
     examples: Examples,
+    known: Known,
     speaker: Contact | None = None,
 ) -> ContactDraft:
     """A contact of a kind; ``speaker`` is the representative."""
@@ -402,19 +420,16 @@ def contact_draft(
         "use_primary_email": "primary_email" in values,
         "custom_answers": answers(chance, examples, number, 5),
     }
-    providers = existing(context.records[Client])[1:]
-    provider = chance.choice(providers) if providers else None
+    provider = chance.choice(known.providers) if known.providers else None
     if kind is WORKER:
         values |= {"client": provider, "position_title": chance.choice(WORDS["jobs"])}
     elif kind.role == PARTICIPANT:
-        staff = existing(context.records[Staff])
-        managers = [each for each in staff if each.role.name in ("Plan manager", "Support coordinator")]
         parent = {MALE: "Father"}.get(speaker.gender, "Mother") if speaker else None
         values |= {
             "unique_code": f"P-{number + 1:06}",
             "client": sometimes(chance, 0.66, provider),
             "scheme_price_guide_region": place.region,
-            "account_manager": chance.choice(managers or staff),
+            "account_manager": chance.choice(known.managers),
             "representative": speaker,
             "representative_relationship": chance.choice(WORDS["relationships"])
             if kind is REPRESENTED

@@ -124,6 +124,7 @@ def test_a_new_secret_cannot_be_made_by_a_link(office):
     assert application.secret_hash == secret_hash
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_applications_are_revoked_and_restored_from_the_list(office):
     secret = secret_in(add(office))
     application = ApiApplication.objects.get()

@@ -479,6 +479,7 @@ def test_what_cannot_be_followed_is_refused(receiver, application, columns, fiel
 # --- the back office ------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_the_secret_is_shown_once_and_failed_messages_are_sent_again(receiver, application, office):
     address = f"http://127.0.0.1:{receiver.server_port}/"
     form = {"application": application.pk, "entity_set": "Client", "address": address, "filter": ""}

@@ -191,6 +191,13 @@ def test_pages_link_to_the_next_rows(api):
     rest = ok(api.follow(first["@odata.nextLink"], Prefer="odata.maxpagesize=4"))
     assert [row["Name"] for row in rest["value"]] == ["b2", "c1"]
     assert "@odata.nextLink" not in rest
+    first = ok(api.get("opportunity", {**query, "$top": "5"}, Prefer="odata.maxpagesize=4"))
+    rest = ok(api.follow(first["@odata.nextLink"], Prefer="odata.maxpagesize=4"))
+    assert [row["Name"] for row in (*first["value"], *rest["value"])] == ["a1", "a2", "a3", "b1", "b2"]
+    assert "@odata.nextLink" not in rest
+    for top in ("3", "4"):
+        page = ok(api.get("opportunity", {**query, "$top": top}, Prefer="odata.maxpagesize=4"))
+        assert (len(page["value"]), "@odata.nextLink" in page) == (int(top), False)
     body = ok(
         api.get(
             "opportunity", {**query, "$top": "2", "$skip": "1", "$orderby": "Name desc", "$select": "Name"}

@@ -9,6 +9,8 @@ import pytest
 from tests.api.caller import ok, refused
 from tests.sales.builders import an_opportunity
 
+pytestmark = pytest.mark.both_engines("each chain of limits is another statement")
+
 #: (Name, UpfrontValueOfSale, ChanceOfSales); both may be null, equal, and the first one below zero.
 VALUES = (None, "-20.50", "0.00", "1.10", "1.10", "7.25", "90.00", "1000000000.01")
 CHANCES = (None, 0, 10, 10, 20, 55, 99)

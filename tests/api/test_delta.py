@@ -104,6 +104,35 @@ def test_a_change_of_a_record_that_is_shown_inside_is_a_change_of_the_one_around
     assert with_names.copy[str(client.pk)]["KeyContact"]["LastName"] == "Lovelace"
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"$expand": "LineItems($filter=Quantity gt 0;$expand=Product($select=Name))"},
+        {"$expand": "LineItems($expand=Product($select=Name))"},
+    ],
+    ids=str,
+)
+def test_a_change_of_a_record_deep_inside_is_a_change_of_the_one_around_it(api, query):
+    claim = a_claim()
+    a_claim()
+    product = claim.line_items.get().product
+    changed(product, name="Walks")
+    follower = Follower(api, "claim", query)
+    changed(product, name="Walks and talks")
+    assert follower.sync() == 1
+    assert follower.copy == follower.fresh()
+
+
+@pytest.mark.parametrize("name", ["KeyContact/LastName", "KeyContact/LastName__contains"])
+def test_a_plain_filter_of_a_record_inside_is_followed(api, name):
+    contact = a_contact(LastName="Byron")
+    a_client(KeyContact={"ContactGuid": str(contact.pk)})
+    of_byron, of_lovelace = (Follower(api, "client", {name: each}) for each in ("Byron", "Lovelace"))
+    changed(contact, last_name="Lovelace")
+    assert (of_byron.sync(), of_lovelace.sync()) == (1, 1)
+    assert (len(of_byron.copy), len(of_lovelace.copy)) == (0, 1)
+
+
 def test_one_change_that_many_records_show_comes_in_pages(api):
     contact = a_contact()
     for _ in range(5):

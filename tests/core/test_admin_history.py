@@ -23,7 +23,7 @@ from tests.people.records import (
     get_unrendered,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("changes are found by statements of their own")]
 
 
 @pytest.fixture(autouse=True)

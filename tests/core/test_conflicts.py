@@ -11,7 +11,7 @@ from apps.people.models import CustomField, Role
 from tests.core.conflict_forms import page_of, sent_again, sides
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, form_data, get_unrendered
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("somebody else writes meanwhile")]
 
 
 def saved_by_cora(record, **columns):

@@ -364,6 +364,7 @@ def test_an_import_whose_record_others_refer_to_is_not_undone(client, ada):
     assert Contact.objects.filter(last_name="After").exists()
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_what_claims_counted_on_is_restated_when_their_import_is_undone(client, ada, at):
     at("2025-08-20 10:00")
     client.force_login(ada)
@@ -383,6 +384,7 @@ def test_what_claims_counted_on_is_restated_when_their_import_is_undone(client, 
 # --- files of other forms -------------------------------------------------------------------------------
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_the_price_guide_is_imported_and_undone_as_a_whole(client, ada, tmp_path):
     guide = as_csv(tmp_path / "guide.csv", last_year()).read_bytes()
     record = an_import(client, text=guide, kind="price-guide", name="guide.csv")
@@ -405,6 +407,7 @@ def test_a_fault_in_the_price_guide_is_shown_and_keeps_all_of_it_out(client, ada
     assert FileImport.objects.get().status == "Checked"
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_the_booking_list_creates_participants_where_the_page_says_so(client, ada):
     header, row = ",".join(USUAL), ",".join(USUAL.values())
     text = f"service_booking_id,{header}\n50000001,{row}"

@@ -21,7 +21,7 @@ from tests.payments.builders import a_paid_claim, an_account, payment_settings
 from tests.people.records import a_client, a_role, a_staff_member, get_unrendered
 from tests.sales.builders import a_stage, an_opportunity
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("figures are statements of their own")]
 
 
 @pytest.fixture

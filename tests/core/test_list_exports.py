@@ -16,7 +16,10 @@ from tests.funding.builders import a_claim
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, get_unrendered
 from tests.tasks import run_tasks
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.both_engines("each list is exported by statements of its own"),
+]
 CONTACTS = "/admin/people/contact/"
 EXPORTED = [
     model

@@ -36,6 +36,7 @@ def menu(client):
     return client.get(VIEW, {"archived": "all"}).content.decode()
 
 
+@pytest.mark.both_engines("found or summed by the database")
 def test_filters_are_saved_renamed_shared_and_deleted(client, ada):
     assert f'hx-get="{VIEW}?archived=all"' in client.get(LIST, {"archived": "all"}).content.decode()
     assert save(client).redirect_chain == [(f"{LIST}?q=walsh", 302)]

@@ -22,7 +22,7 @@ from tests.payments.statement_builders import a_statement
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, get_unrendered
 from tests.sales.builders import an_opportunity
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("panels and sums are statements of their own")]
 
 OPENED = [Contact, Client, Staff, ClientEngagement]
 

@@ -24,7 +24,10 @@ from tests.funding.builders import a_claim
 from tests.people.records import a_client, a_contact, a_role, form_data
 from tests.sales.builders import an_opportunity
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.both_engines("reads are stored and found by statements of their own"),
+]
 
 
 @pytest.fixture(autouse=True)

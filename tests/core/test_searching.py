@@ -9,6 +9,8 @@ from apps.core.admin_base.searching import search_records
 from apps.people.models import Contact
 from tests.people.records import a_contact, an_administrator, get_unrendered
 
+pytestmark = pytest.mark.both_engines("what is found is the database's search")
+
 
 @pytest.fixture
 def people(db):

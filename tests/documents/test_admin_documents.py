@@ -180,6 +180,7 @@ def test_a_file_that_cannot_be_read_is_reported_plainly(client, ada, folder):
 # --- the list and the form
 
 
+@pytest.mark.both_engines("found or summed by the database")
 def test_documents_are_found_by_client_category_uploader_day_and_hash(client, ada):
     mine = a_document(name="Mine", client=a_client(), created_by=ada)
     a_document(name="Another", content=png(), file_name="a.png")

@@ -157,6 +157,8 @@ def test_a_file_beyond_the_limit_is_refused(index, settings, nothing_is_left):
     _, reasons = index(ROWS[:1])
     assert "larger than 10 bytes" in reasons[0]
     nothing_is_left()
+    settings.DOCUMENT_MAX_BYTES = len(PDF)
+    assert index(ROWS[:1])[1] == []
 
 
 def test_an_infected_file_keeps_its_row_out(index, scans, folder, settings):

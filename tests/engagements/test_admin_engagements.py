@@ -193,6 +193,7 @@ def test_a_pace_plan_shows_its_budgets_by_category(client):
     assert "Endorsed 1 Jul 2026" in text
 
 
+@pytest.mark.both_engines("statements are counted")
 def test_a_plans_page_takes_the_same_statements_however_many_bookings(client, django_assert_num_queries):
     few, many = a_plan(), a_plan()
     a_booking(few)
@@ -235,6 +236,7 @@ def test_plans_are_listed_by_when_they_end(client):
     assert listed(client) == [sooner.pk, later.pk]
 
 
+@pytest.mark.both_engines("found or summed by the database")
 @pytest.mark.parametrize(
     ("stage", "expected"),
     [
@@ -260,6 +262,7 @@ def test_a_plan_that_became_inactive_ends_then(client):
     assert listed(client, stage="ended") == [over.pk]
 
 
+@pytest.mark.both_engines("found or summed by the database")
 @pytest.mark.parametrize("query", ["430 123 456", "Nguyen", "mia"])
 def test_a_plan_is_found_by_its_participant(client, query):
     plan = a_plan_ending(20, participant=a_contact(first_name="Mia", scheme_number="430123456"))
@@ -267,12 +270,14 @@ def test_a_plan_is_found_by_its_participant(client, query):
     assert listed(client, q=query) == [plan.pk]
 
 
+@pytest.mark.both_engines("found or summed by the database")
 def test_plans_are_filtered_by_their_managers(client):
     a_plan_ending(20)
     plan = a_plan_ending(30, is_plan_managed=False, is_self_managed=True)
     assert listed(client, managed="self") == [plan.pk]
 
 
+@pytest.mark.both_engines("statements are counted")
 def test_the_list_takes_the_same_statements_however_many_plans(client, django_assert_max_num_queries):
     for number in range(12):
         a_booking(a_plan_ending(number))
@@ -368,6 +373,7 @@ def test_a_booking_without_claims_can_be_deleted_and_one_with_claims_cannot(clie
     assert ServiceBooking.objects.get() == claimed
 
 
+@pytest.mark.both_engines("statements are counted")
 @pytest.mark.parametrize("model", ["servicebooking", "categorybudget"])
 def test_lists_of_budgets_take_the_same_statements_however_many(client, model, django_assert_max_num_queries):
     for _ in range(10):
@@ -379,6 +385,7 @@ def test_lists_of_budgets_take_the_same_statements_however_many(client, model, d
     assert len(response.context["cl"].result_list) == 10
 
 
+@pytest.mark.both_engines("found or summed by the database")
 def test_support_categories_are_found_by_name_and_number(client):
     a_category(1)
     for query, number in (("living skills", 15), ("17", 17)):

@@ -100,6 +100,7 @@ def test_a_fault_in_one_row_stores_nothing_and_keeps_the_others(client, ada):
     assert not ServiceBooking.objects.exists()
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 @pytest.mark.parametrize("is_new", [True, False])
 def test_what_somebody_saved_meanwhile_is_shown_before_it_is_overwritten(client, ada, is_new):
     plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)

@@ -192,6 +192,7 @@ def test_a_fault_in_one_row_stores_nothing_and_keeps_what_was_entered(client, ad
     assert not CategoryBudget.objects.exists()
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 def test_what_somebody_saved_meanwhile_is_shown_before_it_is_overwritten(client, ada, plan):
     budget = a_category_budget(plan, category=1, budget="90.00", component_name="Core")
     with_periods(budget, ("2026-07-01", "2027-06-30", "90.00"))
@@ -297,6 +298,7 @@ def test_pasted_rows_that_cannot_be_read_are_named_and_nothing_is_stored(client,
         assert b"Nothing was pasted" in read(client, plan, nothing).content
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 def test_what_was_read_is_shown_again_where_the_plan_changed_meanwhile(client, ada, plan):
     state = read(client, plan, TEXT).context["pasted"].state
     a_category_budget(plan, category=15, component_name="Skills", budget="5.00")

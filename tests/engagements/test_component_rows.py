@@ -166,6 +166,12 @@ def test_what_is_longer_or_greater_than_a_component_holds_is_named():
     assert faults == ["1: The periods release more than an amount can be."]
 
 
+def test_a_line_of_periods_without_a_period_is_named():
+    periods, sentences = read_periods("1/7/2026\t31/12/2026\t10.00\nA support\nTotal\t\t10.00")
+    assert [released for _, _, released in periods] == [Decimal("10.00")]
+    assert sentences
+
+
 @given(st.text(alphabet="Core01 2/7-26,.$\t\n\0;–_JulyTransport()'\"#=", max_size=200))
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_is_read_or_named(text):

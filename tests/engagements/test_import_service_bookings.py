@@ -208,6 +208,12 @@ def test_bookings_of_one_time_make_one_plan_and_of_two_times_two(import_rows, mi
     ]
 
 
+def test_bookings_that_share_one_day_make_one_plan(import_rows, mia):
+    import_rows({"end_date": "2026-12-31"}, {"start_date": "2026-12-31", "end_date": "2027-03-31"})
+    plan = ClientEngagement.objects.get()
+    assert (plan.plan_start_date, plan.plan_end_date) == (day("2026-07-01"), day("2027-03-31"))
+
+
 def test_archived_plans_get_no_new_bookings(import_rows, mia):
     a_plan(participant=mia, plan_start_date=day("2026-06-01"), archive_date=clock.now())
     import_rows({})

@@ -115,6 +115,7 @@ def test_who_may_not_record_payments_imports_no_answers(client, ada):
     assert "Results of the agency" in text
 
 
+@pytest.mark.both_engines("found or summed by the database")
 def test_the_page_of_a_remittance_has_its_rows_and_sums_that_come_to_the_file(client, ada, answered):
     claim, _, path = answered
     run("import_remittances", path)
@@ -158,6 +159,7 @@ def test_the_page_of_a_claim_file_has_the_answers_beside_each_line(client, ada, 
     ]
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_refused_claims_have_a_queue_with_the_ways_on(client, ada, answered):
     claim, results, path = answered
     refused = a_claim(funding_status="PaymentProviderRejected", status_reason="C01")

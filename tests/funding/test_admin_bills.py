@@ -20,12 +20,14 @@ from tests.funding.admin_forms import (
 )
 from tests.funding.builders import (
     END_OF_JUNE,
+    a_claim,
     a_cost_centre,
     a_price,
     a_price_book,
     a_product,
     a_provider_invoice,
     an_entry,
+    an_invoice,
 )
 from tests.funding.warned import TODAY, WEDNESDAY, Scene
 from tests.people.records import a_role, a_staff_member, an_administrator, get_unrendered, unrendered
@@ -357,6 +359,7 @@ def test_what_a_paid_line_keeps_is_said_on_its_cells(client, scene):
     assert claim.total == Decimal("140.00")
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
     enter(client, scene)
     claim = Claim.objects.get()
@@ -473,6 +476,7 @@ def product_codes(client, entry, words, **query):
     return [each["code"] for each in found["products"]]
 
 
+@pytest.mark.both_engines("found or summed by the database")
 def test_products_are_found_by_code_and_name_within_their_price_book(client, scene):
     book = scene.entry.price_book
     an_entry(book, a_product(code="04_104_0125_6_1", name="Access community, weekday"))
@@ -488,6 +492,7 @@ def test_products_are_found_by_code_and_name_within_their_price_book(client, sce
     assert product_codes(client, scene.entry, "nothing of the kind") == []
 
 
+@pytest.mark.both_engines("found or summed by the database")
 def test_the_best_match_comes_first(client, scene):
     book = scene.entry.price_book
     for code, name in (("09_1", "Like 05_9"), ("05_9", "Other"), ("05_99", "More")):
@@ -495,6 +500,7 @@ def test_the_best_match_comes_first(client, scene):
     assert product_codes(client, scene.entry, "05_9") == ["05_9", "05_99", "09_1"]
 
 
+@pytest.mark.both_engines("found or summed by the database")
 @pytest.mark.parametrize(
     "words", ["04 104", "04_104", "04104", "4104", "04-104", "04.104.0125", "04 104 comm"]
 )
@@ -506,6 +512,7 @@ def test_a_code_is_found_by_a_part_in_any_spelling(client, scene, words):
     assert "01_400_0104_1_1" not in product_codes(client, scene.entry, words)
 
 
+@pytest.mark.both_engines("found or summed by the database")
 def test_words_are_sought_in_the_name_before_the_category(client, scene):
     book = scene.entry.price_book
     an_entry(book, a_product(code="07_001", name="Level 1", category_name="Support coordination"))
@@ -575,6 +582,7 @@ def test_who_may_only_look_sees_the_claim_and_no_form(client, scene, permission)
     assert claim.funding_status == "AwaitingStaffApproval"
 
 
+@pytest.mark.both_engines("statements are counted")
 @pytest.mark.parametrize("status", ["Approved", "AwaitingStaffApproval"])
 def test_a_page_takes_the_same_statements_for_any_number_of_lines(
     client, scene, status, django_assert_max_num_queries
@@ -593,6 +601,7 @@ def test_a_page_takes_the_same_statements_for_any_number_of_lines(
     assert len(counted) == many
 
 
+@pytest.mark.both_engines("statements are counted")
 def test_storing_takes_the_same_statements_for_any_number_of_lines(
     client, scene, django_assert_max_num_queries
 ):
@@ -652,3 +661,14 @@ def test_markup_in_names_is_shown_as_text(client, scene):
         assert "<img src=x" not in page
         assert "<script>alert" not in page
         assert "<b>bold" not in page
+
+
+def test_lists_name_the_provider_with_its_reference_and_the_participant_with_the_number(client):
+    claim, invoice = a_claim(), an_invoice()
+    provider, participant = claim.provider.business_name, claim.contact.last_name
+    page = client.get(CLAIMS).content.decode()
+    for text in (provider, claim.provider_invoice_reference, participant):
+        assert text in page.partition("result_list")[2], text
+    page = client.get(INVOICES).content.decode().partition("result_list")[2]
+    assert str(invoice) in page
+    assert invoice.contact.last_name in page

@@ -111,6 +111,7 @@ def test_a_day_leaves_out_what_ends_later(client, ada):
     assert str(ClaimFile.objects.get().until) == "2026-02-16"
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 @pytest.mark.parametrize("plan", ["", "\0", None])
 def test_claims_that_changed_meanwhile_are_shown_again(client, ada, plan):
     mark = client.get(NEW).context["plan"].mark if plan is None else plan

@@ -127,6 +127,7 @@ def take(bill, name, **options):
     bill.refresh_from_db()
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 def test_what_was_typed_is_kept_when_the_bill_is_approved_meanwhile(client, bill, at):
     data = typed_into(client, bill)
     later(at, 1)
@@ -178,6 +179,7 @@ def test_what_can_still_be_done_is_said(client, claim, transitions, is_allowed, 
     assert way in message
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 @pytest.mark.parametrize(
     ("before", "name", "answers", "meanwhile", "status"),
     [

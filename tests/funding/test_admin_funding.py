@@ -67,6 +67,7 @@ def test_a_text_that_is_no_day_is_named_above_the_prices(client, ada, entry):
     assert "is not a date" not in client.get(ENTRIES, {"on": "1/7/2026"}).content.decode()
 
 
+@pytest.mark.both_engines("found or summed by the database")
 def test_prices_are_found_by_code_and_by_name(client, ada, entry):
     an_entry(entry.price_book, a_product(code="15_056_0128_1_3", name="Swim"))
     for term in ("01_011", "walk"):
@@ -74,6 +75,7 @@ def test_prices_are_found_by_code_and_by_name(client, ada, entry):
     assert len(rows(client, q="0")) == 2
 
 
+@pytest.mark.both_engines("statements are counted")
 def test_the_list_of_prices_takes_the_same_statements_for_any_number_of_them(
     client, ada, entry, django_assert_max_num_queries
 ):

@@ -15,7 +15,7 @@ from tests.funding.admin_forms import CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, get_unrendered
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("figures are statements of their own")]
 QUEUES, MONTH_END = f"{CLAIMS}queues/", f"{CLAIMS}month-end/"
 
 

@@ -104,6 +104,7 @@ def test_payments_of_many_say_what_is_outstanding_and_keep_the_review_when_the_d
     assert statuses(*claims) == ["AgencyFullyPaid"] * 2
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 @pytest.mark.parametrize("model", [Claim, Invoice])
 def test_every_bulk_transition_that_is_not_taken_back_is_shown_first(client, model):
     """Whatever is added to the table of transitions is asked about, unless it is named as taken back."""
@@ -145,6 +146,7 @@ def test_a_rejection_of_many_says_which_have_a_claim(client):
     assert review.possible == [free]
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 def test_who_lost_the_permission_meanwhile_confirms_nothing(client):
     claim = a_claim()
     page = run_list_action(client, AWAITING, "approve", [claim], follow=True)
@@ -154,6 +156,7 @@ def test_who_lost_the_permission_meanwhile_confirms_nothing(client):
     assert statuses(claim) == ["AwaitingStaffApproval"]
 
 
+@pytest.mark.both_engines("statements are counted")
 @pytest.mark.parametrize("confirms", [False, True])
 def test_statements_are_constant_in_the_number_of_claims(client, django_assert_max_num_queries, confirms):
     counts = []

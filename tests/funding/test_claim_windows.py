@@ -35,7 +35,10 @@ from tests.funding.warned import Scene, codes, day, only_message
 from tests.people.import_files import imported
 from tests.people.records import a_contact, a_role, a_staff_member, form_data, get_unrendered
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.both_engines("windows are compared with days by the database"),
+]
 
 DECEMBER = day("2026-12-01")
 BEFORE, ON_THE_DAY = "2026-11-30 23:59", "2026-12-01 00:01"

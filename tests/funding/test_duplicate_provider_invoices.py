@@ -73,6 +73,7 @@ def test_one_with_the_same_total_is_saved_once_it_is_confirmed(client, known):
     assert client.post(address, data).status_code == 302
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 @pytest.mark.parametrize(
     "fields",
     [

@@ -88,6 +88,7 @@ def test_a_reference_of_a_claim_is_named_with_its_day_and_status(client, scene):
     assert f'href="{CLAIMS}{claim.pk}/change/">{claim}</a>, entered 3 Jul 2026, approved.' in text
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 def test_a_provider_invoice_that_was_claimed_meanwhile_is_named_with_its_claim(client, scene):
     invoice = a_provider_invoice(contact=scene.participant, provider=scene.provider, reference="INV-9")
     query = f"?provider_invoice={invoice.pk}"

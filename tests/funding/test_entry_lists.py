@@ -163,6 +163,7 @@ def test_back_leads_to_the_claim_that_was_entered_with_the_place_in_the_list(cli
     assert "1 of 2" in client.get(back).content.decode()
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 def test_what_others_entered_meanwhile_and_archived_documents_are_passed_over(client, invoices):
     upload(client, invoices, "1.pdf", "2.pdf", "3.pdf", "4.pdf")
     archive.archive(Document.objects.filter(name="3.pdf"))
@@ -213,6 +214,7 @@ def run(client, *documents):
     return client.post(DOCUMENTS, {"action": "enter_claims", "_selected_action": keys})
 
 
+@pytest.mark.both_engines("the database orders")
 def test_chosen_documents_are_entered_in_the_order_of_their_names(client, invoices):
     b, a, done = (a_document(name=name, category=invoices) for name in ("b", "a", "0"))
     a_claim(provider_invoice=a_provider_invoice(document=done))
@@ -283,6 +285,7 @@ def test_the_overview_without_a_list_leads_to_the_documents_without_a_claim(clie
     assert client.get(OVERVIEW)["Location"] == f"{DOCUMENTS}?claim=no"
 
 
+@pytest.mark.both_engines("statements are counted")
 def test_a_list_takes_the_same_statements_for_any_number_of_documents(
     client, invoices, django_assert_max_num_queries
 ):
@@ -300,6 +303,7 @@ def test_a_list_takes_the_same_statements_for_any_number_of_documents(
     assert counts[:2] == counts[2:]
 
 
+@pytest.mark.both_engines("the database orders")
 def test_names_are_ordered_as_people_order_them():
     names = ["scan 10", "Scan 2", "a", "2 b", "10 b", "scan 2a"]
     ordered = ["2 b", "10 b", "a", "Scan 2", "scan 2a", "scan 10"]

@@ -11,6 +11,8 @@ from apps.funding.models import Claim
 from tests.funding.builders import a_claim
 from tests.people.records import a_role, a_staff_member, an_administrator, get_unrendered
 
+pytestmark = pytest.mark.both_engines("groups are sums of the database")
+
 LIST = "/admin/funding/claim/"
 SYDNEY = ZoneInfo("Australia/Sydney")
 MONTHS = [(2026, 2), (2026, 3), (2026, 3)]

@@ -14,6 +14,7 @@ from apps.core.models import Change
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Product, ProviderInvoice
 from apps.funding.services import create
 from apps.funding.services.create import assign_numbers
+from apps.people.models import Contact
 from tests.funding.bodies import a_full_provider_invoice
 from tests.funding.builders import a_claim
 from tests.funding.import_claims import FIRST, GOOD, HEADER, SECOND, a_file, an_office
@@ -101,6 +102,18 @@ def test_providers_are_found_by_code_and_name_as_well(tmp_path):
     rows = [row.replace("51 824 753 556", "hc,").replace("51824753556", ",harbour care") for row in GOOD]
     assert import_claims(tmp_path, *rows, header=header).status == 0
     assert {claim.provider.business_name for claim in Claim.objects.all()} == {"Harbour Care"}
+
+
+def test_participants_are_found_by_code_and_numbers_that_a_spreadsheet_changed_are_restored(tmp_path):
+    contact = Contact.objects.get()
+    contact.unique_code = "P-1"
+    contact.save()
+    header = HEADER.replace("NDIS Number", "Participant code")
+    row = GOOD[0].replace("430000001", "p-1").replace("C-1", "1.2025123E+07")
+    result = import_claims(tmp_path, row, header=header)
+    assert result.status == 0, result.lines
+    claim = Claim.objects.get()
+    assert (claim.claim_number, claim.contact) == ("12025123", contact)
 
 
 def test_a_workbook_is_read_as_a_table_of_lines(tmp_path):

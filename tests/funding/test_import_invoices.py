@@ -18,7 +18,8 @@ from apps.funding.models import (
     ProviderInvoice,
     StatusMove,
 )
-from apps.people.models import Client
+from apps.people.models import Client, Contact
+from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import a_full_provider_invoice
 from tests.funding.import_claims import GOOD, a_file, an_office
 from tests.people.builders import a_client
@@ -67,6 +68,21 @@ def test_rows_that_share_a_number_are_one_invoice(tmp_path):
         (True, None),
     ]
     assert imported("invoice", path).out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
+
+
+def test_warnings_of_one_record_keep_out_no_other(tmp_path, at):
+    at("2025-08-20 10:00")
+    plan = a_plan(
+        participant=Contact.objects.get(),
+        plan_start_date=dt.date(2025, 7, 1),
+        plan_end_date=dt.date(2026, 6, 30),
+    )
+    a_booking(plan, budget=Decimal("900.00"))
+    over_cap = GOOD_INVOICES[0].replace(",2,,", ",2,99,")
+    result = imported("invoice", a_file(tmp_path, over_cap, *GOOD_INVOICES[1:], header=HEADER))
+    assert "2 records in 3 rows: 1 new" in result.out, result.lines
+    assert "Only warnings keep 1 of them out" in result.out
+    assert list(Invoice.objects.values_list("invoice_number", flat=True)) == ["I-2"]
 
 
 def test_invoices_without_numbers_are_distinguished_by_a_reference_of_the_file(tmp_path):

@@ -75,6 +75,7 @@ def test_the_form_of_a_saved_bill_sends_its_key(client, of):
     assert 'data-bill=""' in client.get(f"/admin/funding/{of}/add/").content.decode()
 
 
+@pytest.mark.both_engines("found or summed by the database")
 @pytest.mark.parametrize("code", ["OverPeriod", "NotStated", "NotEndorsed"])
 def test_lists_are_filtered_by_the_warnings_of_components(client, code):
     for model in ("claim", "invoice"):

@@ -41,6 +41,7 @@ def shown(client, claim):
     return client.get(reverse("admin:funding_claim_change", args=[claim.pk])).content.decode()
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_a_sentence_is_entered_in_the_settings_once_for_a_beginning(client, ada):
     assert client.post(ADD, {"beginning": "c04", "sentence": OURS}).status_code == 302
     row = RejectionSentence.objects.get()

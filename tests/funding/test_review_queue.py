@@ -13,7 +13,11 @@ from tests.funding.admin_forms import CLAIMS, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice
 from tests.people.records import get_unrendered
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("ada"),
+    pytest.mark.both_engines("queues are counted by statements of their own"),
+]
 UNDECIDED = ("Unactioned", "OnHoldByClient", "OnHoldByPlanManager")
 
 

@@ -21,7 +21,7 @@ from tests.funding.bodies import a_funder
 from tests.funding.warned import TODAY, Scene
 from tests.people.records import a_contact
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("sums of the database warn")]
 
 
 @pytest.fixture(autouse=True)

@@ -302,18 +302,22 @@ def test_others_do_not_see_it(application, client):
 # --- the rest -------------------------------------------------------------------------------------------
 
 
-def test_the_read_log_has_what_a_get_would_have(application):
-    made = a_contact()
+@pytest.mark.parametrize("expand", ["", "&$expand=Claims"])
+def test_the_read_log_has_what_a_get_would_have(application, expand):
+    claim = a_claim()
+    made = claim.contact
     READ_LOG.waiting.clear()
-    application.get("contact", "$filter=LastName%20ne%20'x'&$format=ndjson").getvalue()
+    application.get("contact", f"$filter=LastName%20ne%20'x'{expand}&$format=ndjson").getvalue()
     (expected,) = READ_LOG.waiting
     READ_LOG.waiting.clear()
-    job = finished(application, "contact?$filter=LastName ne 'x'&$format=ndjson")
+    job = finished(application, f"contact?$filter=LastName ne 'x'{expand}&$format=ndjson")
     entry = PersonalDataRead.objects.get()
     name = ApiApplication.objects.get().name
     columns = ("kind", "record_type", "record_count", "query", "channel", "application")
     assert [getattr(entry, column) for column in columns] == [getattr(expected, each) for each in columns]
-    assert (bytes(entry.record_keys), entry.application) == (made.pk.bytes, name)
+    assert (bytes(entry.record_keys), entry.application) == (bytes(expected.record_keys), name)
+    assert bytes(entry.record_keys).startswith(made.pk.bytes)
+    assert (claim.pk.bytes in bytes(entry.record_keys)) == bool(expand)
     assert entry.request_id == job["ExportJobGuid"]
     file_of(application, job)
     assert [(each.kind, each.record_count) for each in READ_LOG.waiting] == [("Download", 1)]

@@ -296,7 +296,9 @@ def a_bomb():
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("bomb.xlsx", a_bomb),
+        pytest.param(
+            "bomb.xlsx", a_bomb, marks=pytest.mark.any_engine("refused before a record is asked for")
+        ),
         ("not.xlsx", lambda: b"PK\x03\x04 nonsense"),
         ("nul.csv", lambda: b"First name,Surname\nI\0da,Quill"),
         ("not.json", lambda: b"{"),

@@ -27,6 +27,8 @@ from tests.operations.persons import NAME
 from tests.people.records import an_administrator
 from tests.tasks import run_tasks
 
+pytestmark = pytest.mark.both_engines("copies are found by statements of their own")
+
 
 @pytest.fixture
 def data_folder(settings, tmp_path):

@@ -16,7 +16,7 @@ from apps.people.models import Contact
 from tests.funding.builders import a_claim
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("reads are found by statements of their own")]
 PAGE = "/admin/core/personaldataread/"
 
 

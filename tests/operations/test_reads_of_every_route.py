@@ -189,7 +189,7 @@ def is_about_people(model):
     return model is None or is_logged(model) or model in COPIES
 
 
-@pytest.mark.any_engine("reads are noted in Python, and stored by the tests of the log")
+@pytest.mark.both_engines("every page of the back office is opened once on each")
 def test_every_page_of_the_back_office_is_logged_or_says_why_not(client, participant, copies):
     keys, found, visited = records_of(participant), [], set()
     for route, name in routes():
@@ -264,6 +264,7 @@ def api_views():
     return {name for route, name in routes() if route.startswith(("/^api", "/api"))}
 
 
+@pytest.mark.both_engines("every address of the interface is read once on each")
 def test_every_address_of_an_entity_set_about_people_is_logged(participant, ada):
     service, missing = get_service("2.1"), []
     api = Caller(an_application(*EVERYTHING, "claimfile.files", "paymentrun.files", "statement.files"))

@@ -111,6 +111,7 @@ def test_what_is_missing_is_named_with_where_to_enter_it():
     assert "Make the export" not in text
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_account_codes_are_entered_by_who_changes_the_payment_settings(client, ada):
     data = form_data(client.get(f"{CODES}add/"), code="200", category="14", tax_choice="")
     assert client.post(f"{CODES}add/", data).status_code == 302

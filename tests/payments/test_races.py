@@ -1,6 +1,7 @@
 """Two people at the same moment: nothing is paid, made or sent twice."""
 
 import contextlib
+import datetime as dt
 import threading
 import time
 
@@ -13,6 +14,7 @@ from apps.funding.file_formats.remittances import read_remittance
 from apps.funding.models import Claim
 from apps.funding.services.remittances import import_remittance
 from apps.funding.services.transitions import apply_transition
+from apps.payments.choices import StatementWork
 from apps.payments.file_formats.bank_file import write_bank_file
 from apps.payments.file_formats.bank_returns import read_returns
 from apps.payments.models import (
@@ -21,10 +23,13 @@ from apps.payments.models import (
     PaymentRun,
     PaymentRunClaim,
     PaymentRunItem,
+    StatementRun,
 )
+from apps.payments.services.opening import record_paid_before
 from apps.payments.services.remittance import mail_advice
 from apps.payments.services.returns import apply_returns, mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
+from apps.payments.services.statement_runs import start_run
 from tests.funding.answer_files import a_payment, as_csv
 from tests.funding.builders import a_claim
 from tests.funding.claim_files import claimed_lines
@@ -164,6 +169,24 @@ def test_a_payment_comes_back_by_hand_or_by_the_bank_s_file(claims):
     item = run.items.last()
     call_at_once(lambda: apply_returns(rows, None), attempt(lambda: mark_returned(item.pk, "closed", None)))
     assert PaymentRunItem.objects.filter(returned_at=None).count() == 0
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_the_first_run_and_what_was_paid_before_are_one_or_the_other(claims, number):
+    """What has no account yet is not taken for paid beside the first run."""
+    waiting = a_paid_claim("20.00", provider=a_client())
+    call_at_once(
+        attempt(lambda: create_run(None, clock.today(), None)), attempt(lambda: record_paid_before(None))
+    )
+    run = PaymentRun.objects.get()
+    parts = set(PaymentRunClaim.objects.values_list("claim", flat=True))
+    assert parts == {each.pk for each in [*claims, *([waiting] if run.status == "Opening" else [])]}
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_three_people_who_make_the_statements_of_a_month_begin_one_run(db, number):
+    runs = call_at_once(*[lambda: start_run(dt.date(2026, 7, 1), StatementWork.MAKE, None)] * 3)
+    assert len({run.pk for run in runs}) == StatementRun.objects.count() == 1
 
 
 def test_an_account_that_changes_during_a_release_changes_after_it(claims, monkeypatch):

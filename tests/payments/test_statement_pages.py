@@ -165,6 +165,7 @@ def test_lists_and_pages_do_not_read_documents(client, django_assert_max_num_que
 # --- consents -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_a_consent_says_who_recorded_it_and_is_withdrawn_by_archiving(client, signed_in):
     contact = a_participant(representative=a_contact())
     given = {"contact": str(contact.pk), "recipient": "Representative", "since": "01/10/2025", "note": "form"}

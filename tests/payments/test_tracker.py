@@ -15,7 +15,10 @@ from tests.funding.builders import a_claim, a_claim_file, a_provider_invoice
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, get_unrendered
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.both_engines("stages are counted and summed by statements of their own"),
+]
 
 TRACKER = "/admin/funding/claim/tracker/"
 

@@ -63,6 +63,7 @@ def test_a_conflict_is_an_error_on_its_field(client, ada):
     assert Client.objects.count() == 1
 
 
+@pytest.mark.both_engines("somebody else writes meanwhile")
 @pytest.mark.parametrize("lost_race", [IntegrityError, ValidationFailed([])])
 def test_a_conflict_that_arrives_between_check_and_insert_is_an_error_too(
     client, ada, monkeypatch, lost_race
@@ -138,6 +139,7 @@ def test_a_scheme_number_may_have_blanks_and_is_stored_without(client, ada):
 # --- searching
 
 
+@pytest.mark.both_engines("found or summed by the database")
 @pytest.mark.parametrize(
     "sought",
     ["430123456", "430 123 456", "0412 345 678", "+61 412 345 678", "nguyen mia", "Mia Ng", "MIA@EX"],
@@ -155,6 +157,7 @@ def test_a_contact_is_found_however_it_is_written(client, ada, sought):
     assert [str(each) for each in page.context["cl"].result_list] == ["Mia Nguyen"]
 
 
+@pytest.mark.both_engines("statements are counted")
 @pytest.mark.parametrize("model", ["staff", "client", "contact"])
 def test_a_list_takes_the_same_queries_for_any_number_of_rows(
     client, ada, model, django_assert_max_num_queries

@@ -27,7 +27,8 @@ from tests.funding.admin_forms import run_list_action
 from tests.operations.conftest import document_settings
 from tests.operations.test_reads_of_every_route import WORDS, readable, routes
 from tests.people.caseload_office import MARKER, a_participant, an_office, with_records
-from tests.people.records import a_contact, form_data
+from tests.people.records import a_contact, an_administrator, form_data
+from tests.tasks import run_tasks
 
 #: Pages of one's own login, which tell of nobody else.
 NOT_OPENED = (
@@ -89,7 +90,6 @@ def queries():
         listed = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
         if isinstance(page, RecordAdmin):
             yield listed, {"archived": "all"}
-            yield f"{listed}add/", {}
         if page.search_fields:
             yield listed, SEARCHED
         for name in page.get_autocomplete_fields(None):
@@ -420,6 +420,27 @@ def test_pages_about_all_participants_are_closed(told):
         if caseload_path(model) is None and model not in (Notice, FileExport):
             page = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
             assert told.browser.get(page, follow=True).status_code == 403, model
+
+
+@pytest.mark.parametrize("is_long", [False, True], ids=["at once", "by a worker"])
+def test_files_have_no_more_of_a_person_who_is_not_seen_than_the_name(told, monkeypatch, is_long):
+    codes = ("KEYCODE", "439999998", "key@example.org")
+    values = dict(zip(("unique_code", "scheme_number", "primary_email"), codes, strict=True))
+    key_contact = a_contact(first_name="Keyperson", **values)
+    Client.objects.filter(pk=told.office.provider.pk).update(key_contact=key_contact)
+    monkeypatch.setattr("apps.core.admin_base.exports.SMALL_EXPORT", 0 if is_long else 2_000)
+
+    def exported(browser):
+        answer = browser.get("/admin/people/client/export/csv/", follow=True)
+        run_tasks()
+        parts = FileExportPart.objects.filter(file_export__staff=browser.session["_auth_user_id"])
+        return b"".join(bytes(part.content) for part in parts).decode() if is_long else text_of(answer)
+
+    text = exported(told.browser)
+    assert "Keyperson" in text
+    assert [code for code in codes if code in text] == []
+    everything = exported(browser_of(an_administrator()))
+    assert [code for code in codes if code in everything] == [*codes]
 
 
 def test_an_export_is_downloaded_by_whoever_sees_what_it_was_made_for(told):

@@ -21,7 +21,7 @@ from tests.people.records import a_contact, a_role, a_staff_member, an_administr
 from tests.races import call_at_once
 from tests.sales.builders import a_template, an_opportunity
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("work is handed over by statements of its own")]
 
 #: References to staff that say who did something, each of which stays.
 FACTS = {

@@ -15,7 +15,10 @@ from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim, a_provider_invoice
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.both_engines("references are moved by statements of their own"),
+]
 
 
 @pytest.fixture(autouse=True)

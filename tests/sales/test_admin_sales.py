@@ -73,6 +73,7 @@ def test_an_opportunity_with_old_dates_can_still_be_changed(client):
     assert "expiry_date" in errors(response)
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_an_outcome_date_in_an_hour_that_occurs_twice_can_be_saved(client):
     """2026-04-05 02:30 in Sydney is first in daylight saving time, then in standard time."""
     second = dt.datetime(2026, 4, 4, 16, 30, tzinfo=dt.UTC)
@@ -168,6 +169,7 @@ def test_a_form_starts_from_the_template_named(client):
     assert client.get(ADD, {"template": "nonsense"}).status_code == 200
 
 
+@pytest.mark.both_engines("stored by statements that no other test has")
 def test_templates_are_made_changed_and_archived_here(client):
     address = "/admin/sales/opportunitytemplate/add/"
     data = form_data(
@@ -199,6 +201,7 @@ def test_whether_a_stage_is_the_result_is_fixed_once_it_has_opportunities(client
     assert (stage.name, stage.is_result) == ("Renamed", False)
 
 
+@pytest.mark.both_engines("statements are counted")
 def test_the_list_of_opportunities_costs_a_fixed_number_of_queries(client, django_assert_max_num_queries):
     for _ in range(8):
         an_opportunity()

@@ -22,7 +22,10 @@ from tests.sales.builders import (
     the_result,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.both_engines("boards and funnels are counted and summed by statements of their own"),
+]
 BOARD = "/admin/sales/opportunity/board/"
 MOVE = "/admin/sales/opportunity/board/move/"
 FOLLOW_UPS = "/admin/sales/opportunity/follow-ups/"

@@ -14,6 +14,7 @@ from apps.base.replica import database_for_lists
 from apps.core import exporting
 from apps.core.admin_base.list_views import ListViewAdmin, filters_of
 from apps.core.admin_base.pages import Page
+from apps.core.caseload import caseload_of
 from apps.core.file_exports import start_file_export
 from apps.core.file_import_kinds import FILE_KINDS, permitted_kinds
 from apps.core.table_files.tables import ImportFileError
@@ -76,7 +77,9 @@ class ExportAdmin(ListViewAdmin):
             return redirect("admin:core_fileexport_file", file_export.pk)
         file = TemporaryFile()  # noqa: SIM115  the response closes it
         try:
-            exporting.WRITERS[file_type](file, *exporting.table_of(entity_set, rows))
+            exporting.WRITERS[file_type](
+                file, *exporting.table_of(entity_set, rows, sees=caseload_of(request.user))
+            )
         except ImportFileError as error:
             file.close()
             self.message_user(request, str(error), messages.ERROR)

@@ -57,22 +57,24 @@ def fieldset(
 
 
 class AmountField(forms.DecimalField):
-    """A number as invoices show it: ``$1,616.26``; never with an exponent."""
+    """A number as invoices show it: ``$1,616.26``; never with an exponent, and no comma for a point."""
 
     default_error_messages: ClassVar[dict[str, Any]] = {"invalid": "Give a number, such as 1616.26."}
 
-    def __init__(self, decimal_places: int = 4, **options: Any) -> None:
-        super().__init__(max_digits=14, decimal_places=decimal_places, required=False, **options)
+    def __init__(
+        self, decimal_places: int = 4, max_digits: int = 14, required: bool = False, **options: Any
+    ) -> None:
+        super().__init__(max_digits=max_digits, decimal_places=decimal_places, required=required, **options)
 
     def to_python(self, value: Any) -> object:
-        text = re.sub(r"[\s,$]", "", value or "")
+        text = re.sub(r"[\s$]", "", "" if value is None else str(value))
         if not NUMBER.fullmatch(text):
             raise forms.ValidationError(self.error_messages["invalid"], code="InvalidNumber")
-        return super().to_python(text)
+        return super().to_python(text.replace(",", ""))
 
 
-#: What is read once blanks, commas and the dollar sign are removed.
-NUMBER = re.compile(r"-?[0-9]*(\.[0-9]*)?")
+#: What is read once blanks and the dollar sign are removed: commas are between thousands alone.
+NUMBER = re.compile(r"-?([0-9]{1,3}(,[0-9]{3})+|[0-9]*)(\.[0-9]*)?")
 
 
 class LocalTimeField(forms.SplitDateTimeField):

@@ -28,6 +28,7 @@ from apps.core.admin_base.filters import ArchivedFilter
 from apps.core.admin_base.forms import (
     RESTORED,
     SIGNED_IN_AGAIN,
+    AmountField,
     DayField,
     LocalTimeField,
     RecordForm,
@@ -61,6 +62,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     formfield_overrides: ClassVar[Any] = {
         models.DateTimeField: {"form_class": LocalTimeField},
         models.DateField: {"form_class": DayField},
+        models.DecimalField: {"form_class": AmountField},
     }
     create: ClassVar[Service | None] = None
     update: ClassVar[Service | None] = None

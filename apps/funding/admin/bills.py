@@ -20,6 +20,7 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core.admin_base import DayField, Page
 from apps.core.admin_base.display import format_amount, link, plain_quantity, record_link, short_day
+from apps.core.admin_base.forms import AmountField
 from apps.funding.admin import autocomplete
 from apps.funding.admin.actions import ACTION_PAGE, ActionButton, ActionOutcome, HoldForm, ReasonForm
 from apps.funding.admin.bill_lists import BillListAdmin
@@ -67,8 +68,8 @@ class PaymentForm(forms.Form):
 class PartPaymentForm(PaymentForm):
     """When something was paid, and how much of what is outstanding."""
 
-    amount = forms.DecimalField(
-        max_digits=14, decimal_places=2, widget=UnfoldAdminTextInputWidget(attrs={"inputmode": "decimal"})
+    amount = AmountField(
+        decimal_places=2, required=True, widget=UnfoldAdminTextInputWidget(attrs={"inputmode": "decimal"})
     )
     field_order = ("amount", "day")
 
@@ -76,10 +77,8 @@ class PartPaymentForm(PaymentForm):
 class TakeBackForm(ReasonForm):
     """The amounts that the agency took back of a bill, in all or line by line, and why."""
 
-    amount = forms.DecimalField(
+    amount = AmountField(
         label="Amount taken back",
-        required=False,
-        max_digits=14,
         decimal_places=2,
         widget=UnfoldAdminTextInputWidget(attrs={"inputmode": "decimal", "autofocus": True}),
     )
@@ -101,9 +100,7 @@ class TakeBackForm(ReasonForm):
         for number, each in enumerate(amounts, start=1):
             if each.paid_itself:
                 attributes = {"inputmode": "decimal", "aria-label": f"Taken back of line {number}"}
-                self.fields[str(each.key)] = forms.DecimalField(
-                    required=False,
-                    max_digits=14,
+                self.fields[str(each.key)] = AmountField(
                     decimal_places=2,
                     widget=forms.TextInput(attrs={"class": "fu-cell", **attributes}),
                 )

@@ -24,11 +24,12 @@ def record_paid_before(staff: Staff | None, paid_until: dt.datetime | None = Non
     ``paid_until``: of claims that were paid by then. Raises ``RunRefused`` when there are runs already, or
     when nothing was paid.
     """
-    if PaymentRun.objects.exists():
-        raise RunRefused("Payment runs are kept already: what was paid before stands as it is.")
     paid = open_claims() if paid_until is None else open_claims().filter(payment_date__lte=paid_until)
     keys = list(paid.order_by("pk").values_list("pk", flat=True))
     lock_claims(keys)
+    # Whoever makes the first run at the same moment has locked its claims until then.
+    if PaymentRun.objects.exists():
+        raise RunRefused("Payment runs are kept already: what was paid before stands as it is.")
     parts = paid_parts(keys)
     run = PaymentRun(number=next_number(), day=clock.today(), made_by=staff, status=RunStatus.OPENING)
     if not parts:

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks import task
 
+from apps.base.retries import retry_on_conflict
 from apps.core.history import Author
 from apps.core.models import Change, Notice
 from apps.core.notices import write_notices
@@ -21,9 +22,9 @@ from apps.payments.services.statements import CHUNK, check_month, make_chunk, pa
 RUNNING, FINISHED, FAILED = StatementRunStatus
 
 
-@transaction.atomic
+@retry_on_conflict
 def start_run(month: dt.date, work: StatementWork, staff: UUID | None) -> StatementRun:
-    """Let a worker make or send the statements of a month; pressed twice, there is one run.
+    """Let a worker make or send the statements of a month; pressed twice, also at once, there is one run.
 
     Runs that ended as long ago as exports are kept are deleted.
 

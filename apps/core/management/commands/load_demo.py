@@ -103,8 +103,9 @@ class Command(BaseCommand):
 
             context = demo_context(sets, options, report, in_use)
             chance = context.chance("identifiers")
-            # After 700 new objects, as usual, looking for garbage takes a fifth of the time.
-            gc.set_threshold(100_000)
+            # After 700 new objects, as usual, looking for garbage takes a fifth of the time. What is
+            # old is not looked through at all: it is kept for the sets that follow.
+            gc.set_threshold(100_000, 10, 1_000_000)
             try:
                 whole = nullcontext() if context.in_steps else transaction.atomic()
                 with whole, timezone.override(context.zone), repeatable_guids(chance):

@@ -1,0 +1,62 @@
+"""Amounts as people enter them in the back office: what is not plain is refused, never read as another."""
+
+from decimal import Decimal
+
+import pytest
+from django import forms
+from django.contrib import admin
+from django.test import RequestFactory
+
+from apps.core.admin_base import RecordAdmin
+from apps.core.admin_base.forms import AmountField
+from apps.funding.models import ProviderInvoice
+from tests.funding.admin_forms import PROVIDER_INVOICES
+from tests.people.records import a_client, a_contact, an_administrator, form_data
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        *[("", None), (None, None), ("0", "0"), ("70.5", "70.5"), (".5", "0.5"), ("-3", "-3")],
+        *[("$1,616.26", "1616.26"), ("1 616.26", "1616.26"), ("12,345,678", "12345678")],
+    ],
+)
+def test_an_amount_is_read_as_invoices_show_it(text, amount):
+    assert AmountField().clean(text) == (amount if amount is None else Decimal(amount))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("1,5", "1,00", "1,2345", "12,34.50", ",5", "1.616,26", "1,616,26"),  # a comma for a point
+        *("1e3", "1E3", "NaN", "Infinity", "0x10", "1_0", "１２", "--1", "-", ".", "(5)", "5-", "1.2.3"),
+    ],
+)
+def test_what_could_be_another_amount_is_refused(text):
+    with pytest.raises(forms.ValidationError):
+        AmountField().clean(text)
+
+
+def test_every_form_of_records_reads_amounts_in_this_way(db):
+    request = RequestFactory().get("/")
+    request.user, request.session = an_administrator(), {}
+    pages = [page for page in admin.site._registry.values() if isinstance(page, RecordAdmin)]
+    found = [
+        (page.model, field)
+        for page in pages
+        for field in page.get_form(request).base_fields.values()
+        if isinstance(field, forms.DecimalField)
+    ]
+    assert ProviderInvoice in dict(found)
+    assert {type(field) for _, field in found} == {AmountField}
+
+
+@pytest.mark.parametrize("total", ["1e3", "1,5", "1_0"])
+def test_a_total_of_a_provider_invoice_that_is_no_plain_amount_is_refused(db, ada, client, total):
+    address = f"{PROVIDER_INVOICES}add/"
+    chosen = {"provider": str(a_client().pk), "contact": str(a_contact().pk), "reference": "A-1"}
+    data = form_data(client.get(address), **chosen, invoice_total=total)
+    errors = client.post(address, data).context["adminform"].form.errors
+    assert errors == {"invoice_total": ["Give a number, such as 1616.26."]}
+    assert client.post(address, {**data, "invoice_total": "$1,000.00"}).status_code == 302
+    assert ProviderInvoice.objects.get().invoice_total == 1000
