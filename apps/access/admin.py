@@ -68,7 +68,6 @@ class SecretAdmin(RecordAdmin):
             f"The secret of the {self.opts.verbose_name} {obj}",
             rows=self.secret_rows(request, obj),
             secret=obj.one_time_secret,
-            list_url=self.page_url("changelist"),
         )
 
 

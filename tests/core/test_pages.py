@@ -1,6 +1,7 @@
 """The start page, health, error pages, and the headers on all of them."""
 
 import re
+from pathlib import Path
 
 import pytest
 from django.db import OperationalError
@@ -9,6 +10,8 @@ from django.test import Client, RequestFactory
 from apps.core import views
 from apps.core.admin_base.pages import PageAdmin
 from apps.core.models import Subscriber
+from apps.people.merging import merge
+from tests.payments.builders import an_account
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
 
 ROUTES = ("/", "/livez", "/readyz", "/admin/login/", "/admin/", "/nothing-here", "/static/start.css")
@@ -196,3 +199,38 @@ def test_the_header_names_the_list_and_the_page_or_the_record(client):
     filtered = header(f"/admin/people/contact/{contact.pk}/change/?_changelist_filters=q%3Dmia")
     assert 'href="/admin/people/contact/?q=mia"' in filtered
     assert header("/admin/") == "<span>Home</span>"
+
+
+@pytest.mark.django_db
+def test_cancel_leads_back_and_sends_no_form(client):
+    """Without an address it would be a button of its form: it would archive, merge or confirm."""
+    client.force_login(an_administrator())
+    contact, staff, account = a_contact(), a_staff_member(), an_account(a_client(), confirmed=False)
+    merged = a_contact()
+    merge(contact, merged)
+    for address, name, back in (
+        (f"people/client/{account.client_id}", "archiving", "change/"),
+        (f"people/staff/{staff.pk}", "archiving", "change/"),
+        (f"people/staff/{staff.pk}", "password", "change/"),
+        (f"people/contact/{contact.pk}", "merge", "change/"),
+        (f"people/contact/{contact.pk}", f"merge/?duplicate={a_contact().pk}", "change/"),
+        (f"people/contact/{merged.pk}", "merge", "change/"),
+        (f"payments/bankaccount/{account.pk}", "confirm", "change/"),
+        ("documents/document", "add", ""),
+    ):
+        page = client.get(f"/admin/{address}/{name}{'' if '?' in name else '/'}").content.decode()
+        start = page.rindex("<", 0, page.rindex("Cancel"))
+        assert page[start:].startswith(f'<a href="/admin/{address}/{back}"'), (address, name)
+
+
+def test_every_button_of_a_template_sends_its_form_or_has_an_address_that_the_page_has():
+    """``{% url … as %}`` in one block is unknown to the others."""
+    for path in (*Path("apps").rglob("*.html"), *Path("templates").rglob("*.html")):
+        text = path.read_text()
+        made = set(re.findall(r"{% url [^%]* as (\w+) %}", text))
+        for block in re.split(r"(?={% block )", text):
+            unknown = made - set(re.findall(r"{% url [^%]* as (\w+) %}", block))
+            used = re.findall(r"(?:href|link)=(\w+)", block)
+            assert unknown.isdisjoint(used), path
+        for button in re.findall(r'{% component "unfold/components/button.html"([^%]*)%}', text):
+            assert re.search(r"(href|submit)=", button), path

@@ -269,6 +269,8 @@ class PageAdmin(ModelAdmin):
             "title": title,
             "opts": self.opts,
             "original": record,
+            "list_url": self.page_url("changelist"),
+            "change_url": self.page_url("change", record.pk) if isinstance(record, Model) else None,
             "media": self.media,
             "currency": Subscriber.current().currency,
         }

@@ -147,7 +147,6 @@ class PaymentRunAdmin(RecordAdmin):
             may_make=self.has_make_permission(request),
             lacking=lacking_rows(PAYMENT_RUN_REQUIREMENTS, request),
             unlisted=count if count > MOST_BEFORE_OPENING else 0,
-            list_url=self.page_url("changelist"),
             shown_records={**by_model(records), Claim: claims},
         )
 

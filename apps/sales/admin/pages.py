@@ -75,7 +75,6 @@ class PipelineAdmin(RecordAdmin):
             },
             stages=[column.stage for column in columns if not column.stage.is_archived],
             filter=board_filter,
-            list_url=self.page_url("changelist"),
             query=request.GET.urlencode(),
             today=clock.today(),
             may_change=self.has_change_permission(request),
