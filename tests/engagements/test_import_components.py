@@ -107,6 +107,19 @@ def test_a_second_import_changes_nothing(import_rows):
     assert Change.objects.count() == entries
 
 
+@pytest.mark.parametrize(
+    ("header", "lacking"),
+    [
+        ("participant,plan start,component,categories", "released or amount"),
+        ("participant,plan start,amount", "component or categories"),
+        ("component,categories,amount", "participant, plan_start"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_what_it_lacks(import_rows, header, lacking):
+    with pytest.raises(CommandError, match=f"The file lacks {lacking};"):
+        import_rows("", header=header)
+
+
 def test_a_dry_run_stores_nothing(import_rows):
     assert "Nothing was stored" in import_rows(*ROWS, options=["--dry-run"])[0]
     assert not CategoryBudget.objects.exists()

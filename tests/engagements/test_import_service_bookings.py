@@ -299,6 +299,7 @@ def test_another_name_than_the_contacts_is_warned_of(import_rows, mia):
     [
         ({"booking_type": "Unmanaged"}, "NotAChoice"),
         ({"service_booking_id": ""}, "Required"),
+        ({"product_category": ""}, "Required"),
         ({"product_category": "99"}, "NotFound"),
         ({"product_category": "seven"}, "InvalidNumber"),
         ({"product_category": "16"}, "NotAllowed"),

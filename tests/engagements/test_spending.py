@@ -65,6 +65,7 @@ def test_percentages_are_whole_numbers():
     assert a_spending(budget="0.00").spent_percentage == 0
     assert a_spending(budget="0.00", spent="1.00").spent_percentage == 100
     assert a_spending().elapsed_percentage == 10
+    assert a_spending("2026-05-01").elapsed_percentage == 100
 
 
 MONEY = st.decimals("0.00", "1000000.00", places=2)

@@ -157,6 +157,7 @@ def test_what_is_left_and_when_it_runs_out_are_those_of_the_plan_of_the_month():
     plan = a_pace_plan(participant=contact, **PLAN)
     a_category_budget(plan, 16, budget="100.00", claimed="80.00")
     a_category_budget(plan, 17, budget="50.00")
+    a_category_budget(plan, 18, budget="30.00", claimed="30.00")
     a_plan(participant=contact, plan_start_date=dt.date(2024, 7, 1), plan_end_date=dt.date(2025, 6, 30))
     with clock.set_to(dt.datetime(2025, 11, 7, 12, tzinfo=dt.UTC)):
         statement = a_statement(contact)
@@ -164,11 +165,13 @@ def test_what_is_left_and_when_it_runs_out_are_those_of_the_plan_of_the_month():
     assert [(row.budget, row.used, row.left) for row in said.budgets] == [
         ("$100.00", "$80.00", "$20.00"),
         ("$50.00", "$0.00", "$50.00"),
+        ("$30.00", "$30.00", "$0.00"),
     ]
     # 80.00 in 130 days: 20.00 last 32 days more.
     assert [row.forecast for row in said.budgets] == [
         "At this pace it runs out about 9 Dec 2025.",
         "Nothing is used yet.",
+        "It is used up.",
     ]
     assert said.summary[-1] == "On 7 Nov 2025, $70.00 was left of your plan, which ends on 30 Jun 2026."
 

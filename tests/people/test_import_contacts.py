@@ -99,6 +99,22 @@ def test_the_good_rows_of_a_file_are_stored_as_they_say(tmp_path):
     assert not (tmp_path / "people.errors.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("answers", "code"),
+    [
+        ('[{"Name": "Diet", "Responses": [{"Response": "Vegan"}]}]', "NotFound"),
+        ('[{"Name": "Diet"}]', "InvalidJson"),
+        ("Vegan", "InvalidJson"),
+    ],
+)
+def test_answers_to_questions_that_are_not_asked_are_refused(tmp_path, answers, code):
+    cell = '"' + answers.replace('"', '""') + '"'
+    path = a_csv(tmp_path, f"{GOOD[0]},{cell}", header=f"{HEADER},CustomFields")
+    (line,) = imported("contact", path).lines
+    assert f"(CustomFields): {code}: " in line
+    assert not Contact.objects.exists()
+
+
 def test_the_history_has_the_changes_of_an_import(tmp_path):
     imported("contact", a_csv(tmp_path, *GOOD))
     imported("contact", a_csv(tmp_path, GOOD[0].replace("0400000001", "0411")))
