@@ -1,6 +1,7 @@
 """The command load_demo fills an empty database once, and changes nothing in one that is in use."""
 
 import datetime as dt
+import gc
 import re
 
 import pytest
@@ -62,6 +63,11 @@ def test_it_loads_as_many_records_as_requested_and_reports_them():
         output,
     )
     connection.check_constraints()
+
+
+def test_garbage_is_looked_for_again_once_it_is_loaded(people_only):
+    load_demo(as_of=DAY)
+    assert gc.isenabled()
 
 
 def test_the_default_sizes_are_enough_to_look_around():
