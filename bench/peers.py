@@ -1,13 +1,15 @@
-"""Claims with their lines, as who cares for speed writes them: DRF without serializers, SQL by hand."""
+"""What who cares for speed writes: claims with their lines by DRF without serializers, and SQL by hand."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import psycopg
 from django.db import connection
 
+from apps.access.callers import hash_secret
+from apps.people.models import Client
 from bench.answers import check_same
 from bench.calling import Caller
 from bench.measuring import Contender, measure
@@ -33,10 +35,66 @@ SELECT row_to_json(record)::text FROM (
     FROM funding_claim c JOIN people_contact k ON k.guid = c.contact_id
     ORDER BY c.creation_date DESC, c.guid DESC LIMIT %s) record
 """
+ONE_BY_HAND = """
+SELECT row_to_json(record)::text FROM (
+    SELECT guid, business_name, business_number, unique_code, is_self, external_reference, business_phone,
+        business_phone2, business_fax, web_address, creation_date, modify_date, archive_date
+    FROM people_client WHERE guid = %s) record
+"""
+OF_A_TOKEN = """
+WHERE EXISTS (
+    SELECT FROM access_accesstoken token
+    JOIN access_apiapplication application ON application.guid = token.application_id
+    WHERE token.hash = %s AND token.expires_at > now() AND application.archive_date IS NULL)
+"""
 
 
 def peers(caller: Caller) -> Iterator[str]:
     """CPU of Python and of PostgreSQL, and how much more it is than here."""
+    yield from compared(f"Page of {PAGE:,} claims with lines", claims(caller), samples=15)
+    yield ""
+    yield from compared("One client", one_client(caller), samples=15, calls=60)
+
+
+def compared(title: str, contenders: Sequence[Contender], samples: int, calls: int = 1) -> Iterator[str]:
+    measure(contenders, samples, calls)
+    mine = contenders[0].cost
+    yield f"| {title}, ms of CPU | Python | PostgreSQL | both |"
+    yield "|---|--:|--:|--:|"
+    for each in contenders:
+        ratio = (each.cost.python + each.cost.postgresql) / (mine.python + mine.postgresql)
+        yield f"| {each.name} | {ms(each.cost.python)} | {ms(each.cost.postgresql)} | {ratio:.2f}× |"
+
+
+def one_client(caller: Caller) -> Sequence[Contender]:
+    """By hand with the caller's token and without: a request has one, which somebody has to look up."""
+    key = Client.objects.order_by("guid").values_list("pk", flat=True)[7]
+
+    def ask_ours() -> bytes:
+        return caller(caller.request(f"/api/client/{key}"))
+
+    def fetch_by_token() -> bytes:
+        return fetch(ONE_BY_HAND + OF_A_TOKEN, key, hash_secret(caller.token))
+
+    def fetch_without() -> bytes:
+        return fetch(ONE_BY_HAND, key)
+
+    def fetch(statement: str, *values: object) -> bytes:
+        with psycopg.Cursor(connection.connection) as cursor:
+            [(record,)] = cursor.execute(statement, values).fetchall()
+        return str(record).encode()
+
+    ours = json.loads(ask_ours())
+    for other in (fetch_by_token, fetch_without):
+        check_same(ours, json.loads(other()), 1)
+    return (
+        Contender("this service", ask_ours),
+        Contender("psycopg, token and record in one statement", fetch_by_token),
+        Contender("psycopg, the record alone", fetch_without),
+    )
+
+
+def claims(caller: Caller) -> Sequence[Contender]:
 
     def ask_ours() -> bytes:
         return caller(caller.request("/api/claim", "$expand=*", HTTP_PREFER=f"odata.maxpagesize={PAGE}"))
@@ -52,15 +110,8 @@ def peers(caller: Caller) -> Iterator[str]:
     ours = json.loads(ask_ours())
     for other in (ask_values, fetch):
         check_same(ours, json.loads(other()), PAGE)
-    contenders = (
+    return (
         Contender("this service", ask_ours),
         Contender("DRF with .values() and orjson", ask_values),
         Contender("psycopg, SQL by hand", fetch),
     )
-    measure(contenders, samples=15)
-    mine = contenders[0].cost
-    yield f"| Page of {PAGE:,} claims with lines, ms of CPU | Python | PostgreSQL | both |"
-    yield "|---|--:|--:|--:|"
-    for each in contenders:
-        ratio = (each.cost.python + each.cost.postgresql) / (mine.python + mine.postgresql)
-        yield f"| {each.name} | {ms(each.cost.python)} | {ms(each.cost.postgresql)} | {ratio:.2f}× |"

@@ -11,6 +11,7 @@ from apps.core.admin_base.list_views import ListViewAdmin
 from apps.core.models import ChosenColumns, SavedFilter
 from apps.people.models import Team
 from tests.people.records import a_contact, a_role, a_staff_member
+from tests.races import ROUNDS, call_at_once
 
 LIST = "/admin/people/contact/"
 VIEW = f"{LIST}list-view/"
@@ -120,3 +121,16 @@ def test_a_list_is_opened_with_the_default_filters_and_shows_all_from_itself(cli
     assert client.get(LIST, headers={"referer": f"http://testserver{LIST}?q=jones"}).status_code == 200
     client.force_login(a_staff_member(role=ada.role))
     assert client.get(LIST).status_code == 200
+
+
+@pytest.mark.postgres("SQLite has one writer and its test database one connection")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("number", range(ROUNDS))
+@pytest.mark.parametrize(
+    ("address", "fields"),
+    [(VIEW, {"query": "q=walsh", "name": "Walshes"}), (f"{LIST}columns/", {"columns": "last_name"})],
+)
+def test_a_choice_that_is_sent_twice_at_once_is_stored_once(client, ada, address, fields, number):
+    answers = call_at_once(*[lambda: client.post(address, fields)] * 3)
+    assert [answer.status_code for answer in answers] == [302] * 3
+    assert SavedFilter.objects.count() + ChosenColumns.objects.count() == 1

@@ -162,6 +162,26 @@ def test_what_is_taken_back_is_asked_for_as_one_amount_or_line_by_line(client):
     assert "AUD -150.50" in answer.content.decode()
 
 
+@pytest.mark.parametrize(
+    ("name", "amount", "once"), [("take-back", "20.00", "260.00"), ("pay-further", "5.00", "25.00")]
+)
+def test_a_form_with_an_amount_that_is_sent_twice_counts_once(client, name, amount, once):
+    """The status is the same afterwards, and so nothing else refuses the second one."""
+    claim = a_paid_claim() if name == "take-back" else a_claim(funding_status="AgencyClaimed")
+    if name == "pay-further":
+        apply_transition(Claim, [claim.pk], "pay-in-part", amounts={claim.pk: Decimal("20.00")})
+    address = f"{CLAIMS}{claim.pk}/do/{name}/"
+    hidden = dict(get_unrendered(client, address).context["hidden"])
+    answers = {**hidden, "amount": amount, "reason": "Debt 17", "day": "01/07/2025"}
+    assert client.post(address, answers).status_code == 302
+    again = client.post(address, answers)
+    assert f"By now {once} are paid of it: look whether this is recorded already." in again.content.decode()
+    assert reloaded(claim).amount_paid == Decimal(once)
+    # Whoever means it sends the page that says so.
+    assert client.post(address, {**answers, **dict(again.context["hidden"])}).status_code == 302
+    assert reloaded(claim).amount_paid != Decimal(once)
+
+
 def test_what_was_typed_to_be_taken_back_can_be_corrected(client):
     claim = a_paid_claim()
     first, _ = claim.line_items.order_by("position")

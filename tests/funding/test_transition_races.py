@@ -256,3 +256,16 @@ def slowly(monkeypatch, module, name):
         return function(*args)
 
     monkeypatch.setattr(module, name, slow)
+
+
+@pytest.mark.parametrize("number", range(ROUNDS))
+def test_a_form_that_is_sent_twice_at_once_takes_money_back_once(number):
+    claim = a_claim(funding_status="AgencyClaimed")
+    apply_transition(Claim, [claim.pk], "pay")
+    options = {"reason": "Debt", "amounts": {claim.pk: Decimal("0.01")}}
+    before = {"paid_before": {claim.pk: Decimal("140.00")}}
+    results = call_at_once(
+        *[lambda: apply_transition(Claim, [claim.pk], "take-back", **options, **before)] * 3
+    )
+    assert sorted(len(each.refused) for each in results) == [0, 1, 1]
+    assert Claim.objects.get(pk=claim.pk).amount_paid == Decimal("139.99")

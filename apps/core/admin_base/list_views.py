@@ -1,13 +1,12 @@
 """How a person sees a list: filters saved under a name, for themselves or their teams, and chosen columns."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.contrib.admin.utils import label_for_field
 from django.core.exceptions import ValidationError
-from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
@@ -17,6 +16,7 @@ from django.utils.text import capfirst
 from apps.base.declaration.resource import Nesting
 from apps.base.declaration.schema import StructuredType
 from apps.base.declaration.service import declared_set
+from apps.base.retries import retry_on_conflict
 from apps.core.admin_base.pages import Page, PageAdmin
 from apps.core.models import ChosenColumns, SavedFilter
 
@@ -61,7 +61,7 @@ class ListViewAdmin(PageAdmin):
         address = f"{self.page_url(LIST_VIEW.name)}?{filters_of(request.GET)}"
         return super().changelist_view(request, {"list_view_url": address, **(extra_context or {})})
 
-    def owner(self, request: HttpRequest) -> dict[str, object]:
+    def owner(self, request: HttpRequest) -> dict[str, Any]:
         """The columns by which what somebody chose for this list is found."""
         return {"staff": request.user, "record_type": self.opts.label_lower}
 
@@ -99,7 +99,7 @@ class ListViewAdmin(PageAdmin):
         }
         return TemplateResponse(request, "admin/list_view.html", context)
 
-    @transaction.atomic
+    @retry_on_conflict
     def save_filter(self, request: HttpRequest, query: str) -> None:
         own = SavedFilter.objects.filter(**self.owner(request))
         key, name = request.POST.get("key"), request.POST.get("name", "").strip()
@@ -149,10 +149,11 @@ class ListViewAdmin(PageAdmin):
     def columns_page(self, request: HttpRequest) -> HttpResponse:
         """Choose the columns of the list; none are the usual ones."""
         chosen = [name for name in self.available_columns() if name in request.POST.getlist("columns")]
-        own = ChosenColumns.objects.filter(**self.owner(request))
-        own.delete()
         if chosen and "usual" not in request.POST:
-            ChosenColumns.objects.create(**self.owner(request), columns=[*chosen, "archived"])
+            columns = {"columns": [*chosen, "archived"]}
+            ChosenColumns.objects.update_or_create(defaults=columns, **self.owner(request))
+        else:
+            ChosenColumns.objects.filter(**self.owner(request)).delete()
         query = filters_of(QueryDict(request.POST.get("query", "")))
         return redirect(f"{self.page_url('changelist')}?{query}")
 

@@ -1,5 +1,6 @@
 """The pages of claims and invoices: entering, editing, viewing one, and its transitions."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
@@ -51,6 +52,8 @@ from apps.funding.validation.transitions import (
 from apps.funding.validation.warning_codes import warning_label
 from apps.people.models import Staff
 
+#: Sent with the form that asks for an amount: what was paid of the bill when it was shown.
+PAID_BEFORE = "paid_before"
 #: Where a person's session keeps the price book of the line they entered last.
 LAST_BOOK = "funding_price_book"
 
@@ -372,15 +375,20 @@ class BillAdmin(BillListAdmin):
         if is_loss(row, record):
             paid = format_amount(record.paid_itself)
             return {"effect": f"{paid}, which was paid of it, is taken back: nothing of it is paid any more."}
+        if row.moves_money:
+            return {"hidden": [(PAID_BEFORE, f"{record.amount_paid:.2f}")]}
         return {"acknowledged": acknowledged_rows(record)} if row.shows_warnings else {}
 
     def run_action(
         self, request: HttpRequest, keys: Sequence[UUID], name: str, answers: dict[str, Any]
     ) -> ActionOutcome:
         amounts = dict.fromkeys(keys, answers["amount"]) if "amount" in answers else None
-        result = apply_transition(
-            self.model, keys, name, staff_of(request), answers.get("reason"), amounts, answers.get("day")
+        before = request.POST.get(PAID_BEFORE, "")
+        shown = (
+            dict.fromkeys(keys, Decimal(before)) if re.fullmatch(r"[0-9]{1,12}\.[0-9]{2}", before) else None
         )
+        answered = (answers.get("reason"), amounts, answers.get("day"), shown)
+        result = apply_transition(self.model, keys, name, staff_of(request), *answered)
         note = self.describe_warnings(result.done) if transition_named(name).shows_warnings else ""
         return ActionOutcome(len(result.done), result.refused, result.resubmissions, note)
 

@@ -22,7 +22,8 @@ class TransitionRequest:
     """A transition for several bills; without ``staff`` the system acts.
 
     ``reasons`` are those of single bills, in place of ``reason``. ``amounts``: what was paid or is taken back
-    now, by the keys of the bills. ``day``: of the payment, today when ``None``.
+    now, by the keys of the bills. ``day``: of the payment, today when ``None``. ``paid_before``: what
+    was paid of bills when somebody was asked for amounts.
     """
 
     model: type[AnyBill]
@@ -32,6 +33,7 @@ class TransitionRequest:
     amounts: Mapping[UUID, Payment]
     day: dt.date | dt.datetime | None
     reasons: Mapping[UUID, str] = field(default_factory=dict)
+    paid_before: Mapping[UUID, Decimal] = field(default_factory=dict)
 
     @property
     def transition(self) -> Transition:

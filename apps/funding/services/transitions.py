@@ -66,19 +66,24 @@ def apply_transition(
     reason: str | Mapping[UUID, str] | None = None,
     amounts: Mapping[UUID, Payment] | None = None,
     day: dt.date | dt.datetime | None = None,
+    paid_before: Mapping[UUID, Decimal] | None = None,
 ) -> TransitionResult:
     """Apply the transition ``name`` (``TransitionName``) to claims or invoices; refused ones do not change.
 
     ``staff`` needs the permission to administer funding invoices, and that of the transition; without staff
     the system acts (a command, a provider's answer). A part payment, and what is taken back, needs
-    ``amounts``. A reason is one for all bills, or one for each by its key. Statements are constant in the
-    number of bills.
+    ``amounts``. ``paid_before``: what was paid of bills when somebody was asked for them; once it is another
+    sum the bill is refused, so that a form that is sent twice counts once. A reason is one for all bills, or
+    one for each by its key. Statements are constant in the number of bills.
     Locks, always in this order and each by key: provider invoices, bills, the number sequence, budgets.
     """
     wanted = list(dict.fromkeys(keys))
     reasons = reason if isinstance(reason, Mapping) else {}
     common = None if isinstance(reason, Mapping) else (reason or "").strip() or None
-    request = TransitionRequest(model, TransitionName(name), staff, common, amounts or {}, day, reasons)
+    transition_name = TransitionName(name)
+    request = TransitionRequest(
+        model, transition_name, staff, common, amounts or {}, day, reasons, paid_before or {}
+    )
     provider_invoices: dict[UUID, ProviderInvoice] = {}
     transition = request.transition
     if model is Claim and (transition.reads_provider_invoice or transition.changes_provider_invoice):
@@ -207,6 +212,8 @@ def find_bill_problem(
         return describe_impossible(bill, context)
     if reason := refusal_reason(row, bill, context):
         return reason
+    if request.paid_before.get(bill.pk, bill.amount_paid) != bill.amount_paid:
+        return f"By now {bill.amount_paid:,.2f} are paid of it: look whether this is recorded already."
     amount = request.amounts.get(bill.pk)
     if row.takes_back:
         return find_take_back_problem(bill, row.takes_back, amount, lines)

@@ -99,13 +99,11 @@ class Command(BaseCommand):
                 if counted[model] >= max(2 * analysed[model], FEW_ROWS):
                     analysed.update(counted - analysed)
                     gather_statistics()
-                    gc.freeze()  # what is kept for the sets that follow is looked through once
 
             context = demo_context(sets, options, report, in_use)
             chance = context.chance("identifiers")
-            # After 700 new objects, as usual, looking for garbage takes a fifth of the time. What is
-            # old is not looked through at all: it is kept for the sets that follow.
-            gc.set_threshold(100_000, 10, 1_000_000)
+            # Looking for garbage takes a fifth of the time, and finds none: a load makes hardly a cycle.
+            gc.disable()
             try:
                 whole = nullcontext() if context.in_steps else transaction.atomic()
                 with whole, timezone.override(context.zone), repeatable_guids(chance):
@@ -115,6 +113,8 @@ class Command(BaseCommand):
             except (IntegrityError, ValidationFailed) as error:
                 left = BROKEN_OFF if context.in_steps else "Nothing was loaded"
                 raise CommandError(f"{left}: a record clashes with one that is there. {error}") from error
+            finally:
+                gc.enable()
         seconds = time.perf_counter() - began
         counts = ", ".join(f"{counted[model]:,} {plural(model)}" for model in bars)
         self.stdout.write(
