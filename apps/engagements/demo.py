@@ -62,7 +62,7 @@ STAGES = tuple(Stage(**row) for row in DATA["stages"])
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class PlanReferences:
     """The records that plans refer to, looked up once for all of them."""
 
     categories: Mapping[int, SupportCategory]
@@ -86,7 +86,7 @@ class Plan:
 def load(context: Context) -> None:
     """Create the plans of the participants, month by month; every third has an earlier plan as well."""
     create_support_categories()
-    known = Known(
+    references = PlanReferences(
         {category.number: category for category in SupportCategory.objects.all()},
         {contact.pk: contact for contact in context.records[Contact]},
         [contact for contact in context.records[Contact][:40] if contact.position_title],
@@ -100,7 +100,7 @@ def load(context: Context) -> None:
         if number % 3 == 0:
             stages.append(Stage(stage.begun + YEAR, 0.6 + 0.35 * chance.random()))
         for each in stages:
-            plan = plan_of(context, chance, number, participant, each, known)
+            plan = plan_of(context, chance, number, participant, each, references)
             months[plan.entered.year, plan.entered.month].append(plan)
     for _, plans in sorted(months.items()):
         with context.clock_at(max(plan.entered for plan in plans), 8.5):
@@ -128,7 +128,7 @@ def plan_of(
     number: int,
     participant: Contact,
     stage: Stage,
-    known: Known,
+    references: PlanReferences,
 ) -> Plan:
     """A plan at its stage, entered some days before it starts, once its participant is known."""
     start = context.day(stage.begun)
@@ -136,11 +136,11 @@ def plan_of(
     first = max(start - dt.timedelta(days=6), participant.creation_date.astimezone(context.zone).date())
     choices = DATA["categories_of_pace" if stage.is_pace else "categories"]
     parts = [
-        budget_draft(context, chance, number, stage, start, end, category, known)
+        budget_draft(context, chance, number, stage, start, end, category, references)
         for category in choices[number % len(choices)]
     ]
     allocated = sum((draft.budget for draft in parts), ZERO)
-    coordinators = known.coordinators
+    coordinators = references.coordinators
     plan = draft_of(
         EngagementDraft,
         ClientEngagement,
@@ -156,7 +156,7 @@ def plan_of(
         is_plan_managed=stage.management == PLAN,
         plan_manager=context.records[Client][0] if stage.management == PLAN else None,
         support_coordinator=coordinators[number % len(coordinators)] if number % 2 and coordinators else None,
-        person_responsible_for_direct_fees=known.contacts.get(participant.representative_id),
+        person_responsible_for_direct_fees=references.contacts.get(participant.representative_id),
         endorsement_date=start + dt.timedelta(days=stage.endorsed) if stage.is_pace else None,
         total_budget_amount=cents(allocated * stage.total),
     )
@@ -182,10 +182,10 @@ def budget_draft(
     start: dt.date,
     end: dt.date,
     category_number: int,
-    known: Known,
+    references: PlanReferences,
 ) -> BudgetDraft:
     """A service booking, or a PACE plan's budget for a category, and what others spent of it already."""
-    category, managers = known.categories[category_number], known.managers
+    category, managers = references.categories[category_number], references.managers
     usual = DATA["usual"].get(str(category_number), DATA["usual"]["others"])
     claims, contacts = context.sizes.get("claims", 0), context.sizes["contacts"]
     enough = max(1, claims / max(contacts, 1) / CLAIMS_OF_A_CONTACT)
