@@ -66,6 +66,7 @@ class Command(BaseCommand):
 def write_table(file: Path, beginning: str, table: str) -> None:
     """Put the table between the line of this beginning and the next end."""
     before, begin, rest = file.read_text().partition(beginning)
+    assert begin, f"{file} has no line {beginning}"
     file.write_text(f"{before}{begin}{table}{END}{rest.partition(END)[2]}")
 
 
