@@ -9,7 +9,7 @@ from django.test import RequestFactory
 
 from apps.core.admin_base import RecordAdmin
 from apps.core.admin_base.forms import AmountField
-from apps.funding.models import ProviderInvoice
+from apps.funding.models import Price, ProviderInvoice
 from tests.funding.admin_forms import PROVIDER_INVOICES
 from tests.people.records import a_client, a_contact, an_administrator, form_data
 
@@ -41,13 +41,19 @@ def test_every_form_of_records_reads_amounts_in_this_way(db):
     request = RequestFactory().get("/")
     request.user, request.session = an_administrator(), {}
     pages = [page for page in admin.site._registry.values() if isinstance(page, RecordAdmin)]
-    found = [
-        (page.model, field)
+    shown = [(page.model, page.get_form(request)) for page in pages]
+    shown += [
+        (inline.model, formset.form)
         for page in pages
-        for field in page.get_form(request).base_fields.values()
+        for formset, inline in page.get_formsets_with_inlines(request)
+    ]
+    found = [
+        (model, field)
+        for model, form in shown
+        for field in form.base_fields.values()
         if isinstance(field, forms.DecimalField)
     ]
-    assert ProviderInvoice in dict(found)
+    assert {ProviderInvoice, Price} <= set(dict(found))
     assert {type(field) for _, field in found} == {AmountField}
 
 

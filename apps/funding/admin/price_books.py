@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
+from django.db import models
 from django.db.models import Count, Model, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest
 from unfold.admin import TabularInline
@@ -20,7 +21,7 @@ from apps.base import clock
 from apps.base.drafts import apply_rules
 from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
 from apps.core.admin_base.display import format_amount, link, list_url
-from apps.core.admin_base.forms import with_local_days
+from apps.core.admin_base.forms import AmountField, with_local_days
 from apps.core.admin_base.record_admin import is_autocomplete
 from apps.funding.admin.actions import MENU
 from apps.funding.admin.autocomplete import search_products
@@ -194,6 +195,7 @@ class PriceInline(TabularInline):
 
     model = Price
     formset = PriceFormSet
+    formfield_overrides = MappingProxyType({models.DecimalField: {"form_class": AmountField}})
     fields = ("zone", "start_date", "end_date", "amount")
     ordering = ("-start_date", "zone")
     extra = 0
