@@ -1061,6 +1061,17 @@ def test_the_message_says_what_periods_have_left_and_what_comes_when():
     assert "comes when 10.01 too much was used already of" in only_message(scene.claim())
 
 
+def test_the_message_names_the_period_that_follows_among_several():
+    scene = OfPace()
+    with_periods(
+        scene.component,
+        ("2026-07-01", "2026-09-30", "139.99"),
+        ("2026-10-01", "2026-12-31", "400.00"),
+        ("2027-01-01", "2027-06-30", "460.01"),
+    )
+    assert "The next one begins on 01 Oct 2026 with 400.00, for no day before." in only_message(scene.claim())
+
+
 def test_the_message_about_the_last_period_promises_no_other():
     scene = OfPace()
     with_periods(
