@@ -40,16 +40,16 @@ def apply_returns(rows: Sequence[ReturnedPayment], staff: Staff | None) -> Retur
     numbers = {row.number for row in rows}
     possible = PaymentRunItem.objects.filter(AnyOf("account__account_number", numbers)).order_by("pk")
     list(possible.select_for_update(of=("self",)).values_list("pk", flat=True))
-    told: set[int] = set()
+    matched: set[int] = set()
     for row in rows:
         equal = equal_payments(row)
-        item = next((each for each in equal if each.pk not in told), None)
+        item = next((each for each in equal if each.pk not in matched), None)
         if item is None or item.returned_at is not None:
             (report.already if equal else report.unknown).append(row)
         else:
             mark_returned(item.pk, row.reason, staff)
             report.returned.append(item)
-        told.update([item.pk] if item else ())
+        matched.update([item.pk] if item else ())
     for row in report.already:
         equal = equal_payments(row)
         report.doubtful += [each for each in equal if each.returned_at is None][:1]
