@@ -464,7 +464,7 @@ def test_a_component_is_shown_with_its_name_its_supports_and_its_funding_periods
     assert second["Released"] == 40.0
     budgets = later.all(f"clientengagement({shown['ClientEngagementGuid']})/CategoryBudgets")
     assert budgets[0]["ComponentName"] == "Flexible core"
-    filtered = {"$filter": "CategoryBudgets/any(b: b/FundingPeriods/any(p: p/Released gt 45))"}
+    filtered = {"$filter": "CategoryBudgets/any(b: b/FundingPeriods/any(p: p/Released eq 50))"}
     assert len(later.all("clientengagement", filtered)) == 1
     plain = api.get("$metadata", {"$format": "json"}).content.decode()
     assert "FundingPeriod" not in plain
