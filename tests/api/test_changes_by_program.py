@@ -13,7 +13,7 @@ from apps.odata.write.bodies import record_reader
 from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, an_invoice_body, submitted
-from tests.funding.builders import a_claim
+from tests.funding.builders import a_claim, a_price, an_entry
 from tests.people.builders import a_contact, a_position, a_staff_body, a_staff_member
 
 ANY_STATE = {"api_version": "2.1", "If_Match": "*"}
@@ -268,3 +268,56 @@ def test_what_was_claimed_is_divided_by_the_periods_that_a_program_gives(api):
     rows = [(str(start), str(day - dt.timedelta(days=1)), 10), (str(day), str(end), 990)]
     shown = ok(api.patch(f"component({component.pk})", {"FundingPeriods": periods(*rows)}, **ANY_STATE))
     assert [each["Waiting"] for each in shown["FundingPeriods"]] == [0.0, 50.0]
+
+
+# --- price books ----------------------------------------------------------------------------------------
+
+
+def test_a_product_of_a_price_book_gets_a_new_price_by_a_program(api):
+    entry = an_entry()
+    a_price(entry, "70.00", start=dt.date(2025, 7, 1))
+    address = f"priceBookEntry({entry.pk})"
+    shown = ok(api.get(address, {"$expand": "Prices"}, api_version="2.1"))
+    (first,) = shown["Prices"]
+    assert (shown["ProductCode"], first["Zone"], first["Amount"]) == (entry.product.code, "National", 70.0)
+    prices = [
+        first | {"ToDate": "2026-06-30"},
+        {"Zone": "National", "FromDate": "2026-07-01", "Amount": 72.5},
+        {"Zone": "Remote", "FromDate": "2026-07-01", "ToDate": "2027-06-30"},
+    ]
+    shown = ok(api.patch(address, {"Prices": prices, "GstInclusive": True}, **ANY_STATE))
+    assert shown["GstInclusive"] is True
+    assert [(each["Zone"], each["ToDate"], each["Amount"]) for each in shown["Prices"]] == [
+        ("National", "2026-06-30", 70.0),
+        ("National", None, 72.5),
+        ("Remote", "2027-06-30", None),
+    ]
+    changes = Change.objects.filter(record_type="funding.pricebookentry", application="Integration")
+    assert {name for change in changes for name in change.differences} == {"prices", "gst_inclusive"}
+    # What was read can be given back, and a change of something else leaves the prices.
+    before = Change.objects.count()
+    assert ok(api.patch(address, {"Prices": shown["Prices"]}, **ANY_STATE)) == shown
+    assert Change.objects.count() == before
+    assert ok(api.patch(address, {"GstInclusive": False}, **ANY_STATE))["Prices"] == shown["Prices"]
+
+
+def test_the_prices_of_a_body_are_checked_and_none_of_them_is_lost(api):
+    entry = an_entry()
+    a_price(entry, "70.00", start=dt.date(2025, 7, 1))
+    address = f"priceBookEntry({entry.pk})"
+    before = ok(api.get(address, {"$expand": "*"}, api_version="2.1"))
+    first = {"Zone": "National", "FromDate": "2025-07-01", "Amount": 70}
+    for prices, expected in (
+        ([], ("NotAllowed", "Prices")),
+        ([first | {"Zone": "Remote"}], ("NotAllowed", "Prices")),
+        ([first | {"Zone": "Nowhere"}], ("NotAChoice", "Prices[0]/Zone")),
+        ([first | {"FromDate": None}], ("Required", "Prices[0]/FromDate")),
+        ([first | {"ToDate": "2025-06-30"}], ("OutOfRange", "Prices[0]/ToDate")),
+        ([first | {"Amount": -1}], ("OutOfRange", "Prices[0]/Amount")),
+        ([first, first], ("NotUnique", "Prices[1]/FromDate")),
+        ([first, first | {"FromDate": "2026-07-01"}], ("NotUnique", "Prices[1]/FromDate")),
+    ):
+        assert faults(api.patch(address, {"Prices": prices, "GstInclusive": True}, **ANY_STATE)) == [expected]
+    assert ok(api.get(address, {"$expand": "*"}, api_version="2.1")) == before
+    refused(api.delete(address, **ANY_STATE), 405, "MethodNotAllowed")
+    refused(api.get("priceBookEntry"), 404, "NotFound")

@@ -174,6 +174,7 @@ def test_a_line_keeps_a_price_book_that_was_archived_meanwhile(later, address_of
 CHANGES = {
     **dict.fromkeys(("Phone1", "BusinessPhone", "Name", "DocumentName"), "0400 000 000"),
     "DueDate": "2025-08-02",
+    "GstInclusive": False,
     **dict.fromkeys(("BookingNumber", "ComponentName"), "0400 000 000"),
     "InvoiceTotal": 99.5,
     "TotalBudgetAmount": 99.5,
