@@ -430,7 +430,6 @@ class PriceBookEntryResource(UnrestrictedResource):
 
     model = PriceBookEntry
     path = "priceBookEntry"
-    name = "PriceBookEntry"
     since = V2_1
     methods_of_2_1 = (PATCH,)
     fields = (
