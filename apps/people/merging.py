@@ -98,24 +98,26 @@ def is_undoable(duplicate: AnyRecord) -> bool:
 
 def merge_moment(duplicate: AnyRecord) -> dt.datetime | None:
     """When somebody merged the record; ``None`` for one that is not merged."""
-    last = last_merge(duplicate)
-    return None if last is None else last.at
+    return last_merge(duplicate)[0]
 
 
 def find_merged_between(duplicate: AnyRecord) -> AnyRecord | None:
     """The record that somebody merged the duplicate into, where that one was merged on into a third."""
-    last = last_merge(duplicate)
-    if last is None or last.differences["merged_into_id"][1] == str(duplicate.merged_into_id):
+    chosen = last_merge(duplicate)[1]
+    if chosen in (None, str(duplicate.merged_into_id)):
         return None
-    return type(duplicate)._default_manager.get(pk=last.differences["merged_into_id"][1])
+    return type(duplicate)._default_manager.get(pk=chosen)
 
 
-def last_merge(duplicate: AnyRecord) -> Change | None:
-    """The entry of its merge, not one of when the other record was merged on, or was itself again."""
-    if duplicate.merged_into_id is None:
-        return None
+def last_merge(duplicate: AnyRecord) -> tuple[dt.datetime | None, str | None]:
+    """When somebody merged the record into another, and the key of that one.
+
+    The history has other entries of the column: the other one was merged on, or that was undone.
+    """
     changes = Change.objects.filter(record_type=duplicate._meta.label_lower, record_key=str(duplicate.pk))
-    return changes.filter(differences__has_key="merged_into_id", differences__merged_into_id__0=None).first()
+    merges = changes.filter(differences__has_key="merged_into_id", differences__merged_into_id__0=None)
+    found = merges.values_list("at", "differences__merged_into_id__1").first()
+    return found if found and duplicate.merged_into_id is not None else (None, None)
 
 
 def lock_both(target: AnyRecord, duplicate: AnyRecord) -> tuple[Any, Any]:
