@@ -17,7 +17,7 @@ from apps.core.models import Lookup
 
 
 def check_declarations(**options: object) -> list[CheckMessage]:
-    """Columns without a member of the interface, short lists without a resource, resources without a page; permissions."""
+    """Columns without a member, short lists without a resource, resources without a page, permissions."""
     try:
         declared = get_service(V2_1).by_model
     except DeclarationError:
