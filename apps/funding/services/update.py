@@ -157,8 +157,7 @@ def load_existing_bills(bill_type: BillType, drafts: Sequence[BillDraft]) -> dic
     for line in lines.order_by("position", "pk").select_related(*references):
         existing[getattr(line, f"{bill_type.name}_id")].lines.append(line)
     for draft in drafts:
-        if draft.key in existing:
-            complete_draft(bill_type, draft, existing[draft.key], references)
+        complete_draft(bill_type, draft, existing[draft.key], references)
     return existing
 
 
@@ -206,16 +205,13 @@ def raise_if_invalid_updates(drafts: Sequence[BillDraft], existing: Mapping[UUID
     issues = [
         (number, issue)
         for number, draft in enumerate(drafts)
-        for issue in update_issues(draft, existing.get(draft.key))
+        for issue in update_issues(draft, existing[draft.key])
     ]
     if issues:
         raise_if_invalid(drafts, issues)
 
 
-def update_issues(draft: BillDraft, existing: ExistingBill | None) -> Iterator[Issue]:
-    if existing is None:
-        yield Issue("NotFound", "", f"There is no such record: {draft.key}.")
-        return
+def update_issues(draft: BillDraft, existing: ExistingBill) -> Iterator[Issue]:
     bill: Bill = existing.record
     if bill.is_archived:
         message = f"{bill} is archived; restore it before you change it."
