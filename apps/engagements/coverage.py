@@ -39,9 +39,9 @@ from apps.engagements.models import (
 class Support(NamedTuple):
     """A support given to a contact on a day.
 
-    ``item`` is a code of the price guide, ``category`` the number of its category; ``pace_category`` is the
-    one that PACE plans count it by, ``category`` when omitted. ``management`` prefers a booking of that
-    management type where several fit.
+    ``item`` is a code of the price guide, ``category`` the number of its category, ``pace_category`` of the
+    one that PACE plans count it by. ``management`` prefers a booking of that management type where several
+    fit.
     """
 
     contact: UUID
@@ -311,7 +311,8 @@ def filter_budgets(
     support: Support, budgets: Iterable[CoveringBudget], is_pace: bool
 ) -> list[CoveringBudget]:
     """The budgets for the support's item, or for the whole of its category."""
-    category, item = category_of(support, is_pace), support.item and support.item.strip().casefold()
+    category = support.pace_category if is_pace else support.category
+    item = support.item and support.item.strip().casefold()
     found = []
     for budget in budgets:
         if budget.support_item:
@@ -327,14 +328,10 @@ def filter_budgets(
     return found
 
 
-def category_of(support: Support, is_pace: bool) -> int | None:
-    return support.pace_category if is_pace and support.pace_category is not None else support.category
-
-
 def find_stated(support: Support, budgets: Iterable[CoveringBudget]) -> CoveringBudget | None:
     """The component of a PACE plan for the support's category that pays for other supports alone."""
-    category = category_of(support, is_pace=True)
-    return next((each for each in budgets if each.stated_items and each.category == category), None)
+    of_category = (each for each in budgets if each.category == support.pace_category)
+    return next((each for each in of_category if each.stated_items), None)
 
 
 def rank(budget: CoveringBudget, support: Support) -> tuple[bool, bool, bool, int]:
