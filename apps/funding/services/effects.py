@@ -134,7 +134,7 @@ def post_to_budgets(
             bookings[booking] += amounts
         elif category_budget is not None:
             of_days = components[category_budget, first_day, last_day]
-            if -amounts in of_days:
+            if of_days and -amounts in of_days:
                 of_days.remove(-amounts)
             else:
                 of_days.append(amounts)
