@@ -204,6 +204,18 @@ def recount_budgets() -> Recount:
     return Recount(bookings, components, restate_periods(FundingPeriod.objects.all()))
 
 
+def restate_periods_of(components: Sequence[UUID]) -> None:
+    """As ``restate_periods``, for those of components; without lines there is nothing to divide."""
+    name = "category_budget"
+    lines, *others = [
+        line._default_manager.filter(AnyOf(name, components)).order_by().values_list(name)
+        for line in LINES.values()
+    ]
+    with_lines = [component for (component,) in lines.union(*others)]
+    if with_lines:
+        restate_periods(FundingPeriod.objects.filter(AnyOf(name, with_lines)))
+
+
 def restate_periods(periods: QuerySet[FundingPeriod]) -> int:
     """Replace the amounts of funding periods by those of the lines of their days; how many differed.
 
