@@ -466,7 +466,7 @@ def always_selected(model: type[models.Model]) -> frozenset[str]:
 
 def is_merged(record: Any) -> bool:
     """True for a duplicate that was merged into another record, and is not in use again."""
-    return record.archive_date is not None and getattr(record, "merged_into_id", None) is not None
+    return getattr(record, "merged_into_id", None) is not None and record.archive_date is not None
 
 
 @lru_cache(maxsize=256)
