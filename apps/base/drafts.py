@@ -271,16 +271,6 @@ def wire_target(type_: StructuredType, field: str | tuple[str | int, ...], code:
     return f"{name}/{inner}" if inner else name
 
 
-def record_target(number: int, bare: bool) -> str:
-    """The target of a record: ``value[3]``; empty for a bare record, which is the body itself."""
-    return "" if bare else f"value[{number}]"
-
-
-def join_targets(outer: str, inner: str) -> str:
-    """The target ``inner`` within another; either may be empty."""
-    return f"{outer}/{inner}" if outer and inner else outer or inner
-
-
 # --- references: one query for each model, however many drafts there are ----------------------------------
 
 #: Where a row of a contained list stands in its draft: ``("line_items", 1)``; empty for the draft itself.

@@ -14,7 +14,6 @@ from functools import partial
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
@@ -88,7 +87,7 @@ def load_booking_context(drafts: Sequence[BudgetDraft]) -> None:
     plans = load_references(ClientEngagement, "engagement", drafts)
     load_references(SupportCategory, "category", drafts)
     budgets: dict[UUID, dict[UUID, Decimal]] = defaultdict(dict)
-    rows = ServiceBooking.objects.filter(engagement__in=plans)
+    rows = ServiceBooking.objects.filter(AnyOf("engagement", plans))
     for key, booking, budget in rows.values_list("engagement", "pk", "budget"):
         budgets[key][booking] = budget
     earlier_drafts: dict[UUID, Decimal] = defaultdict(lambda: ZERO)
@@ -109,7 +108,8 @@ def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
     load_booking_context(drafts)
     components: dict[UUID, dict[object, Component]] = defaultdict(dict)
     plans = {draft.key_of("engagement") for draft in drafts} - {None}
-    for budget in CategoryBudget.objects.filter(engagement__in=plans).select_related("category"):
+    stored = CategoryBudget.objects.filter(AnyOf("engagement", plans)).select_related("category")
+    for budget in stored:
         known = Component(str(budget), budget.categories, codes_of(budget.stated_items))
         components[budget.engagement_id][budget.pk] = known
     for draft in drafts:
@@ -137,9 +137,9 @@ update_category_budgets = partial(update_records, CategoryBudget, checks=CATEGOR
 
 # --- funding periods ------------------------------------------------------------------------------------
 
-#: Restate the sums of these funding periods from the claims of their days, in the transaction that stores
-#: them; the apps that count on budgets add theirs.
-RESTATE_PERIODS: list[Callable[[QuerySet[FundingPeriod]], object]] = []
+#: Restate the sums of the funding periods of these components from the claims of their days, in the
+#: transaction that stores them; the apps that count on budgets add theirs.
+RESTATE_PERIODS: list[Callable[[Sequence[UUID]], object]] = []
 
 
 @transaction.atomic
@@ -189,7 +189,7 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     bulk_insert(FundingPeriod, ("category_budget_id", "first_day", "last_day", "released"), added)
     saved = saving.save_changes(CategoryBudget, drafts, existing, row_changes)
     for restate in RESTATE_PERIODS:
-        restate(FundingPeriod.objects.filter(category_budget__in=saved))
+        restate(saved)
     return saved
 
 

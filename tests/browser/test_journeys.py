@@ -9,8 +9,8 @@ from apps.base import clock
 from apps.documents.demo import pdf
 from apps.engagements.models import ClientEngagement
 from apps.engagements.services import create_support_categories
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimFile
+from apps.funding.statuses import ClaimStatus
 from apps.funding.validation.warning_codes import WarningCode
 from apps.people.demo import load_roles
 from apps.people.models import Contact, Staff

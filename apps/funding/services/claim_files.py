@@ -23,7 +23,7 @@ from apps.base.retries import retry_on_conflict
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
 from apps.core.models.records import new_guid
-from apps.funding.choices import BillPermission, InvoiceClaimType, InvoiceStatus, MissingAbnReason
+from apps.funding.choices import BillPermission, InvoiceClaimType, MissingAbnReason
 from apps.funding.file_formats.claim_file import (
     MAX_ROWS,
     ClaimRow,
@@ -43,6 +43,7 @@ from apps.funding.models import (
 from apps.funding.services.create import ADVANCE_SEQUENCE
 from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.transitions import apply_transition
+from apps.funding.statuses import InvoiceStatus
 from apps.funding.validation.claim_files import (
     REASONS,
     ClaimableBill,

@@ -26,7 +26,7 @@ from apps.base.drafts import (
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.models import Subscriber, normalised
-from apps.funding.choices import ClaimStatus, MissingAbnReason, SendPaymentTo
+from apps.funding.choices import MissingAbnReason, SendPaymentTo
 from apps.funding.drafts import BillDraft, ClaimDraft, LineDraft
 from apps.funding.models import (
     ZERO,
@@ -40,6 +40,7 @@ from apps.funding.models import (
 from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import Records, load_bill_contexts, load_records
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
+from apps.funding.statuses import ClaimStatus
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.funding.validation.warnings import business_number_of
 
