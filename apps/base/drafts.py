@@ -330,7 +330,7 @@ class References:
     ``Archived``, unless the record that a draft changes, of those in ``current`` by their keys, has them
     already; people and organisations may be referred to after they were archived, since documents about them
     still come in. A list that names a record twice holds it once. Members that hold records already stay as
-    they are.
+    they are. Records of the model ``apart`` are loaded by the caller, who gives them to ``attach`` by key.
     """
 
     def __init__(
@@ -338,8 +338,9 @@ class References:
         type_: StructuredType,
         drafts: Sequence[Draft],
         current: Mapping[Any, models.Model] = MappingProxyType({}),
+        apart: type[models.Model] | None = None,
     ) -> None:
-        self.drafts, self.current = drafts, current
+        self.drafts, self.current, self.apart = drafts, current, apart
         self.named: list[tuple[int, Path, Draft, Reference]] = []
         keys: dict[type[models.Model], set[Any]] = defaultdict(set)
         columns: dict[type[models.Model], set[str]] = defaultdict(set)
@@ -352,14 +353,18 @@ class References:
                 self.named.append((number, path, draft, reference))
                 keys[reference.model].update(value if reference.many else (value,))
                 columns[reference.model] |= reference.columns
+        if apart is not None:
+            keys.pop(apart, None)
         self.columns = {model: selected_columns(model, frozenset(columns[model])) for model in keys}
         self.queries: list[SqlStatement] = [
             query_by_key(model, *self.columns[model])(named) for model, named in keys.items()
         ]
 
-    def attach(self, rows: Sequence[Rows]) -> list[tuple[int, Issue]]:
+    def attach(
+        self, rows: Sequence[Rows], of_apart: Mapping[Any, models.Model] = MappingProxyType({})
+    ) -> list[tuple[int, Issue]]:
         """Put the records where the drafts hold keys; the issues of those that cannot be referred to."""
-        records: dict[type[models.Model], dict[Any, Any]] = {}
+        records: dict[Any, Mapping[Any, Any]] = {self.apart: of_apart}
         for (model, (columns, joined)), model_rows in zip(self.columns.items(), rows, strict=True):
             loaded = [model.from_db("default", columns, row[: len(columns)]) for row in model_rows]
             records[model] = {record.pk: record for record in loaded}
