@@ -329,8 +329,9 @@ class References:
     Unknown keys are ``NotFound``. Archived records of short lists (models with ``is_lookup``) are
     ``Archived``, unless the record that a draft changes, of those in ``current`` by their keys, has them
     already; people and organisations may be referred to after they were archived, since documents about them
-    still come in. A list that names a record twice holds it once. Members that hold records already stay as
-    they are. Records of the model ``apart`` are loaded by the caller, who gives them to ``attach`` by key.
+    still come in. The key of one that was merged into another is that other one's. A list that names a record
+    twice holds it once. Members that hold records already stay as they are. Records of the model ``apart``
+    are loaded by the caller, who gives them to ``attach`` by key.
     """
 
     def __init__(
@@ -342,7 +343,7 @@ class References:
     ) -> None:
         self.drafts, self.current, self.apart = drafts, current, apart
         self.named: list[tuple[int, Path, Draft, Reference]] = []
-        keys: dict[type[models.Model], set[Any]] = defaultdict(set)
+        keys: dict[Any, set[Any]] = defaultdict(set)
         columns: dict[type[models.Model], set[str]] = defaultdict(set)
         for number, path, row_type, draft in with_contained_rows(type_, drafts):
             for reference in references_of(row_type):
@@ -353,8 +354,7 @@ class References:
                 self.named.append((number, path, draft, reference))
                 keys[reference.model].update(value if reference.many else (value,))
                 columns[reference.model] |= reference.columns
-        if apart is not None:
-            keys.pop(apart, None)
+        keys.pop(apart, None)
         self.columns = {model: selected_columns(model, frozenset(columns[model])) for model in keys}
         self.queries: list[SqlStatement] = [
             query_by_key(model, *self.columns[model])(named) for model, named in keys.items()
@@ -364,13 +364,12 @@ class References:
         self, rows: Sequence[Rows], of_apart: Mapping[Any, models.Model] = MappingProxyType({})
     ) -> list[tuple[int, Issue]]:
         """Put the records where the drafts hold keys; the issues of those that cannot be referred to."""
-        records: dict[Any, Mapping[Any, Any]] = {self.apart: of_apart}
-        for (model, (columns, joined)), model_rows in zip(self.columns.items(), rows, strict=True):
-            loaded = [model.from_db("default", columns, row[: len(columns)]) for row in model_rows]
-            records[model] = {record.pk: record for record in loaded}
-            for record, row in zip(loaded, model_rows, strict=True) if joined else ():
-                for column, value in zip(joined, row[len(columns) :], strict=True):
-                    set_joined_column(record, column, value)
+        records: dict[Any, Any] = {
+            model: self.build(model, model_rows) for model, model_rows in zip(self.columns, rows, strict=True)
+        }
+        for model, named in records.items():
+            self.follow_merges(model, named)
+        records[self.apart] = of_apart
         issues: list[tuple[int, Issue]] = []
         for number, path, draft, reference in self.named:
             found = list(self.attach_one(draft, path, reference, records[reference.model]))
@@ -380,6 +379,23 @@ class References:
             if found and path:
                 self.drafts[number].mark_invalid(f"{path[0]}[{path[1]}]")
         return issues
+
+    def build(self, model: type[models.Model], rows: Rows) -> dict[Any, Any]:
+        """The records of the rows that a query of the model gave, by key."""
+        columns, joined = self.columns[model]
+        loaded = [model.from_db("default", columns, row[: len(columns)]) for row in rows]
+        for record, row in zip(loaded, rows, strict=True) if joined else ():
+            for column, value in zip(joined, row[len(columns) :], strict=True):
+                set_joined_column(record, column, value)
+        return {record.pk: record for record in loaded}
+
+    def follow_merges(self, model: type[models.Model], named: dict[Any, Any]) -> None:
+        """Put those in the place of merged records that they were merged into."""
+        merged = {key: record.merged_into_id for key, record in named.items() if is_merged(record)}
+        if merged:
+            (rows,) = fetch_all([query_by_key(model, *self.columns[model])(merged.values())])
+            others = self.build(model, rows)
+            named.update((key, others[other]) for key, other in merged.items())
 
     def attach_one(
         self, draft: Draft, path: Path, reference: Reference, records: Mapping[Any, Any]
@@ -449,7 +465,13 @@ def references_of(type_: StructuredType) -> tuple[Reference, ...]:
 
 
 def always_selected(model: type[models.Model]) -> frozenset[str]:
-    return frozenset(f.name for f in model._meta.concrete_fields if f.primary_key or f.name == "archive_date")
+    columns = ("archive_date", "merged_into")
+    return frozenset(f.name for f in model._meta.concrete_fields if f.primary_key or f.name in columns)
+
+
+def is_merged(record: Any) -> bool:
+    """True for a duplicate that was merged into another record, and is not in use again."""
+    return getattr(record, "merged_into_id", None) is not None and record.archive_date is not None
 
 
 @lru_cache(maxsize=256)

@@ -14,7 +14,6 @@ from functools import partial
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
@@ -31,6 +30,7 @@ from apps.engagements.drafts import (
     EnteredComponent,
     PeriodDraft,
     PeriodsDraft,
+    WholeComponentDraft,
 )
 from apps.engagements.models import (
     ZERO,
@@ -87,7 +87,7 @@ def load_booking_context(drafts: Sequence[BudgetDraft]) -> None:
     plans = load_references(ClientEngagement, "engagement", drafts)
     load_references(SupportCategory, "category", drafts)
     budgets: dict[UUID, dict[UUID, Decimal]] = defaultdict(dict)
-    rows = ServiceBooking.objects.filter(engagement__in=plans)
+    rows = ServiceBooking.objects.filter(AnyOf("engagement", plans))
     for key, booking, budget in rows.values_list("engagement", "pk", "budget"):
         budgets[key][booking] = budget
     earlier_drafts: dict[UUID, Decimal] = defaultdict(lambda: ZERO)
@@ -108,7 +108,8 @@ def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
     load_booking_context(drafts)
     components: dict[UUID, dict[object, Component]] = defaultdict(dict)
     plans = {draft.key_of("engagement") for draft in drafts} - {None}
-    for budget in CategoryBudget.objects.filter(engagement__in=plans).select_related("category"):
+    stored = CategoryBudget.objects.filter(AnyOf("engagement", plans)).select_related("category")
+    for budget in stored:
         known = Component(str(budget), budget.categories, codes_of(budget.stated_items))
         components[budget.engagement_id][budget.pk] = known
     for draft in drafts:
@@ -136,9 +137,9 @@ update_category_budgets = partial(update_records, CategoryBudget, checks=CATEGOR
 
 # --- funding periods ------------------------------------------------------------------------------------
 
-#: Restate the sums of these funding periods from the claims of their days, in the transaction that stores
-#: them; the apps that count on budgets add theirs.
-RESTATE_PERIODS: list[Callable[[QuerySet[FundingPeriod]], object]] = []
+#: Restate the sums of the funding periods of these components from the claims of their days, in the
+#: transaction that stores them; the apps that count on budgets add theirs.
+RESTATE_PERIODS: list[Callable[[Sequence[UUID]], object]] = []
 
 
 @transaction.atomic
@@ -188,7 +189,7 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     bulk_insert(FundingPeriod, ("category_budget_id", "first_day", "last_day", "released"), added)
     saved = saving.save_changes(CategoryBudget, drafts, existing, row_changes)
     for restate in RESTATE_PERIODS:
-        restate(FundingPeriod.objects.filter(category_budget__in=saved))
+        restate(saved)
     return saved
 
 
@@ -238,6 +239,27 @@ def save_components(
     if warnings:
         raise WarningsPresent(warnings)
     return [keys[number] for number in range(len(entered))]
+
+
+@transaction.atomic
+def update_components(drafts: Sequence[WholeComponentDraft], ignore_warnings: bool = False) -> list[UUID]:
+    """Change components of one plan, and their periods where drafts give them; the keys of the components.
+
+    Periods that stay are compared with the new amount as well.
+    """
+    keys = [draft.key for draft in drafts]
+    plan = CategoryBudget.objects.filter(AnyOf("pk", keys)).values_list("engagement", flat=True).first()
+    if plan is None:
+        raise ValidationFailed([(0, Issue("NotFound", "", "The component was deleted meanwhile."))])
+    stored: dict[UUID, list[PeriodDraft]] = defaultdict(list)
+    for period in FundingPeriod.objects.filter(AnyOf("category_budget", keys)).order_by("first_day"):
+        values = {name: getattr(period, name) for name in ("first_day", "last_day", "released")}
+        stored[period.category_budget_id].append(PeriodDraft(values))
+    entered = [
+        EnteredComponent(draft, draft.periods if "periods" in draft.given else stored[draft.key])
+        for draft in drafts
+    ]
+    return save_components(plan, entered, ignore_warnings)
 
 
 def find_differing_total(plan: UUID) -> list[tuple[int, Issue]]:

@@ -47,10 +47,9 @@ from apps.engagements.amounts import (
 from apps.engagements.coverage import CoveringBudget
 from apps.engagements.funding_periods import share_of_days
 from apps.engagements.models import Budget, CategoryBudget, FundingPeriod, ServiceBooking
-from apps.funding.choices import InvoiceStatus
 from apps.funding.drafts import ClaimDraft, LineDraft
 from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, LineItem, ProviderInvoice
-from apps.funding.statuses import ENDED, STATUSES, OpenAmount
+from apps.funding.statuses import ENDED, STATUSES, InvoiceStatus, OpenAmount
 from apps.funding.validation.provider_invoices import ON_HOLD
 from apps.funding.validation.transitions import Resubmission
 
@@ -202,6 +201,18 @@ def recount_budgets() -> Recount:
         restate_amounts(budget, stored[name], sum_lines(name)) for name, budget in BUDGETS.items()
     )
     return Recount(bookings, components, restate_periods(FundingPeriod.objects.all()))
+
+
+def restate_periods_of(components: Sequence[UUID]) -> None:
+    """As ``restate_periods``, for those of components; without lines there is nothing to divide."""
+    name = "category_budget"
+    lines, *others = [
+        line._default_manager.filter(AnyOf(name, components)).order_by().values_list(name)
+        for line in LINES.values()
+    ]
+    with_lines = [component for (component,) in lines.union(*others)]
+    if with_lines:
+        restate_periods(FundingPeriod.objects.filter(AnyOf(name, with_lines)))
 
 
 def restate_periods(periods: QuerySet[FundingPeriod]) -> int:

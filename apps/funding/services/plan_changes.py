@@ -37,7 +37,6 @@ from apps.engagements.services import (
     save_periods,
     update_engagements,
 )
-from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ZERO, Claim, ClaimFile, ClaimFileLine, Invoice, LineItem
 from apps.funding.services.context import MANAGEMENT
 from apps.funding.services.effects import (
@@ -47,7 +46,7 @@ from apps.funding.services.effects import (
     post_to_budgets,
 )
 from apps.funding.services.payments import LINE_MODELS
-from apps.funding.statuses import ENDED, UNCLAIMED
+from apps.funding.statuses import ENDED, UNCLAIMED, InvoiceStatus
 from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.transitions import Resubmission
 
