@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, TypeVar
 from django.db import models
 
 from apps.base.batched_queries import AnyOf, PreparedQuery, Rows, SqlStatement, fetch_all, prepared_query
-from apps.base.declaration.resource import Nesting, Sight
+from apps.base.declaration.resource import Nesting
 from apps.base.declaration.schema import NavigationProperty, StructuredType
 
 
@@ -297,30 +297,6 @@ def attach_references(
 
 #: The sentence of a refusal of a new record.
 UNSEEN = "It would belong to nobody whose records you may see."
-
-
-def find_hidden_references(
-    type_: StructuredType, drafts: Sequence[Draft], sees: Sight
-) -> list[tuple[int, Issue]]:
-    """The issues of references to records that a caller does not see: the same as of unknown keys."""
-    named: dict[type[models.Model], dict[Any, list[tuple[int, Path]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for number, path, row_type, draft in with_contained_rows(type_, drafts):
-        for reference in references_of(row_type):
-            value: Any = vars(draft).get(reference.attribute)
-            for at, one in enumerate(value or () if reference.many else (value,)):
-                key = getattr(one, "pk", one)
-                place = (*path, reference.attribute, *((at,) if reference.many else ()))
-                if key is not None and sees.path(reference.model):
-                    named[reference.model][key].append((number, place))
-    issues = []
-    for model, places in named.items():
-        visible = sees.visible(model._base_manager.filter(AnyOf("pk", places)))
-        for key in places.keys() - set(visible.values_list("pk", flat=True)):
-            sentence = f"There is no {model._meta.verbose_name} {key}."
-            issues += [(number, Issue("NotFound", place, sentence)) for number, place in places[key]]
-    return issues
 
 
 class References:
