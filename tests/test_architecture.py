@@ -337,7 +337,7 @@ def test_every_domain_app_has_the_same_files(app):
         if path.suffix == ".py" or (path / "__init__.py").exists()
     }
     assert names - {"__init__", "__pycache__", "migrations"} - DOMAIN_FILES == set(OWN_FILES.get(app, ()))
-    assert {"models", "validation", "services", "resources", "viewsets", "admin", "imports", "demo"} <= names
+    assert {"models", "validation", "resources", "admin", "imports", "demo"} <= names
 
 
 def test_the_protocol_imports_in_the_way_of_a_request():

@@ -19,7 +19,7 @@ MIGRATIONS = [*ROOT.glob("apps/*/migrations/*.py")]
 REGISTERING = re.compile(r"(admin\.)?register\b|receiver\b|reason\(")
 #: Modules that Django or the site finds by their names.
 FOUND_BY_NAME = re.compile(
-    r"\.(apps|admin|models|validation|services|viewsets|demo)$|\.(commands|templatetags)\.|\.database\.\w+\.base$"
+    r"\.(apps|admin|models|validation|services|resources|viewsets|demo)$|\.(commands|templatetags)\.|\.database\.\w+\.base$"
 )
 
 

@@ -115,19 +115,19 @@ def fetch_all(queries: Sequence[SqlStatement | None]) -> list[Rows]:
         return [[] for _ in queries]
     connection: BaseDatabaseWrapper = connections[DEFAULT_DB_ALIAS]
     found: list[Rows] = []
-    if is_pooled(connection):
+    if connection.vendor != "postgresql":
+        with connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement.sql, statement.params)
+                found.append(cursor.fetchall())
+    elif is_pooled(connection):
         found = send_through_pooler(connection, statements)
-    elif connection.vendor == "postgresql":
+    else:
         cursor = reused_cursor(connection)
         cursor.execute(text_of_trip(connection, statements))
         # By the driver's own cursor: what Django puts around each call takes longer than the call.
         with connection.wrap_database_errors:
             found = [result.fetchall() for result in cursor.cursor.results()]
-    else:
-        with connection.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement.sql, statement.params)
-                found.append(cursor.fetchall())
     by_query = (
         statement.convert(rows, connection) if statement.converters else rows
         for statement, rows in zip(statements, found, strict=True)

@@ -271,16 +271,6 @@ def wire_target(type_: StructuredType, field: str | tuple[str | int, ...], code:
     return f"{name}/{inner}" if inner else name
 
 
-def record_target(number: int, bare: bool) -> str:
-    """The target of a record: ``value[3]``; empty for a bare record, which is the body itself."""
-    return "" if bare else f"value[{number}]"
-
-
-def join_targets(outer: str, inner: str) -> str:
-    """The target ``inner`` within another; either may be empty."""
-    return f"{outer}/{inner}" if outer and inner else outer or inner
-
-
 # --- references: one query for each model, however many drafts there are ----------------------------------
 
 #: Where a row of a contained list stands in its draft: ``("line_items", 1)``; empty for the draft itself.
@@ -339,8 +329,8 @@ class References:
     Unknown keys are ``NotFound``. Archived records of short lists (models with ``is_lookup``) are
     ``Archived``, unless the record that a draft changes, of those in ``current`` by their keys, has them
     already; people and organisations may be referred to after they were archived, since documents about them
-    still come in. A list that names a record twice holds it once. Members that hold records already stay as
-    they are.
+    still come in. The key of one that was merged into another is that other one's. A list that names a record
+    twice holds it once. Members that hold records already stay as they are.
     """
 
     def __init__(
@@ -369,13 +359,11 @@ class References:
 
     def attach(self, rows: Sequence[Rows]) -> list[tuple[int, Issue]]:
         """Put the records where the drafts hold keys; the issues of those that cannot be referred to."""
-        records: dict[type[models.Model], dict[Any, Any]] = {}
-        for (model, (columns, joined)), model_rows in zip(self.columns.items(), rows, strict=True):
-            loaded = [model.from_db("default", columns, row[: len(columns)]) for row in model_rows]
-            records[model] = {record.pk: record for record in loaded}
-            for record, row in zip(loaded, model_rows, strict=True) if joined else ():
-                for column, value in zip(joined, row[len(columns) :], strict=True):
-                    set_joined_column(record, column, value)
+        records = {
+            model: self.build(model, model_rows) for model, model_rows in zip(self.columns, rows, strict=True)
+        }
+        for model, named in records.items():
+            self.follow_merges(model, named)
         issues: list[tuple[int, Issue]] = []
         for number, path, draft, reference in self.named:
             found = list(self.attach_one(draft, path, reference, records[reference.model]))
@@ -385,6 +373,24 @@ class References:
             if found and path:
                 self.drafts[number].mark_invalid(f"{path[0]}[{path[1]}]")
         return issues
+
+    def build(self, model: type[models.Model], rows: Rows) -> dict[Any, Any]:
+        """The records of the rows that a query of the model gave, by key."""
+        columns, joined = self.columns[model]
+        loaded = [model.from_db("default", columns, row[: len(columns)]) for row in rows]
+        for record, row in zip(loaded, rows, strict=True) if joined else ():
+            for column, value in zip(joined, row[len(columns) :], strict=True):
+                set_joined_column(record, column, value)
+        return {record.pk: record for record in loaded}
+
+    def follow_merges(self, model: type[models.Model], named: dict[Any, Any]) -> None:
+        """Put those in the place of merged records that they were merged into."""
+        merged = {key: record.merged_into_id for key, record in named.items() if is_merged(record)}
+        if merged:
+            others = self.build(
+                model, fetch_all([query_by_key(model, *self.columns[model])(merged.values())])[0]
+            )
+            named.update((key, others[other]) for key, other in merged.items())
 
     def attach_one(
         self, draft: Draft, path: Path, reference: Reference, records: Mapping[Any, Any]
@@ -454,7 +460,13 @@ def references_of(type_: StructuredType) -> tuple[Reference, ...]:
 
 
 def always_selected(model: type[models.Model]) -> frozenset[str]:
-    return frozenset(f.name for f in model._meta.concrete_fields if f.primary_key or f.name == "archive_date")
+    columns = ("archive_date", "merged_into")
+    return frozenset(f.name for f in model._meta.concrete_fields if f.primary_key or f.name in columns)
+
+
+def is_merged(record: Any) -> bool:
+    """True for a duplicate that was merged into another record, and is not in use again."""
+    return getattr(record, "merged_into_id", None) is not None and record.archive_date is not None
 
 
 @lru_cache(maxsize=256)

@@ -10,10 +10,13 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error
 
+from apps.base.declaration.resource import Resource
+from apps.base.declaration.service import get_service
+
 #: Module and name of each part, by what uses it.
 ROUTER, DEMO = ("viewsets", "router"), ("demo", "DEMO")
 #: Modules that Django and the interface find by themselves.
-MODULES = ("models", "validation", "services", "resources", "admin", "imports")
+MODULES = ("models", "validation", "resources", "admin", "imports")
 
 
 def find_parts(part: tuple[str, str], apps: Iterable[str] | None = None) -> list[Any]:
@@ -26,22 +29,36 @@ def find_parts(part: tuple[str, str], apps: Iterable[str] | None = None) -> list
 
 def check_domains(**options: object) -> list[CheckMessage]:
     """Name the files and parts that a domain app lacks."""
-    missing = []
-    for app in settings.DOMAIN_APPS:
-        folder = app.replace(".", "/")
-        missing += [f"{folder}/{module}.py" for module in MODULES if not find_spec(f"{app}.{module}")]
-        missing += [
-            f"{part[1]} in {folder}/{part[0]}.py" for part in (ROUTER, DEMO) if not find_parts(part, [app])
-        ]
-        missing += [
-            f"resource in the router of {folder}/viewsets.py"
-            for router in find_parts(ROUTER, [app])
-            if not router.registry
-        ]
+    return [error for app in settings.DOMAIN_APPS for error in find_faults(app)]
+
+
+def find_faults(app: str) -> Iterator[CheckMessage]:
+    """The files and parts that the app lacks, and what it has that leads nowhere."""
+    folder = app.replace(".", "/")
+    missing = [f"{folder}/{module}.py" for module in MODULES if not find_spec(f"{app}.{module}")]
+    if not find_parts(DEMO, [app]):
+        missing.append(f"{DEMO[1]} in {folder}/{DEMO[0]}.py")
+    resources = find_resources(app)
+    if find_spec(f"{app}.resources") and not resources:
+        missing.append(f"resource in {folder}/resources.py")
     hint = "docs/architecture.md says under “A new app” what each file has."
+    yield from (Error(f"There is no {each}.", hint=hint, id="core.E002") for each in missing)
+    served = get_service().declared
+    for resource in resources:
+        if resource not in served:
+            hint = f"Register it with the router of {folder}/viewsets.py, which takes the module's place."
+            yield Error(f"{resource.__name__} has no address.", hint=hint, obj=resource, id="core.E002")
+    yield from find_unimported_pages(app)
+
+
+def find_resources(app: str) -> list[type[Resource]]:
+    """The resources that the app's own module declares."""
+    name = f"{app}.resources"
+    module = vars(import_module(name)) if find_spec(name) else {}
     return [
-        *(Error(f"There is no {each}.", hint=hint, id="core.E002") for each in missing),
-        *(error for app in settings.DOMAIN_APPS for error in find_unimported_pages(app)),
+        each
+        for each in module.values()
+        if isinstance(each, type) and issubclass(each, Resource) and each.__module__ == name
     ]
 
 

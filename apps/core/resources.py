@@ -11,6 +11,7 @@ from apps.base.declaration.resource import (
     GET,
     PATCH,
     POST,
+    V2_0,
     V2_1,
     Key,
     Navigation,
@@ -22,24 +23,38 @@ from apps.base.declaration.resource import (
     UnrestrictedResource,
 )
 from apps.core.archive import archive
-from apps.core.models import Lookup
-from apps.core.services import update_records
+from apps.core.models import Lookup, TimestampedModel
+from apps.core.services import NO_CHECKS, Checks, create_records, update_records
 
 RECORD_DATES = (ReadOnly("CreationDate"), ReadOnly("ModifyDate"), ReadOnly("ArchiveDate"))
 
 
-class LookupResource(UnrestrictedResource):
-    """A short list that other records choose from, ordered by name; version 2.1 changes its entries."""
+class RecordResource(UnrestrictedResource):
+    """Records that version 2.1 has, created, changed and archived by the usual services with ``checks``."""
 
-    order = ("name",)
-    methods_of_2_1: ClassVar[Sequence[str]] = (PATCH, DELETE)
-    fields_of_2_1: ClassVar[Sequence[Property | Navigation]] = (Required("Name"),)
+    since = V2_1
+    methods: ClassVar[Sequence[str]] = (GET, POST, PATCH, DELETE)
+    checks: ClassVar[Checks] = NO_CHECKS
 
     def __init_subclass__(cls) -> None:
-        """Declare the usual services where the list has none of its own."""
-        assert cls.model is not None
-        cls.update = cls.update or partial(update_records, cls.model)
+        """Declare what the resource does not say: the usual services, and what its records are found by."""
+        if cls.model is None:  # a base of resources
+            return
+        assert issubclass(cls.model, TimestampedModel)
+        cls.create = cls.create or partial(create_records, cls.model, checks=cls.checks)
+        cls.update = cls.update or partial(update_records, cls.model, checks=cls.checks)
         cls.archive = cls.archive or archive
+        cls.search = cls.search or cls.model.searched.interface
+
+
+class LookupResource(RecordResource):
+    """A short list that other records choose from, ordered by name; version 2.1 changes its entries."""
+
+    since = V2_0
+    order = ("name",)
+    methods = (GET,)
+    methods_of_2_1: ClassVar[Sequence[str]] = (PATCH, DELETE)
+    fields_of_2_1: ClassVar[Sequence[Property | Navigation]] = (Required("Name"),)
 
 
 class OwnResource(Resource):

@@ -360,18 +360,23 @@ def load_existing(model: type[R], drafts: Sequence[Draft]) -> dict[Any, R]:
     """The records that the drafts change, by key and locked; what the drafts do not give is filled from them.
 
     So that rules can validate the whole. References that are filled have their key alone. Raises
-    ``PreconditionFailed`` for a record that was changed since its caller read it.
+    ``ValidationFailed`` for records that are gone, and ``PreconditionFailed`` for one that was changed since
+    its caller read it.
     """
     records = model._base_manager.filter(AnyOf("pk", [draft.key for draft in drafts])).select_for_update()
     existing = {record.pk: record for record in records.order_by("pk")}
+    gone = [number for number, draft in enumerate(drafts) if draft.key not in existing]
+    if gone:
+        name = model._meta.verbose_name
+        raise ValidationFailed(
+            (number, Issue("NotFound", "", f"There is no {name} {drafts[number].key}.")) for number in gone
+        )
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     relations = [field for field in fields if field.is_relation]
     names = [field.name for field in fields if not field.is_relation]
     values_of = attrgetter("pk", "pk", *names)
     for draft in drafts:
-        record = existing.get(draft.key)
-        if record is None:
-            continue
+        record = existing[draft.key]
         if draft.expected_change not in (None, record.modify_date):
             raise PreconditionFailed(RECORD_CHANGED)
         known = draft.given | draft.invalid

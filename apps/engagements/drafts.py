@@ -64,6 +64,18 @@ class BudgetDraft(Draft):
     allocated_to_others: Extra[Decimal] = ZERO
 
 
+class PeriodDraft(Draft):
+    """A draft of a funding period."""
+
+    first_day: dt.date
+    last_day: dt.date
+    released: Decimal
+
+    @property
+    def days(self) -> str:
+        return f"{self.first_day:%d %b %Y} – {self.last_day:%d %b %Y}"
+
+
 class ComponentDraft(BudgetDraft):
     """A draft of a category budget. ``others`` are the other components of its plan, which services load."""
 
@@ -83,16 +95,10 @@ class ComponentDraft(BudgetDraft):
         return Component(label, numbers, codes_of(self.stated_items))
 
 
-class PeriodDraft(Draft):
-    """A draft of a funding period."""
+class WholeComponentDraft(ComponentDraft):
+    """A draft of a component with the whole list of its funding periods, as bodies give it."""
 
-    first_day: dt.date
-    last_day: dt.date
-    released: Decimal
-
-    @property
-    def days(self) -> str:
-        return f"{self.first_day:%d %b %Y} – {self.last_day:%d %b %Y}"
+    periods: list[PeriodDraft]
 
 
 class PeriodsDraft(Draft):

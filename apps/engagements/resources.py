@@ -20,7 +20,7 @@ from apps.base.declaration.resource import (
 from apps.core.archive import archive
 from apps.core.resources import RECORD_DATES, LookupResource
 from apps.engagements.choices import ParticipantType
-from apps.engagements.drafts import BookingDraft, EngagementDraft
+from apps.engagements.drafts import BookingDraft, EngagementDraft, PeriodDraft, WholeComponentDraft
 from apps.engagements.imports import ClientEngagementImport
 from apps.engagements.models import (
     CategoryBudget,
@@ -31,8 +31,10 @@ from apps.engagements.models import (
 )
 from apps.engagements.services import (
     create_bookings,
+    create_category_budgets,
     create_engagements,
     update_bookings,
+    update_components,
     update_engagements,
 )
 from apps.people.models import Contact
@@ -246,6 +248,46 @@ class BookingResource(UnrestrictedResource):
     )
     draft_class = BookingDraft
     create, update = create_bookings, update_bookings
+
+
+class PeriodOfComponentType(NestedType):
+    """A funding period as programs give it: known by its first day, so it has no key."""
+
+    model = FundingPeriod
+    fields = (Required("FirstDay"), Required("LastDay"), Required("Released"), *CLAIMED_AMOUNTS)
+    draft_class = PeriodDraft
+
+
+class ComponentResource(UnrestrictedResource):
+    """A component of a PACE plan: its budget for a support category, several, or stated supports alone."""
+
+    model = CategoryBudget
+    path = "component"
+    since = V2_1
+    methods_of_2_1 = (PATCH,)
+    has_warnings = True
+    fields = (
+        Key("CategoryBudgetGuid"),
+        ReadOnly("ClientEngagementGuid", source="engagement"),
+        Optional("ComponentName", description="As the plan names it."),
+        Optional("FurtherCategories", description="Numbers of the other categories that it pays for."),
+        Optional("StatedItems", description="Codes of the only supports that it pays for."),
+        Optional("Budget"),
+        Optional("UsedElsewhere", description="Drawn by others, or before this service was used."),
+        *CLAIMED_AMOUNTS,
+        Optional("ManagementType"),
+        *RECORD_DATES,
+        RefersTo("Category", CategoryType),
+        Contains(
+            "FundingPeriods",
+            PeriodOfComponentType,
+            source="periods",
+            order=("first_day",),
+            description="Each releases a part of the budget; none releases all of it from the first day.",
+        ),
+    )
+    draft_class = WholeComponentDraft
+    create, update = create_category_budgets, update_components
 
 
 class SupportCategoryResource(LookupResource):

@@ -30,6 +30,7 @@ from apps.engagements.drafts import (
     EnteredComponent,
     PeriodDraft,
     PeriodsDraft,
+    WholeComponentDraft,
 )
 from apps.engagements.models import (
     ZERO,
@@ -238,6 +239,27 @@ def save_components(
     if warnings:
         raise WarningsPresent(warnings)
     return [keys[number] for number in range(len(entered))]
+
+
+@transaction.atomic
+def update_components(drafts: Sequence[WholeComponentDraft], ignore_warnings: bool = False) -> list[UUID]:
+    """Change components of one plan, and their periods where drafts give them; the keys of the components.
+
+    Periods that stay are compared with the new amount as well.
+    """
+    keys = [draft.key for draft in drafts]
+    plan = CategoryBudget.objects.filter(AnyOf("pk", keys)).values_list("engagement", flat=True).first()
+    if plan is None:
+        raise ValidationFailed([(0, Issue("NotFound", "", "The component was deleted meanwhile."))])
+    stored: dict[UUID, list[PeriodDraft]] = defaultdict(list)
+    for period in FundingPeriod.objects.filter(AnyOf("category_budget", keys)).order_by("first_day"):
+        values = {name: getattr(period, name) for name in ("first_day", "last_day", "released")}
+        stored[period.category_budget_id].append(PeriodDraft(values))
+    entered = [
+        EnteredComponent(draft, draft.periods if "periods" in draft.given else stored[draft.key])
+        for draft in drafts
+    ]
+    return save_components(plan, entered, ignore_warnings)
 
 
 def find_differing_total(plan: UUID) -> list[tuple[int, Issue]]:

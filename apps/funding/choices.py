@@ -115,41 +115,6 @@ class ApprovalAction(models.TextChoices):
     RELEASE = "Release"
 
 
-class ClaimStatus(Enumeration):
-    """The status of a claim, from its entry to its payment."""
-
-    # What each of them means is a row of STATUSES in statuses.py.
-    AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", 0, "Awaiting staff approval"
-    SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", 1, "Submitted to the payment provider"
-    ON_HOLD = "OnHold", 2, "On hold"
-    APPROVED = "Approved", 3
-    AGENCY_CLAIMED = "AgencyClaimed", 4, "Claimed from the agency"
-    AGENCY_FULLY_PAID = "AgencyFullyPaid", 5, "Fully paid by the agency"
-    AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", 6, "Partially paid by the agency"
-    CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", 7, "Cancellation requested"
-    CANCELLED = "PaymentProviderCancelled", 8
-    REJECTED = "PaymentProviderRejected", 9, "Refused"
-
-
-class InvoiceStatus(Enumeration):
-    """The status of an invoice: like a claim's, or with the client or plan manager it was sent to."""
-
-    AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", 0, "Awaiting staff approval"
-    SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", 1, "Submitted to the payment provider"
-    ON_HOLD = "OnHold", 2, "On hold"
-    APPROVED = "Approved", 3
-    AGENCY_CLAIMED = "AgencyClaimed", 4, "Claimed from the agency"
-    AGENCY_FULLY_PAID = "AgencyFullyPaid", 5, "Fully paid by the agency"
-    AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", 6, "Partially paid by the agency"
-    CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", 7, "Cancellation requested"
-    CANCELLED = "PaymentProviderCancelled", 8
-    REJECTED = "PaymentProviderRejected", 9, "Refused"
-    CLIENT_REJECTED = "ClientRejected", 10, "Rejected by the client"
-    PLAN_MANAGER_REJECTED = "PlanManagerRejected", 11, "Rejected by the plan manager"
-    SENT = "Sent", 12
-    PAID = "Paid", 13
-
-
 class InvoiceClaimType(Numbered):
     """Who an invoice goes to."""
 

@@ -142,9 +142,11 @@ class PriceDraft(Draft):
 
 
 class PriceListDraft(Draft):
-    """All prices of a product in a price book."""
+    """A product in a price book, with all its prices; services load those that are ``stored``."""
 
-    prices: Sequence[Price | PriceDraft]
+    gst_inclusive: bool
+    prices: list[PriceDraft]
+    stored: Extra[Sequence[Price]] = ()
 
 
 class ProductDraft(Draft):

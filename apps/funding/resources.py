@@ -18,7 +18,14 @@ from apps.base.declaration.resource import (
     UnrestrictedResource,
 )
 from apps.core.resources import RECORD_DATES, LookupResource
-from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft, ProviderInvoiceDraft
+from apps.funding.drafts import (
+    ClaimDraft,
+    InvoiceDraft,
+    LineDraft,
+    PriceDraft,
+    PriceListDraft,
+    ProviderInvoiceDraft,
+)
 from apps.funding.imports import ClaimImport, InvoiceImport, ProviderInvoiceImport
 from apps.funding.models import (
     Claim,
@@ -29,6 +36,7 @@ from apps.funding.models import (
     CostCentre,
     Invoice,
     InvoiceLine,
+    Price,
     PriceBook,
     PriceBookEntry,
     Product,
@@ -38,6 +46,7 @@ from apps.funding.models import (
 )
 from apps.funding.services.context import PROVIDER_RULE_COLUMNS
 from apps.funding.services.create import create_claims, create_invoices
+from apps.funding.services.price_guide import update_price_lists
 from apps.funding.services.provider_invoices import (
     archive_provider_invoices,
     create_provider_invoices,
@@ -400,6 +409,41 @@ class PriceBookResource(LookupResource):
             "Products", PriceBookProductType, source="entries", order=("product__code",), read_only=True
         ),
     )
+
+
+class PriceRangeType(NestedType):
+    """A price in a zone from one day to another; known by its zone and its first day, so it has no key."""
+
+    type_name = "PriceRange"
+    model = Price
+    fields = (
+        Required("Zone"),
+        Required("FromDate", source="start_date"),
+        Optional("ToDate", source="end_date", description="The last day; null: until further."),
+        Optional("Amount", description="Null: the product must be quoted."),
+    )
+    draft_class = PriceDraft
+
+
+class PriceBookEntryResource(UnrestrictedResource):
+    """A product in a price book with its prices, by zone and day."""
+
+    model = PriceBookEntry
+    path = "priceBookEntry"
+    since = V2_1
+    methods_of_2_1 = (PATCH,)
+    fields = (
+        Key("PriceBookEntryGuid"),
+        ReadOnly("PriceBookGuid", source="price_book"),
+        ReadOnly("ProductGuid", source="product"),
+        ReadOnly("ProductCode", source="product__code"),
+        ReadOnly("ProductName", source="product__name"),
+        Optional("GstInclusive"),
+        *RECORD_DATES,
+        Contains("Prices", PriceRangeType, order=("zone", "start_date")),
+    )
+    draft_class = PriceListDraft
+    update = update_price_lists
 
 
 class CostCentreResource(LookupResource):

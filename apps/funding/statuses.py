@@ -10,7 +10,43 @@ from enum import Enum
 
 from django.core.checks import CheckMessage, Error
 
-from apps.funding.choices import ClaimStatus, InvoiceStatus
+from apps.base.declaration.resource import Enumeration
+
+
+class ClaimStatus(Enumeration):
+    """The status of a claim, from its entry to its payment."""
+
+    # What each of them means is its row of STATUSES below.
+    AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", 0, "Awaiting staff approval"
+    SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", 1, "Submitted to the payment provider"
+    ON_HOLD = "OnHold", 2, "On hold"
+    APPROVED = "Approved", 3
+    AGENCY_CLAIMED = "AgencyClaimed", 4, "Claimed from the agency"
+    AGENCY_FULLY_PAID = "AgencyFullyPaid", 5, "Fully paid by the agency"
+    AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", 6, "Partially paid by the agency"
+    CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", 7, "Cancellation requested"
+    CANCELLED = "PaymentProviderCancelled", 8
+    REJECTED = "PaymentProviderRejected", 9, "Refused"
+
+
+class InvoiceStatus(Enumeration):
+    """The status of an invoice: like a claim's, or with the client or plan manager it was sent to."""
+
+    AWAITING_STAFF_APPROVAL = "AwaitingStaffApproval", 0, "Awaiting staff approval"
+    SUBMITTED_TO_PAYMENT_PROVIDER = "SubmittedToPaymentProvider", 1, "Submitted to the payment provider"
+    ON_HOLD = "OnHold", 2, "On hold"
+    APPROVED = "Approved", 3
+    AGENCY_CLAIMED = "AgencyClaimed", 4, "Claimed from the agency"
+    AGENCY_FULLY_PAID = "AgencyFullyPaid", 5, "Fully paid by the agency"
+    AGENCY_PARTIALLY_PAID = "AgencyPartiallyPaid", 6, "Partially paid by the agency"
+    CANCELLATION_REQUESTED = "PaymentProviderCancellationRequested", 7, "Cancellation requested"
+    CANCELLED = "PaymentProviderCancelled", 8
+    REJECTED = "PaymentProviderRejected", 9, "Refused"
+    CLIENT_REJECTED = "ClientRejected", 10, "Rejected by the client"
+    PLAN_MANAGER_REJECTED = "PlanManagerRejected", 11, "Rejected by the plan manager"
+    SENT = "Sent", 12
+    PAID = "Paid", 13
+
 
 S = InvoiceStatus
 
@@ -119,10 +155,22 @@ RESUBMITTABLE = statuses_where(lambda row: row.is_resubmittable)
 
 
 def check_statuses(**options: object) -> list[CheckMessage]:
-    """Refuse to start with a status that has no meaning."""
+    """Refuse to start with a status that has no meaning, or another one on claims than on invoices."""
     missing = [value for value in dict.fromkeys([*InvoiceStatus, *ClaimStatus]) if value not in STATUSES]
     hint = "Add a row to STATUSES in apps/funding/statuses.py, and transitions in validation/transitions.py."
+    words = {(each.name, each.value, each.number, each.label) for each in InvoiceStatus}
     return [
-        Error(f"The status {value} has no row in STATUSES.", hint=hint, id="funding.E001")
-        for value in missing
+        *(
+            Error(f"The status {value} has no row in STATUSES.", hint=hint, id="funding.E001")
+            for value in missing
+        ),
+        *(
+            Error(
+                f"InvoiceStatus has no {each.name} with the value, number and label of ClaimStatus.",
+                hint="Give it the same in both, in apps/funding/statuses.py.",
+                id="funding.E002",
+            )
+            for each in ClaimStatus
+            if (each.name, each.value, each.number, each.label) not in words
+        ),
     ]

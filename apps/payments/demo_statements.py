@@ -6,9 +6,9 @@ from uuid import UUID
 
 from apps.core import history
 from apps.core.demo import Context, draft_of
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim
 from apps.funding.services.transitions import apply_transition
+from apps.funding.statuses import ClaimStatus
 from apps.payments.choices import StatementRecipient
 from apps.payments.drafts import ConsentDraft
 from apps.payments.models import Statement, StatementConsent

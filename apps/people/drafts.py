@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib.auth.models import Permission
 
 from apps.base.drafts import Draft, Extra
-from apps.people.models import Contact, Role, Staff, Team
+from apps.people.models import Client, Contact, Role, Staff, Team
 
 #: Responses by the key of their custom field.
 Answers = Mapping[UUID, list[str]]
@@ -25,7 +25,14 @@ class AddressedDraft(Draft):
     custom_answers: Extra[Answers] = MappingProxyType({})
 
 
-class ClientDraft(AddressedDraft):
+class MergeableDraft(AddressedDraft):
+    """A draft of a client or a contact, with what services fill in of an existing one."""
+
+    archive_date: Extra[dt.datetime | None] = None
+    merged_into: Extra[Client | Contact | None] = None
+
+
+class ClientDraft(MergeableDraft):
     business_number: str | None
 
 
@@ -46,7 +53,7 @@ class PersonDraft(AddressedDraft):
     use_secondary_email: bool
 
 
-class ContactDraft(PersonDraft):
+class ContactDraft(PersonDraft, MergeableDraft):
     primary_email: str | None
     representative: Contact | None
     representative_relationship: str | None

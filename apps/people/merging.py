@@ -62,12 +62,17 @@ def merge(target: AnyRecord, duplicate: AnyRecord) -> int:
 def undo_merge(duplicate: AnyRecord) -> int:
     """Let what the merge moved refer to the duplicate again, and restore it; how many records moved back.
 
-    What refers to somebody else meanwhile stays as it is. Raises ``ValidationFailed`` when it is too late.
+    What refers to somebody else meanwhile stays as it is. Raises ``ValidationFailed`` when it is too late,
+    and while the other record is merged into a third itself, to which everything went on.
     """
     duplicate = type(duplicate)._default_manager.select_for_update(of=("self",)).get(pk=duplicate.pk)
     moment, target = merge_moment(duplicate), duplicate.merged_into
     if target is None or moment is None or not is_undoable(duplicate):
         message = "It can be undone within a day of the merge, and that has passed."
+        raise ValidationFailed([(0, Issue("NotAllowed", "", message))])
+    between = find_merged_between(duplicate)
+    if between is not None:
+        message = f"{between} was merged into {target} since: undo that first."
         raise ValidationFailed([(0, Issue("NotAllowed", "", message))])
     count = 0
     for column in referring_columns(type(duplicate)):
@@ -92,12 +97,27 @@ def is_undoable(duplicate: AnyRecord) -> bool:
 
 
 def merge_moment(duplicate: AnyRecord) -> dt.datetime | None:
-    """When the record was merged into the one that it names; ``None`` for others."""
-    if duplicate.merged_into_id is None:
+    """When somebody merged the record; ``None`` for one that is not merged."""
+    return last_merge(duplicate)[0]
+
+
+def find_merged_between(duplicate: AnyRecord) -> AnyRecord | None:
+    """The record that somebody merged the duplicate into, where that one was merged on into a third."""
+    chosen = last_merge(duplicate)[1]
+    if chosen in (None, str(duplicate.merged_into_id)):
         return None
+    return type(duplicate)._default_manager.get(pk=chosen)
+
+
+def last_merge(duplicate: AnyRecord) -> tuple[dt.datetime | None, str | None]:
+    """When somebody merged the record into another, and the key of that one.
+
+    The history has other entries of the column: the other one was merged on, or that was undone.
+    """
     changes = Change.objects.filter(record_type=duplicate._meta.label_lower, record_key=str(duplicate.pk))
-    merges = changes.filter(differences__has_key="merged_into_id")
-    return merges.values_list("at", flat=True).first()
+    merges = changes.filter(differences__has_key="merged_into_id", differences__merged_into_id__0=None)
+    found = merges.values_list("at", "differences__merged_into_id__1").first()
+    return found if found and duplicate.merged_into_id is not None else (None, None)
 
 
 def lock_both(target: AnyRecord, duplicate: AnyRecord) -> tuple[Any, Any]:

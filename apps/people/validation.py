@@ -14,6 +14,7 @@ from apps.people.drafts import (
     ClientDraft,
     ContactDraft,
     GrantingDraft,
+    MergeableDraft,
     PersonDraft,
     RoleDraft,
     StaffDraft,
@@ -43,6 +44,13 @@ def scheme_number_has_its_format(draft: PersonDraft) -> Iterator[Issue]:
             "scheme_number",
             "A scheme number is digits only and starts with 31, 43, 44 or 45.",
         )
+
+
+def duplicate_stays_as_it_is(draft: MergeableDraft) -> Iterator[Issue]:
+    """A change of a merged record would be seen by nobody: the other one is in use."""
+    if draft.key is not None and draft.archive_date is not None and draft.merged_into is not None:
+        message = f"It was merged into {draft.merged_into.pk}: change that one."
+        yield Issue("NotAllowed", "", message, is_state=True)
 
 
 def is_somebody_else(name: str, person_and_key: Callable[[D], tuple[Any, object]]) -> Rule[D]:
@@ -156,12 +164,13 @@ ROLE_RULES: tuple[Rule[RoleDraft], ...] = (
 
 # --- clients --------------------------------------------------------------------------------------------
 
-CLIENT_RULES: tuple[Rule[ClientDraft], ...] = (state_has_a_country,)
+CLIENT_RULES: tuple[Rule[ClientDraft], ...] = (duplicate_stays_as_it_is, state_has_a_country)
 
 # --- contacts -------------------------------------------------------------------------------------------
 
 
 CONTACT_RULES: tuple[Rule[ContactDraft], ...] = (
+    duplicate_stays_as_it_is,
     *PERSON_RULES,
     is_required(
         "primary_email",

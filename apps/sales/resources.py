@@ -5,6 +5,7 @@ from apps.base.declaration.resource import (
     PATCH,
     POST,
     PUT,
+    V2_0,
     Key,
     Optional,
     ReadOnly,
@@ -12,7 +13,7 @@ from apps.base.declaration.resource import (
     Required,
     UnrestrictedResource,
 )
-from apps.core.resources import RECORD_DATES, LookupResource, lookup_summary
+from apps.core.resources import RECORD_DATES, LookupResource, RecordResource, lookup_summary
 from apps.people.resources import ContactSummary, StaffSummary, TeamSummary
 from apps.sales.drafts import OpportunityDraft, TemplateDraft
 from apps.sales.imports import OpportunityImport, TemplateImport
@@ -23,7 +24,7 @@ from apps.sales.models import (
     OpportunityTemplate,
     OpportunityType,
 )
-from apps.sales.services import create_opportunities, create_templates, update_opportunities, update_templates
+from apps.sales.services import TEMPLATE_CHECKS, create_opportunities, update_opportunities
 
 TypeSummary = lookup_summary("TypeBrief", OpportunityType, "TypeId")
 StageSummary = lookup_summary("StageBrief", OpportunityStage, "StageId")
@@ -109,12 +110,13 @@ class OpportunityResource(UnrestrictedResource):
     importing = OpportunityImport
 
 
-class OpportunityTemplateResource(UnrestrictedResource):
+class OpportunityTemplateResource(RecordResource):
     """What new opportunities of one sort start with; made and changed in the back office."""
 
     model = OpportunityTemplate
     path = "opportunityTemplate"
-    search = OpportunityTemplate.searched.interface
+    since = V2_0
+    methods = (GET,)
     fields = (
         Key("TemplateGuid"),
         Required("TemplateName", source="name"),
@@ -128,7 +130,7 @@ class OpportunityTemplateResource(UnrestrictedResource):
         *CHOSEN_LISTS,
     )
     draft_class = TemplateDraft
-    create, update = create_templates, update_templates
+    checks = TEMPLATE_CHECKS
     importing = TemplateImport
 
 

@@ -6,7 +6,6 @@ Each takes drafts and raises ``ValidationFailed`` with every issue; keys come in
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from uuid import UUID
 
 from django.db import transaction
@@ -16,7 +15,7 @@ from django.utils import timezone
 from apps.base import clock
 from apps.base.drafts import D, Draft, InvalidValue
 from apps.core import saving
-from apps.core.services import Checks, create_records, load_references, update_records
+from apps.core.services import Checks, load_references
 from apps.people.models import Staff
 from apps.sales.choices import DECIDED, Outcome
 from apps.sales.drafts import OpportunityDraft
@@ -131,8 +130,6 @@ def load_unchanged_references(
 TEMPLATE_CHECKS = Checks(
     TEMPLATE_RULES, prepare=lambda drafts: clear_unavailable(drafts, AVAILABILITY_BY_SOURCE)
 )
-create_templates = partial(create_records, OpportunityTemplate, checks=TEMPLATE_CHECKS)
-update_templates = partial(update_records, OpportunityTemplate, checks=TEMPLATE_CHECKS)
 
 
 def apply_templates(drafts: Sequence[OpportunityDraft]) -> None:

@@ -1,25 +1,35 @@
 """Random writes, and copies that follow them by delta links while the rights to read change as well."""
 
+import datetime as dt
 from contextlib import suppress
+from decimal import Decimal
 
 from django.db import transaction
 
 from apps.access.models import ApiApplication
 from apps.base.drafts import ValidationFailed
 from apps.core import archive
-from apps.engagements.services import delete_budget
+from apps.engagements.drafts import PeriodDraft, WholeComponentDraft
+from apps.engagements.services import delete_budget, update_components
+from apps.funding.choices import Zone
+from apps.funding.drafts import PriceDraft, PriceListDraft
+from apps.funding.services.price_guide import update_price_lists
 from apps.people.drafts import StaffDraft
 from apps.people.merging import merge
 from apps.people.services import update_staff
 from tests.api.caller import Caller, an_application, refused
 from tests.api.followers import Follower
-from tests.engagements.builders import a_booking, a_plan
-from tests.funding.builders import a_claim
+from tests.engagements.builders import END, START, a_booking, a_category_budget, a_pace_plan, a_plan
+from tests.funding.builders import a_claim, an_entry
 from tests.people.builders import a_client, a_contact, a_staff_member, a_team
 from tests.races import ROUNDS
 
 #: `RACE_ROUNDS=70` makes 2,100 of them.
 STEPS = 30 * ROUNDS
+
+AMOUNTS = [Decimal(1), Decimal(2), None]
+#: Days on which funding periods may begin.
+DAYS_WITHIN = [START + dt.timedelta(days=30 * each) for each in range(1, 11)]
 
 QUERIES = (
     ("client", {"$expand": "*"}),
@@ -33,6 +43,8 @@ QUERIES = (
     ("clientengagement", {"$expand": "*"}),
     ("clientengagement", {"$filter": "TotalAllocateAmount gt 150", "$select": "UnAllocateAmount"}),
     ("clientengagement", {"$filter": "ServiceBookings/$count gt 1"}),
+    ("component", {"version": "2.1", "$expand": "FundingPeriods"}),
+    ("priceBookEntry", {"version": "2.1", "$expand": "Prices"}),
     ("staff", {"$expand": "Teams,AccountManager"}),
     ("team", {}),
 )
@@ -54,6 +66,8 @@ class Walk:
         self.staff, self.teams = [a_staff_member() for _ in range(2)], [a_team() for _ in range(2)]
         self.claims, self.bookings = [a_claim(contact=self.contacts[0])], []
         self.plans = [a_plan(participant=contact) for contact in self.contacts[:2]]
+        self.entries = [an_entry() for _ in range(2)]
+        self.components = [a_category_budget(a_pace_plan(participant=each)) for each in self.contacts[:2]]
 
     def one(self, records):
         record = self.chance.choice(records)
@@ -103,6 +117,38 @@ class Walk:
         if self.bookings:
             delete_budget(self.bookings.pop(self.chance.randrange(len(self.bookings))))
 
+    def divide_a_component(self):
+        component = self.one(self.components)
+        days = [START, *sorted(self.chance.sample(DAYS_WITHIN, self.chance.randint(0, 3)))]
+        ends = [*(day - dt.timedelta(days=1) for day in days[1:]), END]
+        rows = [
+            PeriodDraft(
+                {"first_day": first, "last_day": last, "released": Decimal(self.chance.randint(1, 3))}
+            )
+            for first, last in zip(days, ends, strict=True)
+        ]
+        members = {"periods": self.chance.choice([rows, []]), "budget": Decimal(self.chance.randint(1, 9))}
+        given = self.chance.choice([["periods"], ["budget"], list(members)])
+        draft = WholeComponentDraft({name: members[name] for name in given}, given=given, key=component.pk)
+        update_components([draft], ignore_warnings=True)
+
+    def price(self):
+        entry = self.one(self.entries)
+        rows = [
+            {
+                "zone": zone,
+                "start_date": START,
+                "end_date": None,
+                "amount": Decimal(self.chance.choice("123")),
+            }
+            for zone in self.chance.sample(Zone.values, 2)
+        ]
+        # What a program leaves out of the list is refused.
+        with suppress(ValidationFailed):
+            prices = [PriceDraft(row) for row in rows]
+            update_price_lists([PriceListDraft({"prices": prices}, given=["prices"], key=entry.pk)])
+        changed(entry.product, name=f"Product {self.chance.random()}")
+
     def change_teams(self):
         teams = self.chance.sample(self.teams, self.chance.randint(0, 2))
         key = self.one(self.staff).pk
@@ -123,6 +169,8 @@ class Walk:
         claim,
         book,
         delete_a_booking,
+        divide_a_component,
+        price,
         change_teams,
         merge_contacts,
     )

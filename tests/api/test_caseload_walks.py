@@ -35,6 +35,7 @@ QUERIES = (
     ("claim", {"$expand": "LineItems,Contact($select=LastName)"}),
     ("clientengagement", {"$expand": "*"}),
     ("booking", {}),
+    ("component", {"$expand": "FundingPeriods"}),
     ("client", {}),
     ("staff", {"$expand": "Teams"}),
 )

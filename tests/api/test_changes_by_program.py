@@ -1,5 +1,6 @@
 """Version 2.1 changes what the back office changes: every set with PATCH, whatever a body says."""
 
+import datetime as dt
 import json
 
 import pytest
@@ -10,8 +11,9 @@ from apps.core.models import Change
 from apps.core.resources import LookupResource
 from apps.odata.write.bodies import record_reader
 from tests.api.caller import Caller, an_application, faults, ok, refused
-from tests.engagements.builders import a_booking, a_category_budget, a_plan
+from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, an_invoice_body, submitted
+from tests.funding.builders import a_claim, a_price, an_entry
 from tests.people.builders import a_contact, a_position, a_staff_body, a_staff_member
 
 ANY_STATE = {"api_version": "2.1", "If_Match": "*"}
@@ -194,3 +196,128 @@ def test_a_booking_changes_by_its_rules_and_the_sum_of_its_plan_with_it(api):
     refused(api.get("booking"), 404, "NotFound")
     component = a_category_budget()
     refused(api.get(f"booking({component.pk})", api_version="2.1"), 404, "NotFound")
+
+
+def a_component_of_two_periods():
+    plan = a_pace_plan(total_budget_amount="1000.00", is_plan_managed=True)
+    first, last = f"{plan.plan_start_date}", f"{plan.plan_end_date}"
+    middle = plan.plan_start_date + dt.timedelta(days=100)
+    halves = (first, f"{middle}", "600.00"), (f"{middle + dt.timedelta(days=1)}", last, "400.00")
+    return with_periods(a_category_budget(plan, budget="1000.00"), *halves)
+
+
+def periods(*rows):
+    return [dict(zip(("FirstDay", "LastDay", "Released"), row, strict=True)) for row in rows]
+
+
+def test_a_component_changes_with_its_funding_periods(api):
+    component = a_component_of_two_periods()
+    plan = component.engagement
+    address = f"component({component.pk})"
+    first, last = str(plan.plan_start_date), str(plan.plan_end_date)
+    shown = ok(api.get(address, {"$expand": "FundingPeriods"}, api_version="2.1"))
+    assert [each["Released"] for each in shown["FundingPeriods"]] == [600.0, 400.0]
+    assert shown["ClientEngagementGuid"] == str(plan.pk)
+    # An amount that its periods do not release is warned of, whichever of them is given.
+    for body in ({"Budget": 900}, {"FundingPeriods": periods((first, last, 900))}):
+        (warning, *_) = refused(api.patch(address, body, **ANY_STATE), 400, "WarningsPresent")["details"]
+        assert (warning["code"], warning["target"]) == ("TotalDiffers", "FundingPeriods[0]/Released")
+    whole = {"Budget": 1000, "ComponentName": "Core", "FundingPeriods": periods((first, last, 1000))}
+    shown = ok(api.patch(address, whole, **ANY_STATE))
+    assert [(each["FirstDay"], each["Released"]) for each in shown["FundingPeriods"]] == [(first, 1000.0)]
+    entries = Change.objects.filter(record_type="engagements.categorybudget", application="Integration")
+    told = {name for entry in entries for name in entry.differences}
+    days = plan.plan_start_date, plan.plan_start_date + dt.timedelta(days=101)
+    assert told == {"component_name", *(f"Period from {each:%d %b %Y}" for each in days)}
+    assert ok(api.patch(address, {"FundingPeriods": None}, **ANY_STATE))["FundingPeriods"] == []
+
+
+def test_the_funding_periods_of_a_body_are_checked_and_nothing_of_them_is_stored(api):
+    component = a_component_of_two_periods()
+    address = f"component({component.pk})"
+    first, last = str(component.engagement.plan_start_date), str(component.engagement.plan_end_date)
+    day = str(component.engagement.plan_start_date + dt.timedelta(days=9))
+    before = ok(api.get(address, {"$expand": "*"}, api_version="2.1"))
+    for rows, fault in (
+        ([(last, first, 1)], ("OutOfOrder", "FundingPeriods[0]/LastDay")),
+        ([(first, day, 1), (day, last, 1)], ("OutOfOrder", "FundingPeriods[1]/FirstDay")),
+        ([(first, last, -1)], ("OutOfRange", "FundingPeriods[0]/Released")),
+        ([(first, last, "x")], ("InvalidNumber", "FundingPeriods[0]/Released")),
+        ([(first, last, None)], ("Required", "FundingPeriods[0]/Released")),
+        ([(first, None, 1)], ("Required", "FundingPeriods[0]/LastDay")),
+    ):
+        answer = api.patch(address, {"FundingPeriods": periods(*rows), "Budget": 5}, IGNORED, **ANY_STATE)
+        assert faults(answer) == [fault]
+    many = periods(*[(first, last, 1)] * 101)
+    refused(api.patch(address, {"FundingPeriods": many}, IGNORED, **ANY_STATE), 413)
+    assert faults(api.patch(address, {"Budget": -1}, IGNORED, **ANY_STATE)) == [("OutOfRange", "Budget")]
+    other = a_category_budget(component.engagement, category=17)
+    taken = {"FurtherCategories": "17"}
+    assert faults(api.patch(address, taken, IGNORED, **ANY_STATE)) == [("NotUnique", "FurtherCategories")]
+    assert ok(api.get(address, {"$expand": "*"}, api_version="2.1")) == before
+    refused(api.delete(f"component({other.pk})", **ANY_STATE), 405, "MethodNotAllowed")
+    refused(api.post("component", {"Budget": 1}, api_version="2.1"), 405, "MethodNotAllowed")
+    refused(api.get("component"), 404, "NotFound")
+
+
+def test_what_was_claimed_is_divided_by_the_periods_that_a_program_gives(api):
+    component = a_component_of_two_periods()
+    start, end = component.engagement.plan_start_date, component.engagement.plan_end_date
+    day = start + dt.timedelta(days=150)
+    a_claim(lines=[{"category_budget": component, "from_date": day, "to_date": day, "price": "25.00"}])
+    rows = [(str(start), str(day - dt.timedelta(days=1)), 10), (str(day), str(end), 990)]
+    shown = ok(api.patch(f"component({component.pk})", {"FundingPeriods": periods(*rows)}, **ANY_STATE))
+    assert [each["Waiting"] for each in shown["FundingPeriods"]] == [0.0, 50.0]
+
+
+# --- price books ----------------------------------------------------------------------------------------
+
+
+def test_a_product_of_a_price_book_gets_a_new_price_by_a_program(api):
+    entry = an_entry()
+    a_price(entry, "70.00", start=dt.date(2025, 7, 1))
+    address = f"priceBookEntry({entry.pk})"
+    shown = ok(api.get(address, {"$expand": "Prices"}, api_version="2.1"))
+    (first,) = shown["Prices"]
+    assert (shown["ProductCode"], first["Zone"], first["Amount"]) == (entry.product.code, "National", 70.0)
+    prices = [
+        first | {"ToDate": "2026-06-30"},
+        {"Zone": "National", "FromDate": "2026-07-01", "Amount": 72.5},
+        {"Zone": "Remote", "FromDate": "2026-07-01", "ToDate": "2027-06-30"},
+    ]
+    shown = ok(api.patch(address, {"Prices": prices, "GstInclusive": True}, **ANY_STATE))
+    assert shown["GstInclusive"] is True
+    assert [(each["Zone"], each["ToDate"], each["Amount"]) for each in shown["Prices"]] == [
+        ("National", "2026-06-30", 70.0),
+        ("National", None, 72.5),
+        ("Remote", "2027-06-30", None),
+    ]
+    changes = Change.objects.filter(record_type="funding.pricebookentry", application="Integration")
+    assert {name for change in changes for name in change.differences} == {"prices", "gst_inclusive"}
+    # What was read can be given back, and a change of something else leaves the prices.
+    before = Change.objects.count()
+    assert ok(api.patch(address, {"Prices": shown["Prices"]}, **ANY_STATE)) == shown
+    assert Change.objects.count() == before
+    assert ok(api.patch(address, {"GstInclusive": False}, **ANY_STATE))["Prices"] == shown["Prices"]
+
+
+def test_the_prices_of_a_body_are_checked_and_none_of_them_is_lost(api):
+    entry = an_entry()
+    a_price(entry, "70.00", start=dt.date(2025, 7, 1))
+    address = f"priceBookEntry({entry.pk})"
+    before = ok(api.get(address, {"$expand": "*"}, api_version="2.1"))
+    first = {"Zone": "National", "FromDate": "2025-07-01", "Amount": 70}
+    for prices, expected in (
+        ([], ("NotAllowed", "Prices")),
+        ([first | {"Zone": "Remote"}], ("NotAllowed", "Prices")),
+        ([first | {"Zone": "Nowhere"}], ("NotAChoice", "Prices[0]/Zone")),
+        ([first | {"FromDate": None}], ("Required", "Prices[0]/FromDate")),
+        ([first | {"ToDate": "2025-06-30"}], ("OutOfRange", "Prices[0]/ToDate")),
+        ([first | {"Amount": -1}], ("OutOfRange", "Prices[0]/Amount")),
+        ([first, first], ("NotUnique", "Prices[1]/FromDate")),
+        ([first, first | {"FromDate": "2026-07-01"}], ("NotUnique", "Prices[1]/FromDate")),
+    ):
+        assert faults(api.patch(address, {"Prices": prices, "GstInclusive": True}, **ANY_STATE)) == [expected]
+    assert ok(api.get(address, {"$expand": "*"}, api_version="2.1")) == before
+    refused(api.delete(address, **ANY_STATE), 405, "MethodNotAllowed")
+    refused(api.get("priceBookEntry"), 404, "NotFound")

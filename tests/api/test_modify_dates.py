@@ -6,8 +6,8 @@ import pytest
 
 from apps.base import clock
 from apps.core.models import Subscriber
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim, ClaimFile, Invoice
+from apps.funding.statuses import ClaimStatus
 from apps.funding.validation.transitions import transitions_of
 from apps.people.handover import hand_over
 from apps.people.merging import merge, undo_merge

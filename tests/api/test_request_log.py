@@ -134,7 +134,7 @@ def test_metrics_stay_small_with_every_route():
         for method, status in (("GET", 200), ("GET", 302), ("POST", 200), ("POST", 400), ("HEAD", 200)):
             metrics.note_request(method, route, status, 0.123456789)
         metrics.SLOW_STATEMENTS.labels(metrics.label_of(route)).inc()
-    assert len(generate_latest(registry)) < 220_000
+    assert len(generate_latest(registry)) < 400 * len(routes)
     assert len(metrics.REQUEST_SECONDS._metrics) == 3 * 4
 
 

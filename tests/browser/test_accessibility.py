@@ -8,7 +8,7 @@ from django.contrib import admin
 
 from apps.base import clock
 from apps.core.admin_base import RecordAdmin
-from apps.funding.choices import ClaimStatus
+from apps.funding.statuses import ClaimStatus
 from apps.payments.services.runs import create_run, release_run
 from tests.browser.test_claims import Scene
 from tests.documents.builders import a_document

@@ -8,8 +8,8 @@ from apps.base import clock
 from apps.core import history
 from apps.core.history import Author
 from apps.funding.admin.month_end import last_months
-from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.models import Claim, ProviderInvoice
+from apps.funding.statuses import ClaimStatus, InvoiceStatus
 from apps.people.demo import load_roles
 from apps.sales.models import Opportunity
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan

@@ -9,8 +9,8 @@ from apps.base import clock
 from apps.documents.demo import pdf
 from apps.engagements.models import ClientEngagement
 from apps.engagements.services import create_support_categories
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimFile
+from apps.funding.statuses import ClaimStatus
 from apps.funding.validation.warning_codes import WarningCode
 from apps.people.demo import load_roles
 from apps.people.models import Contact, Staff
@@ -71,6 +71,7 @@ def test_a_claims_officer_enters_a_claim_from_a_document(begin):
     assert (claim.contact, claim.provider) == (scene.mia, scene.harbour)
 
 
+@pytest.mark.usefixtures("nothing_changed_since")
 def test_a_team_lead_approves_claims_and_is_told_which_had_warnings(begin):
     scene = Scene()
     claims = [a_claim(contact=scene.mia, provider=scene.harbour) for _ in range(3)]

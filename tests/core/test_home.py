@@ -10,9 +10,9 @@ from apps.base import clock
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.home import HOME_PANELS
 from apps.engagements.models import Budget, ClientEngagement
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.funding.public_holidays import business_days_before
+from apps.funding.statuses import ClaimStatus
 from apps.payments.models import PaymentRun
 from apps.payments.services.runs import create_run
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan

@@ -24,7 +24,7 @@ from apps.documents.models import Document, DocumentCategory
 from apps.documents.storage import document_storage
 from apps.engagements.choices import CATEGORIES
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, support_item
-from apps.funding.choices import ApprovalStatus, ClaimStatus
+from apps.funding.choices import ApprovalStatus
 from apps.funding.demo import price_books
 from apps.funding.demo.price_books import PRICE_GUIDE, PRIVATE_RATES, read_guide_file
 from apps.funding.demo.warnings import DISCONTINUED
@@ -45,6 +45,7 @@ from apps.funding.models import (
 from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_claim_file_faults
+from apps.funding.statuses import ClaimStatus
 from apps.funding.validation.warning_codes import WarningCode
 from apps.payments.models import BankAccount, PaymentRun, PaymentRunItem, PaymentSettings, Statement
 from apps.payments.services.invariants import find_payment_faults

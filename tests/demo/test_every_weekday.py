@@ -2,8 +2,8 @@
 
 import pytest
 
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim, ProviderInvoice
+from apps.funding.statuses import ClaimStatus
 from apps.people.demo import DEMO as PEOPLE
 from apps.sales import pipeline
 from apps.sales.demo import DEMO as SALES

@@ -5,16 +5,30 @@ from decimal import Decimal
 
 from apps.base import clock
 from apps.engagements.models import SupportCategory
-from tests.engagements.builders import END, START, a_booking, a_category, a_plan
+from tests.engagements.builders import (
+    END,
+    START,
+    a_booking,
+    a_category,
+    a_category_budget,
+    a_plan,
+    with_periods,
+)
 from tests.people.records import a_client, a_contact, a_staff_member
 
 
 def engagements_records():
     """({entity set: key of a whole record}, {entity set: key of a bare one})."""
     whole, bare = a_whole_plan(), a_plan(participant=a_contact(), is_plan_managed=False)
+    periods = (f"{START}", f"{END}", "100.00")
+    component = with_periods(a_category_budget(component_name="Flexible core"), periods)
     SupportCategory.objects.filter(pk=a_category(21).pk).update(archive_date=clock.now())
     return (
-        {"ClientEngagement": str(whole.pk), "SupportCategory": str(a_category(7).pk)},
+        {
+            "ClientEngagement": str(whole.pk),
+            "Component": str(component.pk),
+            "SupportCategory": str(a_category(7).pk),
+        },
         {"ClientEngagement": str(bare.pk), "SupportCategory": str(a_category(21).pk)},
     )
 

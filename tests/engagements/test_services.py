@@ -2,6 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
+from uuid import uuid4
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -9,7 +10,13 @@ from django.db import IntegrityError, transaction
 from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.core.models import Change
 from apps.engagements.choices import CATEGORIES, category_guid
-from apps.engagements.drafts import ComponentDraft, PeriodDraft, PeriodsDraft
+from apps.engagements.drafts import (
+    BookingDraft,
+    ComponentDraft,
+    PeriodDraft,
+    PeriodsDraft,
+    WholeComponentDraft,
+)
 from apps.engagements.models import (
     CategoryBudget,
     ClientEngagement,
@@ -25,6 +32,7 @@ from apps.engagements.services import (
     delete_budget,
     save_periods,
     update_bookings,
+    update_components,
     update_engagements,
 )
 from tests.engagements.builders import (
@@ -291,3 +299,13 @@ def test_the_code_of_an_item_has_its_category_and_purpose(code, category, purpos
 @pytest.mark.parametrize("code", [None, "", "Bereavement", "1_2", "x1_011_0107_1_1", "²1_011"])
 def test_a_code_of_another_form_has_no_category(code):
     assert support_item(code) is None
+
+
+@pytest.mark.parametrize(
+    ("service", "draft_class"), [(update_bookings, BookingDraft), (update_components, WholeComponentDraft)]
+)
+def test_what_was_deleted_meanwhile_is_named(db, service, draft_class):
+    draft = draft_class({"budget": Decimal(5)}, given=["budget"], key=uuid4())
+    with pytest.raises(ValidationFailed) as failed:
+        service([draft])
+    assert [(number, issue.code) for number, issue in failed.value.issues] == [(0, "NotFound")]

@@ -31,6 +31,7 @@ def funding_records():
     return (
         {
             "PriceBook": str(book.pk),
+            "PriceBookEntry": str(entry.pk),
             "CostCentre": str(a_cost_centre().pk),
             "ProviderInvoice": str(a_whole_provider_invoice().pk),
             "Claim": str(a_whole_claim(entry).pk),

@@ -14,11 +14,11 @@ from apps.base import clock
 from apps.core import history
 from apps.core.models import Change, Subscriber
 from apps.engagements.amounts import Amounts
-from apps.funding.choices import ClaimStatus
 from apps.funding.file_formats.claim_file import write_amount
 from apps.funding.models import Claim, Invoice, ProviderInvoice, StatusMove
 from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.transitions import apply_transition, list_transitions
+from apps.funding.statuses import ClaimStatus
 from apps.funding.validation.transitions import transitions_of
 from tests.engagements.builders import a_booking, a_category_budget
 from tests.funding.applied import (

@@ -14,8 +14,8 @@ from apps.engagements.amounts import Amounts
 from apps.engagements.drafts import PeriodDraft, PeriodsDraft
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.engagements.services import save_periods
-from apps.funding.choices import InvoiceStatus
 from apps.funding.services.effects import BudgetPosting, budget_amounts, post_to_budgets, recount_budgets
+from apps.funding.statuses import InvoiceStatus
 from apps.funding.validation.transitions import Resubmission
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, day
 from tests.funding.builders import a_claim, an_invoice

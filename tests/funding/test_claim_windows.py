@@ -11,7 +11,7 @@ from apps.core import archive
 from apps.core.models import Change, Notice
 from apps.core.notices import write_due_notices
 from apps.funding.admin.queues import LAPSED, LAPSING, WINDOW
-from apps.funding.choices import USUAL_WINDOWS, ClaimStatus
+from apps.funding.choices import USUAL_WINDOWS
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
@@ -23,6 +23,7 @@ from apps.funding.models import (
 )
 from apps.funding.models.claim_windows import Window
 from apps.funding.services.claim_windows import create_usual_claim_windows
+from apps.funding.statuses import ClaimStatus
 from apps.people.choices import Participants
 from tests.api.caller import Caller, an_application
 from tests.core.test_home import home

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim
+from apps.funding.statuses import ClaimStatus
 from tests.funding.builders import a_claim
 from tests.people.records import a_role, a_staff_member, an_administrator, get_unrendered
 

@@ -117,6 +117,7 @@ def test_a_missing_item_whose_price_begins_with_the_guide_is_reported_and_left(r
     run_last_year()
     said = run([row for row in last_year() if row["Support Item Number"] != WALK], "--end-missing")
     assert f"Not ended, for their prices begin with this guide or later: {WALK}." in said
+    assert ", ended: " not in said
     assert ranges(WALK)[0][1] is None
 
 

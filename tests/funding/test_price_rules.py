@@ -7,7 +7,8 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.db.models import ProtectedError
 
-from apps.base.drafts import Draft, apply_rules
+from apps.base.drafts import apply_rules
+from apps.funding.drafts import PriceDraft, PriceListDraft, ProductDraft
 from apps.funding.models import Price, Product
 from apps.funding.validation.prices import PRICE_RULES, PRODUCT_WARNINGS, is_support_item
 from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, a_product, an_entry
@@ -15,13 +16,13 @@ from tests.funding.builders import END_OF_JUNE, JULY, a_price, a_price_book, a_p
 
 def a_range(start, end=None, zone="National", amount="1"):
     amount = None if amount is None else Decimal(amount)
-    return Draft({"zone": zone, "start_date": start, "end_date": end, "amount": amount})
+    return PriceDraft({"zone": zone, "start_date": start, "end_date": end, "amount": amount})
 
 
 def found(*prices):
     return [
         (finding.code, finding.field)
-        for _, finding in apply_rules([Draft({"prices": list(prices)})], PRICE_RULES)
+        for _, finding in apply_rules([PriceListDraft({"prices": list(prices)})], PRICE_RULES)
     ]
 
 
@@ -62,7 +63,7 @@ def test_a_price_may_be_nothing_or_unknown_and_is_never_negative():
 )
 def test_a_code_of_another_form_than_the_price_guide_s_is_a_warning(code, usual):
     assert is_support_item(code) is usual
-    codes = [finding.code for _, finding in apply_rules([Draft({"code": code})], PRODUCT_WARNINGS)]
+    codes = [finding.code for _, finding in apply_rules([ProductDraft({"code": code})], PRODUCT_WARNINGS)]
     assert codes == ([] if usual else ["UnusualCode"])
 
 

@@ -14,7 +14,6 @@ from apps.base import clock
 from apps.core.bulk_insert import FEW
 from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
-from apps.funding.choices import InvoiceStatus
 from apps.funding.models import AcknowledgedWarning, Invoice, InvoiceLine, StatusMove
 from apps.funding.services import recurring
 from apps.funding.services.create import create_invoices
@@ -24,6 +23,7 @@ from apps.funding.services.recurring import (
     FailedInvoice,
     create_recurring_invoices,
 )
+from apps.funding.statuses import InvoiceStatus
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.admin_forms import INVOICES
 from tests.funding.builders import a_cost_centre, a_price, a_product, an_entry, an_invoice

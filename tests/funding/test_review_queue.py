@@ -5,10 +5,10 @@ from django.db import connection
 
 from apps.base import clock
 from apps.funding.admin.queues import provider_invoice_waits
-from apps.funding.choices import ApprovalStatus, ClaimStatus
+from apps.funding.choices import ApprovalStatus
 from apps.funding.models import ProviderInvoice
 from apps.funding.services.transitions import apply_transition
-from apps.funding.statuses import EDITABLE
+from apps.funding.statuses import EDITABLE, ClaimStatus
 from tests.funding.admin_forms import CLAIMS, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice
 from tests.people.records import get_unrendered

@@ -8,11 +8,11 @@ import pytest
 from django.contrib.auth.models import Permission
 
 from apps.core.models import Change
-from apps.funding.choices import ClaimStatus, InvoiceStatus
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.transitions import apply_transition, explain_obstacle, list_transitions
+from apps.funding.statuses import ClaimStatus, InvoiceStatus
 from apps.funding.validation.transitions import TransitionName
 from tests.engagements.builders import a_booking
 from tests.funding.applied import (

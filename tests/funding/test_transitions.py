@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from apps.funding import statuses
-from apps.funding.choices import BillPermission, ClaimStatus, InvoiceStatus
+from apps.funding.choices import BillPermission
 from apps.funding.models import Claim, Invoice, StatusMove
-from apps.funding.statuses import STATUSES
+from apps.funding.statuses import STATUSES, ClaimStatus, InvoiceStatus
 from apps.funding.validation.transitions import (
     TRANSITIONS,
     RelativeStatus,
@@ -86,6 +86,13 @@ def test_a_status_without_a_meaning_is_refused_at_the_start(monkeypatch):
     known = {name: row for name, row in STATUSES.items() if name != "OnHold"}
     monkeypatch.setattr(statuses, "STATUSES", known)
     assert [error.id for error in statuses.check_statuses()] == ["funding.E001"]
+
+
+def test_a_status_with_another_number_on_claims_is_named(monkeypatch):
+    monkeypatch.setattr(ClaimStatus.REJECTED, "number", 99)
+    (error,) = statuses.check_statuses()
+    assert error.id == "funding.E002"
+    assert "REJECTED" in error.msg
 
 
 def test_the_names_of_transitions_fit_their_column():

@@ -21,7 +21,6 @@ from tests.tasks import run_tasks
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
     pytest.mark.django_db(transaction=True),
-    pytest.mark.parametrize("trial", range(ROUNDS)),
 ]
 
 
@@ -42,6 +41,7 @@ def answer_meanwhile(caller, job, seconds):
     return answers[0]
 
 
+@pytest.mark.parametrize("trial", range(ROUNDS))
 @pytest.mark.parametrize("fields", [{}, {"AllOrNothing": "true"}], ids=["batches", "whole"])
 def test_an_import_ends_cancelled_or_imported_and_says_what_it_stored(
     application, trial, monkeypatch, fields
@@ -66,6 +66,7 @@ def test_an_import_ends_cancelled_or_imported_and_says_what_it_stored(
             assert stored == 0 or not fields
 
 
+@pytest.mark.parametrize("trial", range(ROUNDS))
 def test_an_export_has_a_file_or_is_cancelled(application, trial):
     chance = Random(trial)
     for _ in range(20):

@@ -93,7 +93,7 @@ class Trials(Trial):
         gc.unfreeze()
         functions = defaultdict(list)
         for each in gc.get_objects():
-            if isinstance(each, FunctionType):
+            if type(each) is FunctionType:  # isinstance asks lazy objects, which may have no value any more
                 functions[each.__code__.co_filename].append(each)
         gc.freeze()
         for name, tests in self.tests_of_mutants.items():

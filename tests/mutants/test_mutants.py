@@ -7,7 +7,7 @@ import pytest
 
 from apps import funding
 from apps.funding import statuses
-from apps.funding.choices import InvoiceStatus
+from apps.funding.statuses import InvoiceStatus
 from tests.mutants.__main__ import accepted
 from tests.mutants.mutations import AREAS, ROOT, all_mutants, changes
 from tests.mutants.pytest_plugin import MutantFinder

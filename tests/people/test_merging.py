@@ -96,6 +96,24 @@ def test_a_merge_cannot_be_undone_after_a_day(at):
     assert Contact.objects.get(pk=duplicate.pk).merged_into == kept
 
 
+def test_merges_one_after_the_other_are_undone_from_the_last(at):
+    first, second, third = a_client(), a_client(), a_client()
+    claim = a_claim(provider=first)
+    merge(second, first)
+    at("2026-08-20 11:00")
+    merge(third, second)
+    with pytest.raises(ValidationFailed, match=f"{second} was merged into {third} since: undo that first."):
+        undo_merge(first)
+    at("2026-08-20 12:00")
+    undo_merge(second)
+    first.refresh_from_db()
+    assert first.merged_into == second
+    at("2026-08-20 13:00")
+    assert undo_merge(first) == 2
+    claim.refresh_from_db(), first.refresh_from_db()
+    assert (claim.provider, first.merged_into, first.is_archived) == (first, None, False)
+
+
 def test_what_cannot_be_one_is_refused_and_nothing_moves():
     kept, duplicate = a_client(), a_client()
     for provider in (kept, duplicate):

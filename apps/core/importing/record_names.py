@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from django.db import models
-from django.db.models import F, Value
+from django.db.models import Case, F, Value, When
 
 from apps.base.batched_queries import AnyOf
 from apps.core.models import NormalisedField, normalised
@@ -69,18 +69,29 @@ class RecordName:
     is_descriptive: bool = False
 
 
+#: The key of a record, or of the one that it was merged into (``is_merged``).
+SURVIVING_KEY = Case(
+    When(archive_date__isnull=False, merged_into__isnull=False, then=F("merged_into")), default=F("pk")
+)
+
+
 def records_by_text(model: type[models.Model], name: RecordName, texts: Iterable[str]) -> Mapping[Any, Named]:
-    """The records that have these texts, by the text as compared; archived ones only without others."""
+    """The records that have these texts, by the text as compared; archived ones only without others.
+
+    A text of a record that was merged into another names that other one.
+    """
     wanted = {spelling for text in texts for spelling in name.spellings(text)}
-    has_archive = any(field.name == "archive_date" for field in model._meta.concrete_fields)
-    archive_date = F("archive_date") if has_archive else Value(None, models.DateTimeField())
+    columns = {field.name for field in model._meta.concrete_fields}
+    archive_date = F("archive_date") if "archive_date" in columns else Value(None, models.DateTimeField())
+    key = SURVIVING_KEY if "merged_into" in columns else F("pk")
     rows = model._base_manager.filter(AnyOf(name.column.name, wanted)).values_list(
-        name.column.name, "pk", archive_date, name.scope or "pk"
+        name.column.name, key, archive_date, name.scope or key
     )
     found: dict[Any, list[tuple[bool, Any, Any]]] = defaultdict(list)
     for text, key, archived, scope in rows:
         found[name.compare(text)].append((archived is None, key, scope))
     return {
-        text: [record[1:] for record in some if record[0]] or [record[1:] for record in some]
+        text: [record[1:] for record in some if record[0]]
+        or list(dict.fromkeys(record[1:] for record in some))
         for text, some in found.items()
     }

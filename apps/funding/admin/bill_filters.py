@@ -25,7 +25,6 @@ from apps.funding.admin.queues import (
     load_hold_reasons,
     refused_by_agency,
 )
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import (
     AcknowledgedWarning,
     Bill,
@@ -38,7 +37,7 @@ from apps.funding.models import (
 )
 from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
-from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, STATUSES, Phase
+from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, STATUSES, ClaimStatus, Phase
 from apps.funding.validation.warning_codes import WarningCode
 
 BUDGET = "draws_on"

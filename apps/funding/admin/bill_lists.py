@@ -47,9 +47,8 @@ from apps.funding.admin.queues import (
     queue_tabs,
 )
 from apps.funding.admin.remittances import next_steps_of
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import AcknowledgedWarning, Bill, Claim
-from apps.funding.statuses import STATUSES
+from apps.funding.statuses import STATUSES, ClaimStatus
 from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.warning_codes import warning_label
 from apps.people.models import Client, Contact

@@ -31,9 +31,8 @@ from apps.funding.admin.queues import (
     load_queues,
     refused_by_agency,
 )
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import ZERO, Claim, Invoice, ProviderInvoice, resubmission_exists
-from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, FINISHED, RESUBMITTABLE, STATUSES
+from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, FINISHED, RESUBMITTABLE, STATUSES, ClaimStatus
 
 #: The months of the chart; month end has more.
 CHART_MONTHS = 6

@@ -17,11 +17,11 @@ from apps.documents.downloads import PDF, bytes_response
 from apps.funding.admin.actions import ActionButton, ActionOutcome, limited_selection
 from apps.funding.admin.bills import BillAdmin, staff_of
 from apps.funding.admin.forms import InvoiceLineForm
-from apps.funding.choices import InvoiceStatus
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
 from apps.funding.services.invoice_mail import find_problems, send_invoices
 from apps.funding.services.recurring import next_invoice_day
 from apps.funding.services.transitions import list_transitions
+from apps.funding.statuses import InvoiceStatus
 from apps.funding.validation.transitions import TransitionName
 
 #: Invoices of one PDF.

@@ -13,9 +13,8 @@ from django.db.models import Case, Count, IntegerField, Model, Q, QuerySet, Valu
 from apps.base import clock
 from apps.core.admin_base.display import list_url
 from apps.core.computed import MoneySum
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import ZERO, Claim, resubmission_exists
-from apps.funding.statuses import FINISHED, RESUBMITTABLE, STATUSES
+from apps.funding.statuses import FINISHED, RESUBMITTABLE, STATUSES, ClaimStatus
 
 #: How many months month end shows.
 MONTHS = 12

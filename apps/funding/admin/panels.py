@@ -19,9 +19,8 @@ from apps.engagements.models import ClientEngagement, FundingPeriod
 from apps.funding.admin.bill_filters import BUDGET, PLAN, bills_on_plan
 from apps.funding.admin.bill_lists import STATUS_COLOURS
 from apps.funding.admin.queues import STATUS
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice, resubmission_exists
-from apps.funding.statuses import RESUBMITTABLE, STATUSES, OpenAmount, statuses_where
+from apps.funding.statuses import RESUBMITTABLE, STATUSES, ClaimStatus, OpenAmount, statuses_where
 from apps.people.models import Client, Contact, Staff
 
 CLAIM_COLUMNS = ("number", "provider_name", "days", "amount", "status", "since")

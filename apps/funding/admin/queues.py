@@ -22,7 +22,7 @@ from apps.base import clock
 from apps.core.admin_base import COUNT_LIMIT
 from apps.core.admin_base.display import admin_url, capped_label, days_since
 from apps.core.computed import MoneySum
-from apps.funding.choices import ApprovalStatus, ClaimStatus
+from apps.funding.choices import ApprovalStatus
 from apps.funding.models import (
     CENT,
     WAITS_FOR_CLAIM,
@@ -36,7 +36,7 @@ from apps.funding.models import (
     resubmission_exists,
     supports_that_end,
 )
-from apps.funding.statuses import EDITABLE, RESUBMITTABLE, UNCLAIMED
+from apps.funding.statuses import EDITABLE, RESUBMITTABLE, UNCLAIMED, ClaimStatus
 
 #: Nobody looks through more search results than so many.
 RESULT_LIMIT = 100

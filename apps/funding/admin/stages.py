@@ -32,9 +32,8 @@ from apps.core.caseload import visible_rows
 from apps.core.computed import MoneySum
 from apps.funding.admin.bill_filters import over_business_days
 from apps.funding.admin.queues import Queue, in_cents
-from apps.funding.choices import ClaimStatus
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ClaimFile, ClaimFileLine, ProviderInvoice
-from apps.funding.statuses import DAYS_TO_CLAIM, EDITABLE
+from apps.funding.statuses import DAYS_TO_CLAIM, EDITABLE, ClaimStatus
 
 #: The parameter that chooses a stage in its list, and the end of the value that chooses what is late in it.
 STAGE = "stage"

@@ -18,10 +18,8 @@ from apps.funding.choices import (
     ADMINISTER_PERMISSION,
     BillPermission,
     CancellationReason,
-    ClaimStatus,
     ClaimType,
     InvoiceClaimType,
-    InvoiceStatus,
     MissingAbnReason,
     RecurringFrequency,
     SendPaymentTo,
@@ -29,7 +27,7 @@ from apps.funding.choices import (
 )
 from apps.funding.models.prices import ZERO, CostCentre, PriceBook, Product
 from apps.funding.models.provider_invoices import ProviderInvoice
-from apps.funding.statuses import FINISHED, STATUSES, UNCLAIMED, Status
+from apps.funding.statuses import FINISHED, STATUSES, UNCLAIMED, ClaimStatus, InvoiceStatus, Status
 from apps.people.models import Client, Contact, Staff
 
 

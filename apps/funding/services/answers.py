@@ -22,14 +22,13 @@ from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
 from apps.core.table_files.tables import Row
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ZERO, Claim, ClaimFileLine, Invoice, RemittanceLine, may_still_be_paid
 from apps.funding.rejection_codes import next_step
 from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.payments import LineAmounts, Payment, load_lines
 from apps.funding.services.transition_requests import REASON_LENGTH
 from apps.funding.services.transitions import apply_transition
-from apps.funding.statuses import STATUSES
+from apps.funding.statuses import STATUSES, InvoiceStatus
 from apps.funding.validation.guards import AnyBill, lower_first
 from apps.funding.validation.transitions import TransitionName as T
 

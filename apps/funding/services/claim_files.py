@@ -23,7 +23,7 @@ from apps.base.retries import retry_on_conflict
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
 from apps.core.models.records import new_guid
-from apps.funding.choices import BillPermission, InvoiceClaimType, InvoiceStatus
+from apps.funding.choices import BillPermission, InvoiceClaimType, MissingAbnReason
 from apps.funding.file_formats.claim_file import (
     MAX_ROWS,
     ClaimRow,
@@ -43,6 +43,7 @@ from apps.funding.models import (
 from apps.funding.services.create import ADVANCE_SEQUENCE
 from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.transitions import apply_transition
+from apps.funding.statuses import InvoiceStatus
 from apps.funding.validation.claim_files import (
     REASONS,
     ClaimableBill,
@@ -191,7 +192,9 @@ def read_bill_of(model: type[AnyBill], own_number: str) -> Callable[[tuple[Any, 
     def read(row: tuple[Any, ...]) -> ClaimableBill:
         key, number, first_name, last_name, scheme_number, total, paid_earlier, *of_claim = row
         business_number, exemption, approval_status = of_claim or (own_number, None, "")
-        valid = abn.compact(business_number_of(Client(business_number=business_number)))
+        compact = abn.compact(business_number_of(Client(business_number=business_number)))
+        # A number that was entered after the claim stands in the file: the provider is not excluded any more.
+        exempt = exemption if exemption == MissingAbnReason.REIMBURSEMENT or not compact else None
         return ClaimableBill(
             model=model,
             key=key,
@@ -199,8 +202,8 @@ def read_bill_of(model: type[AnyBill], own_number: str) -> Callable[[tuple[Any, 
             participant=f"{first_name} {last_name}",
             total=total,
             scheme_number=scheme_number or "",
-            abn=exemption or valid,
-            is_exempt=exemption is not None,
+            abn=exempt or compact,
+            is_exempt=exempt is not None,
             paid_earlier=paid_earlier,
             provider_invoice_status=approval_status,
         )

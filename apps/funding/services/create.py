@@ -26,7 +26,7 @@ from apps.base.drafts import (
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.models import Subscriber, normalised
-from apps.funding.choices import ClaimStatus, MissingAbnReason, SendPaymentTo
+from apps.funding.choices import MissingAbnReason, SendPaymentTo
 from apps.funding.drafts import BillDraft, ClaimDraft, LineDraft
 from apps.funding.models import (
     ZERO,
@@ -40,6 +40,7 @@ from apps.funding.models import (
 from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import Records, load_bill_contexts, load_records
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets
+from apps.funding.statuses import ClaimStatus
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.funding.validation.warnings import business_number_of
 
@@ -107,6 +108,13 @@ def check_bills(
         issues += apply_rules(drafts, (*bill_type.rules, *further_rules), contexts)
     raise_if_invalid(drafts, [*records.reference_issues, *issues])
     return apply_rules(drafts, bill_type.warnings, contexts)
+
+
+def find_warnings(bill_type: BillType, drafts: Sequence[BillDraft]) -> list[tuple[int, Issue]]:
+    """The warnings about drafts of existing bills, whatever rules would say of them by now."""
+    records = load_records(bill_type, drafts)
+    apply_defaults(bill_type, drafts, records)
+    return apply_rules(drafts, bill_type.warnings, load_bill_contexts(bill_type, drafts, records))
 
 
 # --- defaults -------------------------------------------------------------------------------------------

@@ -47,10 +47,9 @@ from apps.engagements.amounts import (
 from apps.engagements.coverage import CoveringBudget
 from apps.engagements.funding_periods import share_of_days
 from apps.engagements.models import Budget, CategoryBudget, FundingPeriod, ServiceBooking
-from apps.funding.choices import InvoiceStatus
 from apps.funding.drafts import ClaimDraft, LineDraft
 from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, LineItem, ProviderInvoice
-from apps.funding.statuses import ENDED, STATUSES, OpenAmount
+from apps.funding.statuses import ENDED, STATUSES, InvoiceStatus, OpenAmount
 from apps.funding.validation.provider_invoices import ON_HOLD
 from apps.funding.validation.transitions import Resubmission
 
@@ -134,7 +133,7 @@ def post_to_budgets(
             bookings[booking] += amounts
         elif category_budget is not None:
             of_days = components[category_budget, first_day, last_day]
-            if -amounts in of_days:
+            if of_days and -amounts in of_days:
                 of_days.remove(-amounts)
             else:
                 of_days.append(amounts)

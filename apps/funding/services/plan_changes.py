@@ -37,7 +37,6 @@ from apps.engagements.services import (
     save_periods,
     update_engagements,
 )
-from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ZERO, Claim, ClaimFile, ClaimFileLine, Invoice, LineItem
 from apps.funding.services.context import MANAGEMENT
 from apps.funding.services.effects import (
@@ -47,7 +46,7 @@ from apps.funding.services.effects import (
     post_to_budgets,
 )
 from apps.funding.services.payments import LINE_MODELS
-from apps.funding.statuses import ENDED, UNCLAIMED
+from apps.funding.statuses import ENDED, UNCLAIMED, InvoiceStatus
 from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.transitions import Resubmission
 
@@ -386,14 +385,8 @@ def budget_of(line: LineItem) -> Any:
 
 def support_of(bill: AnyBill, line: LineItem) -> Support:
     """The support of a stored line, as that of a draft (``context.build_support``)."""
-    return Support(
-        bill.contact_id,
-        line.first_day,
-        line.product.code,
-        line.product.category,
-        MANAGEMENT[getattr(bill, "invoice_claim_type", None)],
-        line.product.category_number_pace,
-    )
+    management = MANAGEMENT[getattr(bill, "invoice_claim_type", None)]
+    return line.product.support(bill.contact_id, line.first_day, management)
 
 
 def lines_in_unsent_files(bills: Mapping[type[AnyBill], Collection[UUID]]) -> set[UUID]:

@@ -18,10 +18,10 @@ from apps.base.drafts import apply_rules, raise_if_invalid
 from apps.core import history
 from apps.core.importing.runs import import_author
 from apps.core.models import normalised
-from apps.core.saving import insert_instances, save_records
+from apps.core.saving import insert_instances, load_existing, save_changes, save_records, validate
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.choices import Zone
-from apps.funding.drafts import PriceListDraft
+from apps.funding.drafts import PriceDraft, PriceListDraft
 from apps.funding.models import Price, PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide_file import Guide, GuideRow
 from apps.funding.validation.prices import PRICE_RULES
@@ -79,7 +79,7 @@ def save_prices(new: Sequence[Price], current: Iterable[Price]) -> None:
 @transaction.atomic
 def save_entry_prices(entry: PriceBookEntry, prices: Sequence[Price]) -> None:
     """Store all prices of a product in a book, with its history; ``ValidationFailed`` by their rules."""
-    drafts = [PriceListDraft({"prices": prices})]
+    drafts = [PriceListDraft({"prices": [price_draft(price) for price in prices]})]
     raise_if_invalid(drafts, apply_rules(drafts, PRICE_RULES))
     before = [price.label for price in entry.prices.all()]
     new = [price for price in prices if price._state.adding]
@@ -88,6 +88,37 @@ def save_entry_prices(entry: PriceBookEntry, prices: Sequence[Price]) -> None:
     if sorted(before) != sorted(after):
         history.record_list(entry, "prices", before, after)
         PriceBookEntry.objects.filter(pk=entry.pk).update(modify_date=clock.now())
+
+
+def price_draft(price: Price) -> PriceDraft:
+    return PriceDraft({name: getattr(price, name) for name in ("zone", "start_date", "end_date", "amount")})
+
+
+@transaction.atomic
+def update_price_lists(drafts: Sequence[PriceListDraft]) -> list[UUID]:
+    """Change products in price books, and their prices where drafts give them; the keys of those changed.
+
+    ``prices`` given is the whole new list. A price is known by its zone and its first day, and stays: claims
+    were checked against it.
+    """
+    entries = load_existing(PriceBookEntry, drafts)
+    stored: dict[UUID, dict[tuple[str, dt.date], Price]] = defaultdict(dict)
+    for price in Price.objects.filter(AnyOf("entry", entries)):
+        stored[price.entry_id][price.zone, price.start_date] = price
+    for draft in drafts:
+        draft.stored = list(stored[draft.key].values())
+        if "prices" not in draft.given | draft.invalid:
+            draft.fill("prices", [price_draft(price) for price in draft.stored])
+    validate(PriceBookEntry, drafts, PRICE_RULES, entries)
+    changed = save_changes(PriceBookEntry, drafts, entries)
+    for draft in drafts:
+        known = stored[draft.key]
+        for each in draft.prices:
+            new = Price(entry_id=draft.key, zone=each.zone, start_date=each.start_date)
+            price = known.setdefault((each.zone, each.start_date), new)
+            price.end_date, price.amount = each.end_date, each.amount
+        save_entry_prices(entries[draft.key], list(known.values()))
+    return changed
 
 
 def load_price_book(name: str) -> PriceBook:

@@ -11,13 +11,14 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import apply_rules, raise_if_invalid
 from apps.core import archive, history, saving
-from apps.funding.choices import ApprovalAction, ApprovalStatus, ClaimStatus
+from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.drafts import ApprovalDraft, ProviderInvoiceDraft
 from apps.funding.models import ZERO, Claim, ProviderInvoice
 from apps.funding.services.effects import CURRENT_CLAIMS, update_claim_flags
 from apps.funding.services.transition_changes import record_moves
 from apps.funding.services.transition_requests import REASON_LENGTH, RefusedTransition, TransitionResult
 from apps.funding.services.transitions import apply_transition
+from apps.funding.statuses import ClaimStatus
 from apps.funding.validation.provider_invoices import (
     APPROVAL_TRANSITIONS,
     ARCHIVING_RULES,

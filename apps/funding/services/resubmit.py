@@ -10,12 +10,12 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core import history, saving
 from apps.core.models import new_guid
-from apps.funding.choices import InvoiceStatus
 from apps.funding.file_formats.claim_file import MAX_PARTS
 from apps.funding.models import CENT, ZERO, Claim, Invoice, LineItem, to_cents
 from apps.funding.services.create import next_numbers
 from apps.funding.services.effects import BudgetPosting, record_posting
 from apps.funding.services.payments import LINE_MODELS
+from apps.funding.statuses import InvoiceStatus
 from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.transitions import Resubmission
 from apps.people.models import Staff

@@ -14,7 +14,6 @@ from django.utils import formats
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.funding.choices import InvoiceStatus
 from apps.funding.models import ZERO, Claim, ProviderInvoice, StatusMove
 from apps.funding.services.effects import (
     lock_provider_invoices,
@@ -40,6 +39,7 @@ from apps.funding.services.transition_requests import (
     TransitionRequest,
     TransitionResult,
 )
+from apps.funding.statuses import InvoiceStatus
 from apps.funding.validation.guards import AnyBill, TransitionContext
 from apps.funding.validation.possible_transitions import (
     available_transitions,

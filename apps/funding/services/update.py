@@ -16,8 +16,8 @@ from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.funding.choices import CancellationReason
 from apps.funding.drafts import BillDraft, ClaimDraft, InvoiceDraft, LineDraft
-from apps.funding.models import AcknowledgedWarning, Bill, LineItem
-from apps.funding.services.create import acknowledge_warnings, acknowledged, check_bills
+from apps.funding.models import AcknowledgedWarning, Bill, Claim, LineItem
+from apps.funding.services.create import acknowledge_warnings, acknowledged, check_bills, find_warnings
 from apps.funding.services.effects import (
     BUDGETS,
     BudgetPosting,
@@ -29,6 +29,7 @@ from apps.funding.services.effects import (
 )
 from apps.funding.services.transitions import apply_transition
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
+from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.paid import PAID_CLAIM_RULES, PAID_INVOICE_RULES
 from apps.funding.validation.transitions import TransitionName
 
@@ -114,6 +115,23 @@ def find_new_warnings(
     ]
 
 
+@transaction.atomic
+def find_warnings_since(model: type[AnyBill], keys: Sequence[UUID]) -> dict[UUID, list[AcknowledgedWarning]]:
+    """The warnings that bills would have if they were saved now, and that nobody has acknowledged.
+
+    Prices, plans and budgets may have changed since a bill was entered, and others may have entered the same.
+    They are those of ``update_bills``, which nobody has stored. The number of statements is constant.
+    """
+    bill_type, draft_class = (CLAIMS, ClaimDraft) if model is Claim else (INVOICES, InvoiceDraft)
+    drafts: list[Any] = [draft_class({}, key=key) for key in keys]
+    load_existing_bills(bill_type, drafts)
+    found: dict[UUID, list[AcknowledgedWarning]] = defaultdict(list)
+    for number, issue in find_new_warnings(bill_type, keys, find_warnings(bill_type, drafts)):
+        _, code, place, message = acknowledged(bill_type, keys[number], issue)
+        found[keys[number]].append(AcknowledgedWarning(code=code, place=place, message=message))
+    return found
+
+
 # --- existing bills -------------------------------------------------------------------------------------
 
 
@@ -139,8 +157,7 @@ def load_existing_bills(bill_type: BillType, drafts: Sequence[BillDraft]) -> dic
     for line in lines.order_by("position", "pk").select_related(*references):
         existing[getattr(line, f"{bill_type.name}_id")].lines.append(line)
     for draft in drafts:
-        if draft.key in existing:
-            complete_draft(bill_type, draft, existing[draft.key], references)
+        complete_draft(bill_type, draft, existing[draft.key], references)
     return existing
 
 
@@ -188,16 +205,13 @@ def raise_if_invalid_updates(drafts: Sequence[BillDraft], existing: Mapping[UUID
     issues = [
         (number, issue)
         for number, draft in enumerate(drafts)
-        for issue in update_issues(draft, existing.get(draft.key))
+        for issue in update_issues(draft, existing[draft.key])
     ]
     if issues:
         raise_if_invalid(drafts, issues)
 
 
-def update_issues(draft: BillDraft, existing: ExistingBill | None) -> Iterator[Issue]:
-    if existing is None:
-        yield Issue("NotFound", "", f"There is no such record: {draft.key}.")
-        return
+def update_issues(draft: BillDraft, existing: ExistingBill) -> Iterator[Issue]:
     bill: Bill = existing.record
     if bill.is_archived:
         message = f"{bill} is archived; restore it before you change it."

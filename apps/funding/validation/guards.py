@@ -11,7 +11,7 @@ from django.db.models import F, Max, Q
 
 from apps.base.batched_queries import AnyOf
 from apps.core.models import Subscriber
-from apps.funding.choices import ApprovalStatus, BillPermission, InvoiceClaimType, InvoiceStatus
+from apps.funding.choices import ApprovalStatus, BillPermission, InvoiceClaimType
 from apps.funding.models import (
     MOVED_MONEY,
     NOT_RESUBMITTED,
@@ -23,7 +23,7 @@ from apps.funding.models import (
     StatusMove,
     may_still_be_paid,
 )
-from apps.funding.statuses import STATUSES
+from apps.funding.statuses import STATUSES, InvoiceStatus
 from apps.people.models import Staff
 
 AnyBill = Claim | Invoice

@@ -48,9 +48,7 @@ def plan_has_a_booking(line: LineDraft, context: LineContext, bill: BillContext)
     plan = coverage.plan
     if plan is None or coverage.budget or coverage.nearest_budget or coverage.stated:
         return None
-    number = product.category
-    if plan.is_pace and product.category_number_pace is not None:
-        number = product.category_number_pace
+    number = product.pace_category if plan.is_pace else product.category
     category = f"category {number:02}" if number is not None else "its category"
     budget = "budget for" if plan.is_pace else "service booking for"
     return Issue(

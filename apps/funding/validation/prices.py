@@ -9,7 +9,6 @@ from typing import Protocol, TypeVar
 
 from apps.base.drafts import Issue, Rule
 from apps.funding.drafts import PriceDraft, PriceListDraft, ProductDraft
-from apps.funding.models import Price
 
 # --- prices ---------------------------------------------------------------------------------------------
 
@@ -42,7 +41,7 @@ def price_is_not_negative(draft: PriceListDraft) -> Iterator[Issue]:
 
 def price_ranges_do_not_overlap(draft: PriceListDraft) -> Iterator[Issue]:
     """On no day does a product have two prices in one zone."""
-    by_zone: defaultdict[str, list[tuple[int, Price | PriceDraft]]] = defaultdict(list)
+    by_zone: defaultdict[str, list[tuple[int, PriceDraft]]] = defaultdict(list)
     for number, price in enumerate(draft.prices):
         by_zone[price.zone].append((number, price))
     for ranges in by_zone.values():
@@ -50,6 +49,14 @@ def price_ranges_do_not_overlap(draft: PriceListDraft) -> Iterator[Issue]:
             until = f"to {earlier.end_date}" if earlier.end_date else "until further"
             message = f"Another {later.zone} price holds from {earlier.start_date} {until}."
             yield Issue("NotUnique", ("prices", number, "start_date"), message)
+
+
+def stored_prices_stay(draft: PriceListDraft) -> Iterator[Issue]:
+    """Claims were checked against them."""
+    given = {(price.zone, price.start_date) for price in draft.prices}
+    for price in draft.stored:
+        if (price.zone, price.start_date) not in given:
+            yield Issue("NotAllowed", "prices", f"{price.label} is missing: a price stays, and can be ended.")
 
 
 def overlapping(ranges: Iterable[tuple[int, R]]) -> Iterator[tuple[tuple[int, R], tuple[int, R]]]:
@@ -64,6 +71,7 @@ PRICE_RULES: tuple[Rule[PriceListDraft], ...] = (
     price_dates_are_in_order,
     price_is_not_negative,
     price_ranges_do_not_overlap,
+    stored_prices_stay,
 )
 
 # --- products -------------------------------------------------------------------------------------------

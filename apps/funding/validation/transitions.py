@@ -6,9 +6,9 @@ from enum import Enum, StrEnum
 from functools import lru_cache
 from typing import Final
 
-from apps.funding.choices import BillPermission, InvoiceStatus
+from apps.funding.choices import BillPermission
 from apps.funding.models import Invoice
-from apps.funding.statuses import EDITABLE, ENDED, RESUBMITTABLE, STATUSES
+from apps.funding.statuses import EDITABLE, ENDED, RESUBMITTABLE, STATUSES, InvoiceStatus
 from apps.funding.validation.guards import (
     AnyBill,
     Guard,

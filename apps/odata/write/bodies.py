@@ -15,7 +15,7 @@ from apps.base.declaration.resource import Behaviour, BodyKind, Nesting
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.base.declaration.service import get_service
 from apps.base.declaration.values import WireValueError, reader_of
-from apps.base.drafts import Draft, join_targets, record_target
+from apps.base.drafts import Draft
 from apps.base.errors import BadBody, ErrorDetail, TooLarge
 from apps.base.new_records import defaults_of
 from apps.odata.write.annotations import (
@@ -127,6 +127,16 @@ def read_drafts(
     if body.faults:
         check_depth(raw)
     return body
+
+
+def record_target(number: int, bare: bool) -> str:
+    """The target of a record: ``value[3]``; empty for a bare record, which is the body itself."""
+    return "" if bare else f"value[{number}]"
+
+
+def join_targets(outer: str, inner: str) -> str:
+    """The target ``inner`` within another; either may be empty."""
+    return f"{outer}/{inner}" if outer and inner else outer or inner
 
 
 # --- the members of a record ----------------------------------------------------------------------------

@@ -20,8 +20,6 @@ from apps.base.drafts import (
     WarningsPresent,
     attach_references,
     find_hidden_references,
-    join_targets,
-    record_target,
     wire_target,
 )
 from apps.base.errors import (
@@ -36,7 +34,7 @@ from apps.base.errors import (
     plural,
 )
 from apps.base.retries import retry_on_conflict
-from apps.odata.write.bodies import Body, read_record, read_records
+from apps.odata.write.bodies import Body, join_targets, read_record, read_records, record_target
 
 Result = TypeVar("Result")
 
