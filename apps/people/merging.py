@@ -5,7 +5,7 @@ duplicate is archived as it is, and its answers to custom fields stay with it. T
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.db import models, transaction
@@ -25,6 +25,9 @@ UNDO_PERIOD = dt.timedelta(days=1)
 NAMED_CONFLICTS = 5
 
 AnyRecord = Contact | Client
+
+#: Called with the record that stays and the duplicate, in the transaction of their merge; apps add theirs.
+AFTER_MERGE: list[Callable[[AnyRecord, AnyRecord], object]] = []
 
 
 def referring_columns(model: type[models.Model]) -> list[Any]:
@@ -55,6 +58,8 @@ def merge(target: AnyRecord, duplicate: AnyRecord) -> int:
     duplicate.merged_into = target
     duplicate.save()
     history.write_entries(type(target), [target.pk], "Changed", {"Merged record": [None, str(duplicate)]})
+    for follow in AFTER_MERGE:
+        follow(target, duplicate)
     return count
 
 

@@ -104,6 +104,11 @@ def summary(guide: Guide, report: GuideReport, ends_missing: bool) -> list[str]:
     if missing:
         what = "ended" if ends_missing else "left as they are; --end-missing ends them"
         lines.append(f"{plural(len(missing), 'current item')} not in this guide, {what}: {listed(missing)}")
+    if report.kept:
+        lines.append(
+            f"Prices that begin later stay, and end this guide's ranges: {listed(report.kept)} Where the"
+            " guide replaces them, change their amounts in the price book."
+        )
     if ends_missing and report.unended:
         lines.append(f"Not ended, for their prices begin with this guide or later: {listed(report.unended)}")
     return lines
