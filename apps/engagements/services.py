@@ -23,7 +23,7 @@ from apps.core.services import Checks, Service, create_records, load_references,
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.drafts import (
-    BudgetDraft,
+    BookingDraft,
     Component,
     ComponentDraft,
     EngagementDraft,
@@ -79,7 +79,7 @@ def load_engagement_context(drafts: Sequence[EngagementDraft]) -> None:
         draft.fill("other_plans", [plan for plan in current if plan.pk != draft.key])
 
 
-def load_booking_context(drafts: Sequence[BudgetDraft]) -> None:
+def load_booking_context(drafts: Sequence[BookingDraft]) -> None:
     """Fill in whole plans and categories where drafts have bare keys, and the sums of the other bookings.
 
     Three queries for all drafts. Drafts of the same plan count one another.
@@ -104,8 +104,9 @@ def load_booking_context(drafts: Sequence[BudgetDraft]) -> None:
 
 
 def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
-    """As ``load_booking_context``, and what the other components of the plans pay for; one query more."""
-    load_booking_context(drafts)
+    """Fill in whole plans and categories, and what other components of the plans pay for; three queries."""
+    load_references(ClientEngagement, "engagement", drafts)
+    load_references(SupportCategory, "category", drafts)
     components: dict[UUID, dict[object, Component]] = defaultdict(dict)
     plans = {draft.key_of("engagement") for draft in drafts} - {None}
     stored = CategoryBudget.objects.filter(AnyOf("engagement", plans)).select_related("category")
