@@ -5,17 +5,19 @@ from collections.abc import Iterator
 from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.auth import get_permission_codename
 from django.core.checks import CheckMessage, Error
 from django.db import models
 
 from apps.base.declaration.resource import V2_1
 from apps.base.declaration.schema import DeclarationError, EntitySet, StructuredType
 from apps.base.declaration.service import get_service
+from apps.core.file_import_kinds import FILE_KINDS
 from apps.core.models import Lookup
 
 
 def check_declarations(**options: object) -> list[CheckMessage]:
-    """Columns without a member of the interface, short lists without a resource, resources without a page."""
+    """Columns without a member, short lists without a resource, resources without a page, permissions."""
     try:
         declared = get_service(V2_1).by_model
     except DeclarationError:
@@ -44,7 +46,46 @@ def check_declarations(**options: object) -> list[CheckMessage]:
             for model in declared
             if not admin.site.is_registered(model)
         ),
+        *(error for model in declared for error in find_lists_without_purpose(model)),
+        *find_unknown_permissions(),
     ]
+
+
+def find_lists_without_purpose(model: type[models.Model]) -> Iterator[CheckMessage]:
+    page = admin.site._registry.get(model)
+    if page is not None and not getattr(page, "purpose", ""):
+        yield Error(
+            f"{type(page).__name__} does not say what its list is for, which people read while it is empty.",
+            hint=f"Give it a purpose in {file_of(model, 'admin')}.",
+            obj=type(page),
+            id="core.E025",
+        )
+
+
+def find_unknown_permissions() -> Iterator[CheckMessage]:
+    """The permissions of kinds of files and of responsibilities that no role can be given."""
+    named = [(f"The file kind {kind.name}", name) for kind in FILE_KINDS for name in kind.permissions]
+    named += [
+        (f"{model.__name__}.{each.column}", each.permission)
+        for model in apps.get_models()
+        for each in getattr(model, "responsibilities", ())
+        if each.permission
+    ]
+    known = {
+        f"{model._meta.app_label}.{codename}"
+        for model in apps.get_models()
+        for codename in (
+            *(get_permission_codename(name, model._meta) for name in model._meta.default_permissions),
+            *(codename for codename, _ in model._meta.permissions),
+        )
+    }
+    for subject, permission in named:
+        if permission not in known:
+            yield Error(
+                f"{subject} asks for {permission}, a permission that there is not.",
+                hint="It is written app.codename, and stands in the permissions of a model.",
+                id="core.E026",
+            )
 
 
 def find_undeclared_columns(entity_set: EntitySet) -> Iterator[CheckMessage]:

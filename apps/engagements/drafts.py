@@ -52,16 +52,12 @@ class Component(NamedTuple):
 
 
 class BudgetDraft(Draft):
-    """A draft of a category budget, or of a service booking.
-
-    ``allocated_to_others`` is the sum of the plan's other service bookings, which the services load.
-    """
+    """A draft of a category budget, or of a service booking."""
 
     engagement: ClientEngagement | None
     budget: Decimal
     used_elsewhere: Decimal
     management_type: str
-    allocated_to_others: Extra[Decimal] = ZERO
 
 
 class PeriodDraft(Draft):
@@ -118,8 +114,11 @@ class EnteredComponent:
 
 
 class BookingDraft(BudgetDraft):
+    """A draft of a service booking; services load the sum of the other ones of its plan."""
+
     category: SupportCategory | None
     support_purpose: str
     support_item: str | None
     booking_start_date: dt.date | None
     booking_end_date: dt.date | None
+    allocated_to_others: Extra[Decimal] = ZERO

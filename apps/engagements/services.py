@@ -10,7 +10,7 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from uuid import UUID
 
 from django.db import transaction
@@ -23,7 +23,7 @@ from apps.core.services import Checks, Service, create_records, load_references,
 from apps.engagements.choices import CATEGORIES, category_guid
 from apps.engagements.coverage import load_current_plans
 from apps.engagements.drafts import (
-    BudgetDraft,
+    BookingDraft,
     Component,
     ComponentDraft,
     EngagementDraft,
@@ -79,7 +79,7 @@ def load_engagement_context(drafts: Sequence[EngagementDraft]) -> None:
         draft.fill("other_plans", [plan for plan in current if plan.pk != draft.key])
 
 
-def load_booking_context(drafts: Sequence[BudgetDraft]) -> None:
+def load_booking_context(drafts: Sequence[BookingDraft]) -> None:
     """Fill in whole plans and categories where drafts have bare keys, and the sums of the other bookings.
 
     Three queries for all drafts. Drafts of the same plan count one another.
@@ -92,20 +92,21 @@ def load_booking_context(drafts: Sequence[BudgetDraft]) -> None:
         budgets[key][booking] = budget
     earlier_drafts: dict[UUID, Decimal] = defaultdict(lambda: ZERO)
     for draft in drafts:
-        plan = draft.get("engagement")
-        if plan is None:
+        key = draft.key_of("engagement")
+        if key is None:
             continue
-        others = budgets[plan.pk]
+        others = budgets[key]
         if draft.key is not None:
             # Its former budget no longer counts, neither for itself nor for later drafts.
             others.pop(draft.key, None)
-        draft.fill("allocated_to_others", sum(others.values(), ZERO) + earlier_drafts[plan.pk])
-        earlier_drafts[plan.pk] += draft.get("budget") or ZERO
+        draft.fill("allocated_to_others", sum(others.values(), ZERO) + earlier_drafts[key])
+        earlier_drafts[key] += draft.get("budget") or ZERO
 
 
 def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
-    """As ``load_booking_context``, and what the other components of the plans pay for; one query more."""
-    load_booking_context(drafts)
+    """Fill in whole plans and categories, and what other components of the plans pay for; three queries."""
+    load_references(ClientEngagement, "engagement", drafts)
+    load_references(SupportCategory, "category", drafts)
     components: dict[UUID, dict[object, Component]] = defaultdict(dict)
     plans = {draft.key_of("engagement") for draft in drafts} - {None}
     stored = CategoryBudget.objects.filter(AnyOf("engagement", plans)).select_related("category")
@@ -178,9 +179,9 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
             else:
                 known.last_day, known.released = row.last_day, row.released
                 changed.append(known)
-            changes[f"Period from {row.first_day:%d %b %Y}"] = [before, after]
+            changes[f"Period from {day_text(row.first_day)}"] = [before, after]
         for period in rest.values():
-            changes[f"Period from {period.first_day:%d %b %Y}"] = [released_until(period), None]
+            changes[f"Period from {day_text(period.first_day)}"] = [released_until(period), None]
             deleted.append(period.pk)
     if deleted:
         FundingPeriod.objects.filter(pk__in=deleted).delete()
@@ -195,7 +196,13 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
 
 def released_until(period: FundingPeriod | PeriodDraft) -> str:
     """The text of a period in the history, beside its first day."""
-    return f"{period.released:,.2f} until {period.last_day:%d %b %Y}"
+    return f"{period.released:,.2f} until {day_text(period.last_day)}"
+
+
+@lru_cache(maxsize=1_024)
+def day_text(day: dt.date) -> str:
+    """The text of a day in the history: few days are many periods', and each takes a microsecond."""
+    return f"{day:%d %b %Y}"
 
 
 # --- components with their periods ----------------------------------------------------------------------

@@ -216,7 +216,7 @@ def management_type_is_one_of_the_plan(draft: BudgetDraft) -> Iterator[Issue]:
         )
 
 
-def booking_fits_into_the_total_budget(draft: BudgetDraft) -> Iterator[Issue]:
+def booking_fits_into_the_total_budget(draft: BookingDraft) -> Iterator[Issue]:
     plan = draft.engagement
     if plan is None or not draft.budget:
         return

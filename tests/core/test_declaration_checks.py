@@ -1,5 +1,7 @@
 """The checks that name what was left out of a new column or a new record."""
 
+from dataclasses import replace
+
 import pytest
 from django.contrib import admin
 
@@ -7,9 +9,11 @@ from apps.base.declaration import service as declaration
 from apps.base.declaration.resource import V2_0, V2_1, VERSIONS, ReadOnly
 from apps.base.declaration.service import Service, declared_set, get_service
 from apps.core import declaration_checks
+from apps.core.admin_base import Page
 from apps.core.declaration_checks import check_declarations
 from apps.core.file_import_kinds import find_kind
 from apps.core.importing.checks import check_imports
+from apps.core.models import Responsibility
 from apps.core.services import draft_class_of, service_of
 from apps.documents.resources import DocumentResource
 from apps.odata.checks import check_service
@@ -18,6 +22,7 @@ from apps.people.admin.staff import StaffAdmin
 from apps.people.models import Client, Position, Staff
 from apps.people.resources import ClientResource, PositionResource, RoleResource
 from apps.sales.admin.pages import PipelineAdmin
+from apps.sales.models import Opportunity
 
 
 def test_our_declarations_and_pages_lack_nothing():
@@ -87,6 +92,39 @@ def test_an_action_for_which_nobody_needs_a_permission_is_named(monkeypatch):
     errors = StaffAdmin(Staff, admin.site).check()
     assert [(error.id, error.msg) for error in errors] == [
         ("core.E023", "StaffAdmin lets everybody who sees the list do disable_logins.")
+    ]
+
+
+def test_a_page_that_asks_for_a_permission_that_is_not_is_named(monkeypatch):
+    monkeypatch.setattr(ClientAdmin, "record_pages", (Page("merge", permission="chnage"),))
+    errors = ClientAdmin(Client, admin.site).check()
+    assert [(error.id, error.msg) for error in errors] == [
+        ("core.E024", "ClientAdmin has no method has_chnage_permission for merge.")
+    ]
+
+
+def test_a_list_that_does_not_say_what_it_is_for_is_named(monkeypatch):
+    monkeypatch.setattr(ClientAdmin, "purpose", "")
+    (error,) = check_declarations()
+    assert error.id == "core.E025"
+    assert error.msg.startswith("ClientAdmin does not say")
+
+
+def test_a_misspelt_permission_is_named(monkeypatch):
+    kind = replace(find_kind("price-guide"), permissions=["funding.pay_clams"])
+    monkeypatch.setattr(declaration_checks, "FILE_KINDS", [kind])
+    follow_up = Responsibility("owner", permission="sales.chnage_opportunity")
+    monkeypatch.setattr(Opportunity, "responsibilities", (follow_up,))
+    errors = check_declarations()
+    assert [(error.id, error.msg) for error in errors] == [
+        (
+            "core.E026",
+            "The file kind price-guide asks for funding.pay_clams, a permission that there is not.",
+        ),
+        (
+            "core.E026",
+            "Opportunity.owner asks for sales.chnage_opportunity, a permission that there is not.",
+        ),
     ]
 
 

@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 
 from apps.engagements.drafts import ComponentDraft
-from apps.engagements.models import CategoryBudget
-from apps.engagements.services import load_booking_context
+from apps.engagements.models import CategoryBudget, ClientEngagement, SupportCategory
+from apps.engagements.services import load_booking_context, load_component_context
 from apps.engagements.validation import BOOKING_RULES as RULES
 from apps.engagements.validation import BOOKING_WARNINGS as WARNINGS
 from apps.engagements.validation import CATEGORY_BUDGET_RULES, CATEGORY_BUDGET_WARNINGS
@@ -75,6 +75,23 @@ def test_pace_plans_have_budgets_by_category_and_others_have_bookings():
     for plan, expected in ((a_pace_plan(), []), (a_plan(), [("NotAllowed", "engagement")])):
         draft = a_draft(CategoryBudget, draft_class=ComponentDraft, engagement=plan, category=a_category(16))
         assert found(CATEGORY_BUDGET_RULES, draft) == expected
+
+
+def test_a_component_is_checked_against_the_whole_plan_of_which_a_draft_has_the_key_alone():
+    plans = [a_pace_plan(is_plan_managed=True), a_plan()]
+    category = SupportCategory(pk=a_category(16).pk)
+    drafts = [
+        a_draft(
+            CategoryBudget,
+            draft_class=ComponentDraft,
+            engagement=ClientEngagement(pk=plan.pk),
+            category=category,
+        )
+        for plan in plans
+    ]
+    load_component_context(drafts)
+    assert [draft.engagement.is_pace for draft in drafts] == [True, False]
+    assert [draft.component.categories for draft in drafts] == [(16,), (16,)]
 
 
 def test_bookings_are_not_made_for_categories_of_pace_plans():

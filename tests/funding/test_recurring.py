@@ -119,6 +119,14 @@ def test_the_invoice_of_the_next_period_is_entered_anew():
     assert (other.from_date, other.first_day, other.last_day) == (None, AUGUST, D(2026, 8, 31))
 
 
+def test_a_line_of_which_only_one_day_is_entered_moves_that_day():
+    entered = a_recurring_invoice([{"from_date": D(2026, 7, 6)}, {"to_date": D(2026, 7, 20)}])
+    run(AUGUST)
+    (made,) = created_from(entered)
+    days = [(line.from_date, line.to_date) for line in made.line_items.order_by("position")]
+    assert days == [(D(2026, 8, 6), None), (None, D(2026, 8, 20))]
+
+
 def test_its_number_comes_from_the_sequence_and_its_history_begins():
     entered = a_recurring_invoice()
     run(SEPTEMBER)

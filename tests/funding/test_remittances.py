@@ -10,10 +10,11 @@ from django.apps import apps
 from django.db import connection
 from django.utils import timezone
 
+from apps.base import clock
 from apps.core.models import Change, Subscriber
 from apps.funding.file_formats.answer_files import sha256_of
 from apps.funding.file_formats.remittances import read_remittance
-from apps.funding.models import Claim, ClaimLine, Remittance, RemittanceLine, StatusMove
+from apps.funding.models import Claim, ClaimLine, ClaimResult, Remittance, RemittanceLine, StatusMove
 from apps.funding.services import transitions
 from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
@@ -102,6 +103,15 @@ def test_parts_come_one_after_the_other(paid):
     assert status(claim) == ("AgencyFullyPaid", Decimal("280.00"))
     verbs = StatusMove.objects.filter(claim=claim).order_by("id").values_list("verb", flat=True)
     assert list(verbs) == ["pay-in-part", "pay-further", "pay-the-rest"]
+
+
+def test_a_line_that_is_paid_in_part_is_a_warning_beside_what_was_applied(paid):
+    claim = a_claim(**CLAIMED)
+    (line,) = claimed_lines(claim)
+    (note,) = paid(a_payment(line.reference, "40.00", "1")).notes
+    assert (note.code, note.is_warning) == ("Short", True)
+    assert "40.00 of 140.00 are paid so far." in note.message
+    assert paid(a_payment(line.reference, "100.00", "2"), name="2.csv").notes == []
 
 
 def test_several_payments_of_a_line_in_one_file_are_one_transition(paid):
@@ -419,6 +429,19 @@ def test_a_small_line_that_still_waits_is_not_written_off(paid, tolerance):
     assert status(claim) == ("AgencyPartiallyPaid", Decimal("140.00"))
     paid(a_payment(two.reference, "0.04", "2"), name="2.csv")
     assert status(claim) == ("AgencyFullyPaid", Decimal("140.04"))
+
+
+def test_a_payment_that_does_not_fit_what_was_paid_by_hand_writes_nothing_off(paid, tolerance):
+    claim = a_claim(**CLAIMED)
+    (line,) = claimed_lines(claim)
+    ClaimResult.objects.create(
+        file_line=line, is_accepted=True, amount=Decimal("140.00"), file_name="r.csv", at=clock.now()
+    )
+    by_hand = {claim.line_items.get().pk: Decimal("139.97")}
+    apply_transition(Claim, [claim.pk], "pay-in-part", amounts={claim.pk: by_hand})
+    report = paid(a_payment(line.reference, "140.00"))
+    assert counts(report) == {"not_applicable": 1}
+    assert status(claim) == ("AgencyPartiallyPaid", Decimal("139.97"))
 
 
 # --- what verify finds ----------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Claims and invoices change while they await approval or are on hold (apps/funding/services/update.py)."""
 
+import datetime as dt
 from decimal import Decimal
 
 import pytest
@@ -110,6 +111,14 @@ def test_lines_are_added_changed_and_removed_and_the_history_says_which():
         "Line 1 before": [f"2 × {code} at 70 = 140.00; {days}; {tail}; “First”", None],
     }
     assert not ClaimLine.objects.filter(pk=first.key).exists()
+
+
+def test_the_history_says_what_changed_of_a_line_that_reads_as_before():
+    claim = the_claim(a_line_body(ToDate=None))
+    days = {"from_date": dt.date(2025, 7, 7), "to_date": dt.date(2025, 7, 13)}
+    revised(claim, line_items=lines_as_drafts(claim, **days))
+    before, after = the_history(claim)["Line 1"]
+    assert (before, after) == ("from None; to None", "from 2025-07-07; to 2025-07-13")
 
 
 def test_notes_can_be_removed_from_an_existing_line():

@@ -43,6 +43,8 @@ def test_a_bank_reads_what_is_paid_to_whom(debits):
         ("José Núñez", "Jose Nunez"),
         ("Søren & Łukasz Straße", "Soren & Lukasz Strasse"),
         ("O’Brien – Care", "O'Brien - Care"),
+        ("‘Þóra’ — Guðrún, Æsa Sæþór", "'Thora' - Gudrun, AEsa Saethor"),
+        ("Ðorđe Øst-Cœur Œuvre, Işık", "Dorde Ost-Coeur OEuvre, Isik"),
         ("Nguyễn  Văn\tĐức", "Nguyen Van Duc"),
         ("“Care” «Plus» ™", "Care Plus TM"),
         ("李", ""),

@@ -94,10 +94,11 @@ class PageAdmin(ModelAdmin):
     show_full_result_count = False
 
     def check(self, **options: object) -> list[CheckMessage]:
-        """Django's own checks; each page has its method, and each action its permission."""
+        """Django's own checks; each page has its method, each page and action its permission."""
         return [
             *super().check(**options),
             *self.find_pages_without_method(),
+            *self.find_pages_without_permission(),
             *self.find_actions_without_permission(),
         ]
 
@@ -109,6 +110,16 @@ class PageAdmin(ModelAdmin):
                     hint="Define it, or take the Page out of list_pages or record_pages.",
                     obj=type(self),
                     id="core.E022",
+                )
+
+    def find_pages_without_permission(self) -> Iterator[CheckMessage]:
+        for page in self.pages:
+            if not hasattr(self, f"has_{page.permission}_permission"):
+                yield Error(
+                    f"{type(self).__name__} has no method has_{page.permission}_permission for {page.path}.",
+                    hint="Define it, or name another permission of the Page.",
+                    obj=type(self),
+                    id="core.E024",
                 )
 
     def find_actions_without_permission(self) -> Iterator[CheckMessage]:

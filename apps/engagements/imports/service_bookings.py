@@ -198,7 +198,7 @@ class PortalImport:
                     )
         defaults = defaults_of(get_service().by_model[Contact].type)
         values = [{**name, "scheme_number": lines[0].participant} for lines, name in named]
-        drafts = [ContactDraft({**defaults.values(), **given}, given) for given in values]
+        drafts = [ContactDraft(defaults.complete(given), given) for given in values]
         keys = self.call_service(create_contacts, drafts, [lines for lines, _ in named])
         contacts = Contact.objects.in_bulk([key for key in keys if key is not None])
         for (lines, _), key in zip(named, keys, strict=True):

@@ -375,14 +375,8 @@ class ActionAdmin(RecordAdmin):
         self, request: HttpRequest, label: str, form: forms.Form | None, records: str, **context: object
     ) -> HttpResponse:
         """The page that asks for what an action needs before it is run: with the labels of both."""
-        return self.render_page(
-            request,
-            "funding/action_form.html",
-            f"{label}: {records}",
-            label=label,
-            form=form,
-            **context,
-        )
+        title, template = f"{label}: {records}", "funding/action_form.html"
+        return self.render_page(request, template, title, label=label, form=form, **context)
 
     def count_label(self, count: int) -> str:
         return f"{count:,} {self.opts.verbose_name if count == 1 else self.opts.verbose_name_plural}"

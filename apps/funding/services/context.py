@@ -84,7 +84,7 @@ def load_records(bill_type: BillType, drafts: Sequence[BillDraft]) -> Records:
     invoices = keys_of(drafts, "provider_invoice") | keys_of(updates, "previous_provider_invoice_id")
     products = keys_of((line for draft in drafts for line in vars(draft).get("line_items") or ()), "product")
     own = {draft.key for draft in updates}
-    references = References(get_service().by_model[bill_type.model].type, drafts)
+    references = References(get_service().by_model[bill_type.model].type, drafts, apart=ProviderInvoice)
     conflicts = Conflicts(bill_type.model, drafts)
     of_invoices = (locked_provider_invoices, claims_of_invoices)
     queries = [
@@ -98,10 +98,11 @@ def load_records(bill_type: BillType, drafts: Sequence[BillDraft]) -> Records:
     ]
     locked, current_claims, permissions, prices, predecessors, *rows = fetch_all(queries)
     now, today = clock.now(), clock.today()
-    reference_issues = references.attach(rows[: len(references.queries)])
+    provider_invoices = {each.pk: each for each in map(build_provider_invoice, locked)}
+    reference_issues = references.attach(rows[: len(references.queries)], provider_invoices)
     conflict_issues = conflicts.issues(rows[len(references.queries) :])
     return Records(
-        provider_invoices={each.pk: each for each in map(build_provider_invoice, locked)},
+        provider_invoices=provider_invoices,
         claim_of_invoice={invoice: (key, number) for invoice, key, number in current_claims},
         taken_before={row[INVOICE_KEY] for row in locked if row[-1]},
         today=today,

@@ -262,7 +262,7 @@ def sums_of_lines(
     status = f"{bill}__funding_status"
     lines = line._default_manager.filter(condition).order_by()
     sums = lines.values(budget, status, archived=archived, **by).annotate(
-        resubmission=resubmission_of(line, bill),
+        resubmission=resubmission_of(bill),
         total_sum=MoneySum("total"),
         paid_sum=MoneySum("amount_paid"),
     )
@@ -292,7 +292,7 @@ def dated_sums(bill: str) -> PreparedQuery:
 DATED_SUMS = [dated_sums(bill) for bill in LINES]
 
 
-def resubmission_of(line: type[models.Model], bill: str) -> Case:
+def resubmission_of(bill: str) -> Case:
     """The part of a line that a current resubmission took over; null when none matters."""
     is_current = Q(resubmitted_as__isnull=False, resubmitted_as__archive_date=None)
     # A bill of which nothing was paid is closed: its resubmission makes no difference.

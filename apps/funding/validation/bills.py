@@ -97,7 +97,7 @@ def quantity_is_positive(line: LineDraft) -> Iterator[Issue]:
         yield Issue("OutOfRange", "quantity", "Quantity must be more than 0.")
 
 
-def price_is_not_negative(line: LineDraft) -> Iterator[Issue]:
+def line_price_is_not_negative(line: LineDraft) -> Iterator[Issue]:
     if line.price < 0:
         yield Issue("OutOfRange", "price", "A price is not negative; invoices have credit items.")
 
@@ -124,7 +124,7 @@ def line_total_fits(line: LineDraft) -> Iterator[Issue]:
 LINE_RULES = for_each_line(
     (
         quantity_is_positive,
-        price_is_not_negative,
+        line_price_is_not_negative,
         line_days_are_in_order,
         only_cancellations_have_a_reason,
         line_total_fits,

@@ -6,9 +6,14 @@ from apps.base.drafts import Issue
 from apps.engagements.choices import ManagementType
 from apps.engagements.funding_periods import find_period, left_for
 from apps.funding.drafts import BillContext, BillDraft, LineContext, LineDraft
-from apps.funding.validation.formats import format_day, format_days
 from apps.funding.validation.warning_codes import LineWarning, WarningCode
-from apps.funding.validation.warning_messages import budget_message, no_period_message, period_message
+from apps.funding.validation.warning_messages import (
+    budget_message,
+    format_day,
+    format_days,
+    no_period_message,
+    period_message,
+)
 
 
 def participant_has_a_plan(draft: BillDraft, bill: BillContext) -> Iterator[Issue]:

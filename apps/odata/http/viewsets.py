@@ -72,8 +72,8 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def initialize_request(self, request: HttpRequest, *args: object, **kwargs: object) -> Request:
         """As DRF's, without the methods that are of version 2.1 only where that is not asked for."""
-        added, self.version = self.resource.methods_of_2_1, requested_version(request)
-        if added and self.version != V2_1:
+        added = self.resource.methods_of_2_1
+        if added and requested_version(request) != V2_1:
             self.http_method_names = [name for name in self.http_method_names if name.upper() not in added]
         initialized = super().initialize_request(request, *args, **kwargs)
         # Else DRF looks for each in vain before it asks Django's request, a dozen times a request.

@@ -51,7 +51,7 @@ def end_confirmation(account: BankAccount, reason: str) -> None:
 
 
 def confirm_anew_after_merge(owner: Client | Contact, duplicate: Client | Contact) -> None:
-    """What was to be paid to the duplicate would go to the owner's account: somebody else looks at that."""
+    """End confirmations of the owner's account: what was to be paid to the duplicate would go there."""
     accounts = BankAccount.objects.filter(confirmed_for=owner.pk, archive_date=None)
     for account in accounts.select_for_update(of=("self",)):
         end_confirmation(account, f"{duplicate} was merged into {owner}.")
