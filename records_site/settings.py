@@ -96,9 +96,9 @@ MIDDLEWARE = [
     "records_site.failures.HttpsMiddleware",
     "apps.core.middleware.RequestContextMiddleware",
     "records_site.failures.FaultMiddleware",
-    "apps.odata.http.middleware.CompressionMiddleware",
     "apps.odata.http.middleware.CrossOriginMiddleware",
     "apps.core.middleware.SettingsMiddleware",
+    "apps.odata.http.middleware.CompressionMiddleware",
     "apps.odata.http.middleware.InterfaceMiddleware",
     # From here on only pages, and requests to the interface without credentials.
     "django.middleware.security.SecurityMiddleware",

@@ -144,6 +144,12 @@ def ada(client):
 
 
 @pytest.fixture
+def nothing_changed_since(monkeypatch):
+    """Claims of builders are approved by the page as if they had a plan, a booking and a price."""
+    monkeypatch.setattr("apps.funding.admin.bills.find_warnings_since", lambda model, keys: {})
+
+
+@pytest.fixture
 def at():
     """at("2026-06-30 23:59"): from here on it is that time in Sydney, for whoever reads a clock."""
     with contextlib.ExitStack() as travels:

@@ -22,9 +22,9 @@ from apps.access.webhooks import (
     renew_webhook_secret,
     send_again,
     sent_records,
+    told_sets,
     update_webhooks,
 )
-from apps.base.declaration.service import get_service
 from apps.base.errors import plural
 from apps.core.admin_base import RecordAdmin, RecordForm
 from apps.core.admin_base.pages import PageAdmin, ReadOnlyAdmin
@@ -171,7 +171,7 @@ class WebhookForm(RecordForm):
 
     entity_set = forms.ChoiceField(
         label="Entity set",
-        choices=lambda: [(entity_set.name, entity_set.name) for entity_set in get_service().entity_sets],
+        choices=lambda: [(name, name) for name in told_sets()],
         widget=UnfoldAdminSelectWidget,
     )
 

@@ -52,12 +52,12 @@ class SqlStatement:
     label: str = ""
 
     def convert(self, rows: Rows, connection: BaseDatabaseWrapper) -> Rows:
-        converted = [list(row) for row in rows]
+        converted = list(map(list, rows))
         for position, (functions, expression) in self.converters.items():
             for row in converted:
                 for function in functions:
                     row[position] = function(row[position], expression, connection)
-        return [tuple(row) for row in converted]
+        return list(map(tuple, converted))
 
 
 @dataclass(eq=False, slots=True)
@@ -115,19 +115,19 @@ def fetch_all(queries: Sequence[SqlStatement | None]) -> list[Rows]:
         return [[] for _ in queries]
     connection: BaseDatabaseWrapper = connections[DEFAULT_DB_ALIAS]
     found: list[Rows] = []
-    if is_pooled(connection):
+    if connection.vendor != "postgresql":
+        with connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement.sql, statement.params)
+                found.append(cursor.fetchall())
+    elif is_pooled(connection):
         found = send_through_pooler(connection, statements)
-    elif connection.vendor == "postgresql":
+    else:
         cursor = reused_cursor(connection)
         cursor.execute(text_of_trip(connection, statements))
         # By the driver's own cursor: what Django puts around each call takes longer than the call.
         with connection.wrap_database_errors:
             found = [result.fetchall() for result in cursor.cursor.results()]
-    else:
-        with connection.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement.sql, statement.params)
-                found.append(cursor.fetchall())
     by_query = (
         statement.convert(rows, connection) if statement.converters else rows
         for statement, rows in zip(statements, found, strict=True)
@@ -345,8 +345,8 @@ def adapted(values: object, adapt: Callable[[Any], object]) -> object:
 
 def json_array(compared: models.Field, alias: str, values: Iterable[object]) -> str:
     """SQLite's text of a list of values of a column, as they are stored."""
-    connection = connections[alias]
-    return json.dumps([compared.get_db_prep_value(value, connection) for value in values])
+    prepare = partial(compared.get_db_prep_value, connection=connections[alias])
+    return json.dumps(list(map(prepare, values)))
 
 
 def json_rows(compared: Sequence[models.Field], alias: str, rows: Iterable[tuple[object, ...]]) -> str:

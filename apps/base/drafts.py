@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Concatenate, TypeVar
 from django.db import models
 
 from apps.base.batched_queries import AnyOf, PreparedQuery, Rows, SqlStatement, fetch_all, prepared_query
-from apps.base.declaration.resource import Nesting, Sight
+from apps.base.declaration.resource import Nesting
 from apps.base.declaration.schema import NavigationProperty, StructuredType
 
 
@@ -271,16 +271,6 @@ def wire_target(type_: StructuredType, field: str | tuple[str | int, ...], code:
     return f"{name}/{inner}" if inner else name
 
 
-def record_target(number: int, bare: bool) -> str:
-    """The target of a record: ``value[3]``; empty for a bare record, which is the body itself."""
-    return "" if bare else f"value[{number}]"
-
-
-def join_targets(outer: str, inner: str) -> str:
-    """The target ``inner`` within another; either may be empty."""
-    return f"{outer}/{inner}" if outer and inner else outer or inner
-
-
 # --- references: one query for each model, however many drafts there are ----------------------------------
 
 #: Where a row of a contained list stands in its draft: ``("line_items", 1)``; empty for the draft itself.
@@ -309,30 +299,6 @@ def attach_references(
 UNSEEN = "It would belong to nobody whose records you may see."
 
 
-def find_hidden_references(
-    type_: StructuredType, drafts: Sequence[Draft], sees: Sight
-) -> list[tuple[int, Issue]]:
-    """The issues of references to records that a caller does not see: the same as of unknown keys."""
-    named: dict[type[models.Model], dict[Any, list[tuple[int, Path]]]] = defaultdict(
-        lambda: defaultdict(list)
-    )
-    for number, path, row_type, draft in with_contained_rows(type_, drafts):
-        for reference in references_of(row_type):
-            value: Any = vars(draft).get(reference.attribute)
-            for at, one in enumerate(value or () if reference.many else (value,)):
-                key = getattr(one, "pk", one)
-                place = (*path, reference.attribute, *((at,) if reference.many else ()))
-                if key is not None and sees.path(reference.model):
-                    named[reference.model][key].append((number, place))
-    issues = []
-    for model, places in named.items():
-        visible = sees.visible(model._base_manager.filter(AnyOf("pk", places)))
-        for key in places.keys() - set(visible.values_list("pk", flat=True)):
-            sentence = f"There is no {model._meta.verbose_name} {key}."
-            issues += [(number, Issue("NotFound", place, sentence)) for number, place in places[key]]
-    return issues
-
-
 class References:
     """The references of drafts: send ``queries`` in a trip of your own, and give their rows to ``attach``.
 
@@ -340,7 +306,8 @@ class References:
     ``Archived``, unless the record that a draft changes, of those in ``current`` by their keys, has them
     already; people and organisations may be referred to after they were archived, since documents about them
     still come in. The key of one that was merged into another is that other one's. A list that names a record
-    twice holds it once. Members that hold records already stay as they are.
+    twice holds it once. Members that hold records already stay as they are. Records of the model ``apart``
+    are loaded by the caller, who gives them to ``attach`` by key.
     """
 
     def __init__(
@@ -348,10 +315,11 @@ class References:
         type_: StructuredType,
         drafts: Sequence[Draft],
         current: Mapping[Any, models.Model] = MappingProxyType({}),
+        apart: type[models.Model] | None = None,
     ) -> None:
-        self.drafts, self.current = drafts, current
+        self.drafts, self.current, self.apart = drafts, current, apart
         self.named: list[tuple[int, Path, Draft, Reference]] = []
-        keys: dict[type[models.Model], set[Any]] = defaultdict(set)
+        keys: dict[Any, set[Any]] = defaultdict(set)
         columns: dict[type[models.Model], set[str]] = defaultdict(set)
         for number, path, row_type, draft in with_contained_rows(type_, drafts):
             for reference in references_of(row_type):
@@ -362,18 +330,22 @@ class References:
                 self.named.append((number, path, draft, reference))
                 keys[reference.model].update(value if reference.many else (value,))
                 columns[reference.model] |= reference.columns
+        keys.pop(apart, None)
         self.columns = {model: selected_columns(model, frozenset(columns[model])) for model in keys}
         self.queries: list[SqlStatement] = [
             query_by_key(model, *self.columns[model])(named) for model, named in keys.items()
         ]
 
-    def attach(self, rows: Sequence[Rows]) -> list[tuple[int, Issue]]:
+    def attach(
+        self, rows: Sequence[Rows], of_apart: Mapping[Any, models.Model] = MappingProxyType({})
+    ) -> list[tuple[int, Issue]]:
         """Put the records where the drafts hold keys; the issues of those that cannot be referred to."""
-        records = {
+        records: dict[Any, Any] = {
             model: self.build(model, model_rows) for model, model_rows in zip(self.columns, rows, strict=True)
         }
         for model, named in records.items():
             self.follow_merges(model, named)
+        records[self.apart] = of_apart
         issues: list[tuple[int, Issue]] = []
         for number, path, draft, reference in self.named:
             found = list(self.attach_one(draft, path, reference, records[reference.model]))
@@ -397,9 +369,8 @@ class References:
         """Put those in the place of merged records that they were merged into."""
         merged = {key: record.merged_into_id for key, record in named.items() if is_merged(record)}
         if merged:
-            others = self.build(
-                model, fetch_all([query_by_key(model, *self.columns[model])(merged.values())])[0]
-            )
+            (rows,) = fetch_all([query_by_key(model, *self.columns[model])(merged.values())])
+            others = self.build(model, rows)
             named.update((key, others[other]) for key, other in merged.items())
 
     def attach_one(
@@ -476,7 +447,7 @@ def always_selected(model: type[models.Model]) -> frozenset[str]:
 
 def is_merged(record: Any) -> bool:
     """True for a duplicate that was merged into another record, and is not in use again."""
-    return record.archive_date is not None and getattr(record, "merged_into_id", None) is not None
+    return getattr(record, "merged_into_id", None) is not None and record.archive_date is not None
 
 
 @lru_cache(maxsize=256)

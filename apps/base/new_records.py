@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,11 +24,14 @@ class Defaults:
         constants = {name: value for name, value in self.constants.items() if name != attribute}
         return Defaults(constants, {name: make for name, make in self.makers.items() if name != attribute})
 
-    def values(self) -> dict[str, object]:
-        """The values of a record that gives nothing."""
-        values = self.constants.copy()
+    def complete(self, given: Mapping[str, object], invalid: Iterable[str] = ()) -> dict[str, object]:
+        """The values of a record that gives these; invalid attributes have none."""
+        values = {**self.constants, **given}
         for name, make in self.makers.items():
-            values[name] = make()
+            if name not in given:
+                values[name] = make()
+        for name in invalid:
+            values.pop(name, None)
         return values
 
 

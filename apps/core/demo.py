@@ -21,6 +21,7 @@ from django.conf import settings
 from django.db import models, transaction
 
 from apps.base import clock
+from apps.base.batched_queries import AnyOf
 from apps.base.drafts import D, Draft
 from apps.core.bulk_insert import plain
 from apps.core.domains import DEMO, find_parts
@@ -152,7 +153,7 @@ class Context:
         if not drafts:
             return []
         keys = service(drafts, **options)
-        found = model._default_manager.in_bulk(keys)
+        found = {record.pk: record for record in model._default_manager.filter(AnyOf("pk", keys))}
         made = [found[key] for key in keys]
         self.records[model] += made
         self.report(model, len(made))

@@ -81,9 +81,14 @@ def noticed_record(notice: Notice) -> tuple[type[Model], object] | None:
 
 def noticed_records(notices: Iterable[Notice]) -> dict[type[Model], set[Any]]:
     """The records that notices lead to."""
+    return by_model(filter(None, map(noticed_record, notices)))
+
+
+def by_model(records: Iterable[tuple[type[Model], object]]) -> dict[type[Model], set[Any]]:
+    """The keys of records, by their model."""
     found: defaultdict[type[Model], set[Any]] = defaultdict(set)
-    for record in filter(None, map(noticed_record, notices)):
-        found[record[0]].add(record[1])
+    for model, key in records:
+        found[model].add(key)
     return found
 
 
@@ -92,15 +97,15 @@ def visible_notices(person: object, notices: QuerySet[Any]) -> QuerySet[Any]:
     caseload = caseload_of(person)
     if caseload is None:
         return notices
+    # To find out what an address leads to costs more than all else: of each notice once.
+    records = {notice.pk: record for notice in notices if (record := noticed_record(notice))}
     visible = {
         (model, key)
-        for model, keys in noticed_records(notices).items()
+        for model, keys in by_model(records.values()).items()
         for key in caseload.visible(model._base_manager.filter(pk__in=keys)).values_list("pk", flat=True)
     }
     hidden = [
-        notice.pk
-        for notice in notices
-        if (record := noticed_record(notice)) and caseload.covers(record[0]) and record not in visible
+        notice for notice, record in records.items() if caseload.covers(record[0]) and record not in visible
     ]
     return notices.exclude(pk__in=hidden)
 

@@ -325,7 +325,8 @@ def new_keys(model: type[models.Model], number: int) -> list[object]:
     key = model._meta.pk
     assert key is not None
     if key.has_default():
-        return [key.get_default() for _ in range(number)]
+        # In order, as the rows are: each finds its place in the key's index beside the one before.
+        return sorted((key.get_default() for _ in range(number)), key=attrgetter("int"))
     with connection.cursor() as cursor:
         table = model._meta.db_table
         if connection.vendor == "postgresql":

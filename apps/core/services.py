@@ -7,6 +7,7 @@ from typing import Any, Generic, Literal
 
 from django.db import models
 
+from apps.base.batched_queries import AnyOf
 from apps.base.declaration.service import declared_set
 from apps.base.drafts import D, Draft, Rule
 from apps.core import archive, saving
@@ -62,10 +63,12 @@ def load_references(
     model: type[models.Model], attribute: str, drafts: Sequence[Draft]
 ) -> Mapping[Any, models.Model]:
     """The records that the drafts refer to, by key; the drafts then have them with all their columns."""
-    referring = [draft for draft in drafts if draft.get(attribute) is not None]
-    records = model._default_manager.in_bulk({getattr(draft, attribute).pk for draft in referring})
-    for draft in referring:
-        draft.fill(attribute, records[getattr(draft, attribute).pk])
+    keys = [draft.key_of(attribute) for draft in drafts]
+    found = model._default_manager.filter(AnyOf("pk", {*keys} - {None}))
+    records = {record.pk: record for record in found}
+    for draft, key in zip(drafts, keys, strict=True):
+        if key is not None:
+            draft.fill(attribute, records[key])
     return records
 
 

@@ -39,9 +39,9 @@ from apps.engagements.models import (
 class Support(NamedTuple):
     """A support given to a contact on a day.
 
-    ``item`` is a code of the price guide, ``category`` the number of its category; ``pace_category`` is the
-    one that PACE plans count it by, ``category`` when omitted. ``management`` prefers a booking of that
-    management type where several fit.
+    ``item`` is a code of the price guide, ``category`` the number of its category, ``pace_category`` of the
+    one that PACE plans count it by. ``management`` prefers a booking of that management type where several
+    fit.
     """
 
     contact: UUID
@@ -281,16 +281,19 @@ def build_component(
 def find_coverage(
     support: Support, plans: Sequence[CoveringPlan], budgets: Mapping[UUID, Sequence[CoveringBudget]]
 ) -> Coverage:
-    """The plan of a support's day and the budget that covers it, or those that come closest."""
+    """The plan of a support's day and the budget that covers it, or those that come closest.
+
+    ``plans``: the plan of the day alone, all of the participant where there is none (``match_plans``).
+    """
     plan = next((each for each in plans if each.first_day <= support.day <= each.last_day), None)
-    if plan is not None and plan.is_pace and (stated := find_stated(support, plan, budgets.get(plan.pk, ()))):
-        return Coverage(plan, stated=stated)
     suitable = [
         budget for each in plans for budget in filter_budgets(support, budgets.get(each.pk, ()), each.is_pace)
     ]
     covering = [budget for budget in suitable if budget.first_day <= support.day <= budget.last_day]
     if plan is not None and covering:
         return Coverage(plan, min(covering, key=lambda budget: rank(budget, support)))
+    if plan is not None and plan.is_pace and not suitable:
+        return Coverage(plan, stated=find_stated(support, budgets.get(plan.pk, ())))
     nearest_budget = min(
         suitable,
         key=lambda each: (distance(support.day, each.first_day, each.last_day), rank(each, support)),
@@ -308,7 +311,8 @@ def filter_budgets(
     support: Support, budgets: Iterable[CoveringBudget], is_pace: bool
 ) -> list[CoveringBudget]:
     """The budgets for the support's item, or for the whole of its category."""
-    category, item = category_of(support, is_pace), support.item and support.item.strip().casefold()
+    category = support.pace_category if is_pace else support.category
+    item = support.item and support.item.strip().casefold()
     found = []
     for budget in budgets:
         if budget.support_item:
@@ -324,17 +328,10 @@ def filter_budgets(
     return found
 
 
-def category_of(support: Support, is_pace: bool) -> int | None:
-    return support.pace_category if is_pace and support.pace_category is not None else support.category
-
-
-def find_stated(
-    support: Support, plan: CoveringPlan, budgets: Sequence[CoveringBudget]
-) -> CoveringBudget | None:
-    """The component of the support's category that pays for other supports alone, where none is for it."""
-    category = category_of(support, plan.is_pace)
-    stated = [each for each in budgets if each.stated_items and each.category == category]
-    return None if not stated or filter_budgets(support, budgets, plan.is_pace) else stated[0]
+def find_stated(support: Support, budgets: Iterable[CoveringBudget]) -> CoveringBudget | None:
+    """The component of a PACE plan for the support's category that pays for other supports alone."""
+    of_category = (each for each in budgets if each.category == support.pace_category)
+    return next((each for each in of_category if each.stated_items), None)
 
 
 def rank(budget: CoveringBudget, support: Support) -> tuple[bool, bool, bool, int]:

@@ -10,11 +10,10 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
 
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
@@ -88,20 +87,20 @@ def load_booking_context(drafts: Sequence[BookingDraft]) -> None:
     plans = load_references(ClientEngagement, "engagement", drafts)
     load_references(SupportCategory, "category", drafts)
     budgets: dict[UUID, dict[UUID, Decimal]] = defaultdict(dict)
-    rows = ServiceBooking.objects.filter(engagement__in=plans)
+    rows = ServiceBooking.objects.filter(AnyOf("engagement", plans))
     for key, booking, budget in rows.values_list("engagement", "pk", "budget"):
         budgets[key][booking] = budget
     earlier_drafts: dict[UUID, Decimal] = defaultdict(lambda: ZERO)
     for draft in drafts:
-        plan = draft.get("engagement")
-        if plan is None:
+        key = draft.key_of("engagement")
+        if key is None:
             continue
-        others = budgets[plan.pk]
+        others = budgets[key]
         if draft.key is not None:
             # Its former budget no longer counts, neither for itself nor for later drafts.
             others.pop(draft.key, None)
-        draft.fill("allocated_to_others", sum(others.values(), ZERO) + earlier_drafts[plan.pk])
-        earlier_drafts[plan.pk] += draft.get("budget") or ZERO
+        draft.fill("allocated_to_others", sum(others.values(), ZERO) + earlier_drafts[key])
+        earlier_drafts[key] += draft.get("budget") or ZERO
 
 
 def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
@@ -110,7 +109,8 @@ def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
     load_references(SupportCategory, "category", drafts)
     components: dict[UUID, dict[object, Component]] = defaultdict(dict)
     plans = {draft.key_of("engagement") for draft in drafts} - {None}
-    for budget in CategoryBudget.objects.filter(engagement__in=plans).select_related("category"):
+    stored = CategoryBudget.objects.filter(AnyOf("engagement", plans)).select_related("category")
+    for budget in stored:
         known = Component(str(budget), budget.categories, codes_of(budget.stated_items))
         components[budget.engagement_id][budget.pk] = known
     for draft in drafts:
@@ -138,9 +138,9 @@ update_category_budgets = partial(update_records, CategoryBudget, checks=CATEGOR
 
 # --- funding periods ------------------------------------------------------------------------------------
 
-#: Restate the sums of these funding periods from the claims of their days, in the transaction that stores
-#: them; the apps that count on budgets add theirs.
-RESTATE_PERIODS: list[Callable[[QuerySet[FundingPeriod]], object]] = []
+#: Restate the sums of the funding periods of these components from the claims of their days, in the
+#: transaction that stores them; the apps that count on budgets add theirs.
+RESTATE_PERIODS: list[Callable[[Sequence[UUID]], object]] = []
 
 
 @transaction.atomic
@@ -179,9 +179,9 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
             else:
                 known.last_day, known.released = row.last_day, row.released
                 changed.append(known)
-            changes[f"Period from {row.first_day:%d %b %Y}"] = [before, after]
+            changes[f"Period from {day_text(row.first_day)}"] = [before, after]
         for period in rest.values():
-            changes[f"Period from {period.first_day:%d %b %Y}"] = [released_until(period), None]
+            changes[f"Period from {day_text(period.first_day)}"] = [released_until(period), None]
             deleted.append(period.pk)
     if deleted:
         FundingPeriod.objects.filter(pk__in=deleted).delete()
@@ -190,13 +190,19 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     bulk_insert(FundingPeriod, ("category_budget_id", "first_day", "last_day", "released"), added)
     saved = saving.save_changes(CategoryBudget, drafts, existing, row_changes)
     for restate in RESTATE_PERIODS:
-        restate(FundingPeriod.objects.filter(category_budget__in=saved))
+        restate(saved)
     return saved
 
 
 def released_until(period: FundingPeriod | PeriodDraft) -> str:
     """The text of a period in the history, beside its first day."""
-    return f"{period.released:,.2f} until {period.last_day:%d %b %Y}"
+    return f"{period.released:,.2f} until {day_text(period.last_day)}"
+
+
+@lru_cache(maxsize=1_024)
+def day_text(day: dt.date) -> str:
+    """The text of a day in the history: few days are many periods', and each takes a microsecond."""
+    return f"{day:%d %b %Y}"
 
 
 # --- components with their periods ----------------------------------------------------------------------

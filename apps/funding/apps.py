@@ -11,7 +11,7 @@ class FundingConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.engagements.services import RESTATE_PERIODS
-        from apps.funding.services.effects import restate_periods
+        from apps.funding.services.effects import restate_periods_of
 
         register(statuses.check_statuses, "funding")
-        RESTATE_PERIODS.append(restate_periods)
+        RESTATE_PERIODS.append(restate_periods_of)

@@ -5,7 +5,7 @@ duplicate is archived as it is, and its answers to custom fields stay with it. T
 """
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from django.db import models, transaction
@@ -13,7 +13,7 @@ from django.db.models import ManyToOneRel, Q, QuerySet
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.base.drafts import Issue, ValidationFailed
+from apps.base.drafts import Issue, ValidationFailed, is_merged
 from apps.core import history
 from apps.core.bulk_insert import in_batches
 from apps.core.models import Change, TimestampedModel
@@ -25,6 +25,9 @@ UNDO_PERIOD = dt.timedelta(days=1)
 NAMED_CONFLICTS = 5
 
 AnyRecord = Contact | Client
+
+#: Called with the record that stays and the duplicate, in the transaction of their merge; apps add theirs.
+AFTER_MERGE: list[Callable[[AnyRecord, AnyRecord], object]] = []
 
 
 def referring_columns(model: type[models.Model]) -> list[Any]:
@@ -55,6 +58,8 @@ def merge(target: AnyRecord, duplicate: AnyRecord) -> int:
     duplicate.merged_into = target
     duplicate.save()
     history.write_entries(type(target), [target.pk], "Changed", {"Merged record": [None, str(duplicate)]})
+    for follow in AFTER_MERGE:
+        follow(target, duplicate)
     return count
 
 
@@ -139,6 +144,15 @@ def move_references(
         rows.update(**{column.attname: after, "modify_date": clock.now()})
         history.write_entries(model, batch, "Changed", changed)
     return len(keys)
+
+
+def find_in_use(contacts: Iterable[Contact]) -> list[Contact]:
+    """The contacts that a number or code of these means: archived ones only where there is no other.
+
+    One that was merged into another means that other one.
+    """
+    found = {each.pk: each for each in (c.merged_into if is_merged(c) else c for c in contacts)}
+    return [each for each in found.values() if not each.is_archived] or list(found.values())
 
 
 # --- what speaks against a merge ------------------------------------------------------------------------

@@ -27,6 +27,7 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Draft, ValidationFailed, apply_rules, raise_if_invalid
 from apps.core import archive, history, saving
+from apps.core.bulk_insert import WriteBatch
 from apps.core.models import Change, Notice, Subscriber, normalised
 from apps.core.notices import write_notices
 from apps.core.services import Checks, create_records
@@ -187,17 +188,14 @@ def save_answers(
     before = {place: stored[place].texts if place in stored else [] for place in given}
     changed = [place for place in given if given[place] != before[place]]
     CustomFieldAnswer.objects.filter(pk__in=[stored[p].pk for p in changed if p in stored]).delete()
-    owner = f"{model.__name__.lower()}_id"
-    answers = CustomFieldAnswer.objects.bulk_create(
-        CustomFieldAnswer(**{owner: key}, custom_field_id=field)
-        for key, field in changed
-        if given[key, field]
-    )
-    CustomFieldResponse.objects.bulk_create(
-        CustomFieldResponse(answer=answer, response=text)
-        for answer in answers
-        for text in given[getattr(answer, owner), answer.custom_field_id]
-    )
+    new = [place for place in changed if given[place]]
+    answers = dict(zip(saving.new_keys(CustomFieldAnswer, len(new)), new, strict=True))
+    batch = WriteBatch()
+    columns = ("id", f"{model.__name__.lower()}_id", "custom_field_id")
+    batch.insert(CustomFieldAnswer, columns, ((answer, *place) for answer, place in answers.items()))
+    responses = ((answer, text) for answer, place in answers.items() for text in given[place])
+    batch.insert(CustomFieldResponse, ("answer_id", "response"), responses)
+    batch.send()
     names = dict(CustomField.objects.values_list("pk", "name"))
     differences: dict[UUID, dict[str, list[object]]] = defaultdict(dict)
     for key, field in changed:

@@ -58,6 +58,15 @@ def test_a_claim_is_answered_as_get_shows_it(api):
     assert (made["ProviderInvoiceReference"], made["FundingStatus"]) == ("PI-77", "AwaitingStaffApproval")
 
 
+def test_a_claim_reads_its_provider_invoice_once(api, monkeypatch):
+    body, loaded, from_db = a_claim_body(), [], ProviderInvoice.from_db
+    monkeypatch.setattr(
+        ProviderInvoice, "from_db", staticmethod(lambda *row: loaded.append(row) or from_db(*row))
+    )
+    ok(api.post("claim", body, IGNORED), 201)
+    assert len(loaded) == 1
+
+
 def test_every_member_is_stored_as_it_is_given(api):
     contact, provider, provider_invoice = (
         a_contact(),

@@ -286,6 +286,7 @@ def test_the_month_end_on_paper_is_as_wide_as_the_paper(open_window, scene):
     assert (left, width) == (0, 1400)
 
 
+@pytest.mark.usefixtures("nothing_changed_since")
 def test_chosen_claims_are_approved_from_their_list(open_window, scene):
     for number in range(3):
         invoiced = {"contact": scene.mia, "provider": scene.harbour}

@@ -71,6 +71,7 @@ def test_a_claims_officer_enters_a_claim_from_a_document(begin):
     assert (claim.contact, claim.provider) == (scene.mia, scene.harbour)
 
 
+@pytest.mark.usefixtures("nothing_changed_since")
 def test_a_team_lead_approves_claims_and_is_told_which_had_warnings(begin):
     scene = Scene()
     claims = [a_claim(contact=scene.mia, provider=scene.harbour) for _ in range(3)]

@@ -116,7 +116,7 @@ def test_two_columns_of_one_field_are_refused_in_words_of_the_page(client, ada):
     run_tasks()
     record.refresh_from_db()
     assert record.status == "Failed"
-    assert record.message.endswith("both give LastName; leave one of them out.")
+    assert record.message.endswith("both give LastName; give one of them another field, or leave it out.")
 
 
 def test_options_decide_how_rows_are_read(client, ada):

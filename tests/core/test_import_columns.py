@@ -119,7 +119,7 @@ def test_the_guids_of_a_list_go_before_names():
 
 
 def test_one_of_two_columns_with_the_same_header_can_be_left_out_by_its_letter():
-    with pytest.raises(ImportFileError, match=r'leave one of them out \(--map "column B="\)'):
+    with pytest.raises(ImportFileError, match=r'or leave it out \(--map "column B="\)'):
         columns("contact", "Phone", "Phone")
     found, _ = columns("contact", "Phone", "Phone", column_map={"column B": ""})
     assert [column.index for column in found] == [0]

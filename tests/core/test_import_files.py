@@ -140,6 +140,24 @@ def test_cells_of_a_workbook_come_as_texts_that_read_back(tmp_path):
     ]
 
 
+def test_a_number_that_a_formula_gave_is_read_as_a_spreadsheet_shows_it(tmp_path):
+    """A spreadsheet keeps 71.4 as 71.39999999999999 where it was calculated; both libraries tell it so."""
+    numbers = ["71.399999999999991", "0.30000000000000004", "-1.1500000000000001", "12345.6789012345"]
+    path = a_workbook(tmp_path, [["A"], *([float(number)] for number in numbers)])
+    for number in numbers:
+        written = f"<v>{float(number):.16g}</v>".encode()
+        replaced(path, "xl/worksheets/sheet1.xml", written, f"<v>{number}</v>".encode())
+    read = [["A"], ["71.4"], ["0.3"], ["-1.15"], ["12345.6789012345"]]
+    assert cells_of(path) == read
+    replaced(
+        path,
+        "xl/worksheets/sheet1.xml",
+        b"</sheetData>",
+        b'<row r="6"><c r="A6"><f>1+1</f></c></row></sheetData>',
+    )
+    assert cells_of(path) == [*read, [UNCALCULATED]]
+
+
 def formatted(folder, cells):
     """A workbook with a cell in each row of its second column, from the third row on: value and format."""
     book = openpyxl.Workbook()

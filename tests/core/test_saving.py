@@ -3,11 +3,13 @@
 import datetime as dt
 
 import pytest
+from django.apps import apps
+from django.db import models
 
 from apps.base import clock
 from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent
 from apps.core.bulk_insert import WriteBatch
-from apps.core.models import Change, Subscriber
+from apps.core.models import Change, Subscriber, TimestampedModel
 from apps.core.saving import (
     apply_model_defaults,
     insert_records,
@@ -36,6 +38,28 @@ def test_numbered_records_get_the_next_numbers_and_leave_the_counter_right():
     after = Team(name="last")
     after.save()
     assert after.pk not in keys
+
+
+def test_guids_of_new_records_come_in_order():
+    keys = new_keys(Client, 100)
+    assert keys == sorted(keys)
+    assert len(set(keys)) == 100
+
+
+def test_records_are_read_as_django_reads_them():
+    """Django does not promise what an instance holds: ``from_db`` makes it without ``__init__``."""
+    for model in apps.get_models():
+        if not issubclass(model, TimestampedModel):
+            continue
+        columns = [field.attname for field in model._meta.concrete_fields]
+        for names in (columns, columns[:2]):
+            values = [f"value of {name}" for name in names]
+            ours = model.from_db("default", names, values)
+            djangos = models.Model.from_db.__func__(model, "default", names, values)
+            states = [vars(record).pop("_state") for record in (ours, djangos)]
+            assert {(state.adding, state.db, *state.fields_cache) for state in states} == {(False, "default")}
+            assert vars(ours).pop("_stored") == dict(zip(names, values, strict=True))
+            assert vars(ours) == vars(djangos), model
 
 
 def test_the_settings_that_a_draft_leaves_out_stay():

@@ -393,10 +393,34 @@ def test_support_categories_are_found_by_name_and_number(client):
         assert [each.number for each in response.context["cl"].result_list] == [number]
 
 
+@pytest.mark.parametrize(
+    ("sums", "sentence"),
+    [
+        (
+            {"waiting": "952.50"},
+            "952.50 that waits and 0.00 that is claimed and not paid stay on its budgets",
+        ),
+        (
+            {"claimed": "100.00", "paid": "40.00"},
+            "0.00 that waits and 60.00 that is claimed and not paid stay",
+        ),
+        ({"claimed": "100.00", "paid": "100.00"}, None),
+    ],
+)
+def test_archiving_a_plan_says_what_is_open_on_it(client, sums, sentence):
+    """No plan would count it any more: another one would be overspent without a warning."""
+    for booked in (a_booking(**sums).engagement, a_category_budget(**sums).engagement):
+        page = page_text(client.get(f"{PLANS}{booked.pk}/archiving/"))
+        assert "that waits and" in page if sentence else "that waits and" not in page
+        assert (sentence or "") in page
+
+
 def test_archiving_a_plan_names_its_bookings(client):
     plan = a_plan()
     a_booking(plan)
-    assert "1 service booking (plan)" in page_text(client.get(f"{PLANS}{plan.pk}/archiving/"))
+    page = page_text(client.get(f"{PLANS}{plan.pk}/archiving/"))
+    assert "1 service booking (plan)" in page
+    assert "stay on its budgets" not in page
     client.post(f"{PLANS}{plan.pk}/archiving/")
     plan.refresh_from_db()
     assert plan.is_archived

@@ -33,6 +33,7 @@ def coverages_of(supports, released=None):
 
 
 def a_coverage(plan, on=DAY, item=ITEM, category=1, **preferences):
+    preferences = {"pace_category": category, **preferences}
     return coverages_of([Support(plan.participant_id, on, item, category, **preferences)])[0]
 
 

@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from apps.core.models import Change
 from apps.engagements.models import CategoryBudget, FundingPeriod
 from apps.engagements.services import create_support_categories
+from apps.people.merging import merge
 from tests.core.test_file_imports import an_import, page, press, worker_folder
 from tests.engagements.builders import a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.people.records import a_contact
@@ -69,6 +70,15 @@ def stored():
         )
         for each in CategoryBudget.objects.select_related("category").prefetch_related("periods")
     }
+
+
+@pytest.mark.parametrize("text", ["430000009", "P-9"])
+def test_the_number_and_code_of_a_merged_participant_mean_the_one_in_use(import_rows, plan, text):
+    """The agency's lists have the number under which somebody was entered twice."""
+    merge(plan.participant, a_contact(scheme_number="430000009", unique_code="P-9"))
+    said, _, status = import_rows(f"{text},01/07/2026,,21,,,1000,,,")
+    assert ("1 new, 0 changed, 0 unchanged, 0 rejected" in said, status) == (True, 0)
+    assert CategoryBudget.objects.get().engagement == plan
 
 
 def test_components_and_their_periods_are_imported_a_period_to_a_row(import_rows, plan):

@@ -12,6 +12,7 @@ from apps.base import clock
 from apps.core.models import Change
 from apps.engagements.amounts import Amounts, record_amounts
 from apps.engagements.models import ClientEngagement, ServiceBooking
+from apps.people.merging import merge
 from apps.people.models import Contact
 from tests.engagements.builders import a_booking, a_pace_plan, a_plan, day
 from tests.people.records import a_client, a_contact
@@ -113,6 +114,14 @@ def test_a_booking_is_imported_with_a_plan_for_it(import_rows, mia):
     )
     assert first.balance_date == day("2026-08-31")
     assert (second.support_item, second.remaining) == ("15_056_0128_1_3", Decimal("400.00"))
+
+
+def test_the_number_of_a_merged_participant_is_that_of_the_one_in_use(import_rows, mia):
+    """Also where the one in use has none: a merge moves no values."""
+    kept = a_contact()
+    merge(kept, mia)
+    assert import_rows({}, options=("--create-participants",)).status == 0
+    assert ClientEngagement.objects.get().participant == kept
 
 
 def test_a_second_run_changes_nothing(import_rows, mia):

@@ -33,7 +33,7 @@ from tests.people.records import (
     get_unrendered,
 )
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada", "nothing_changed_since")]
 decided_in_python = pytest.mark.any_engine("permissions and statuses are compared in Python")
 APPROVED, AWAITING, ON_HOLD = "Approved", "AwaitingStaffApproval", "OnHold"
 

@@ -19,7 +19,7 @@ from tests.funding.admin_forms import (
 from tests.funding.builders import a_claim, a_provider_invoice, a_warned_claim, an_invoice
 from tests.people.records import a_client, a_contact, a_role, a_staff_member
 
-pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada")]
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada", "nothing_changed_since")]
 AWAITING = f"{CLAIMS}?status=AwaitingStaffApproval"
 
 

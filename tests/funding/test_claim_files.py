@@ -117,9 +117,7 @@ def test_an_exemption_stands_in_place_of_the_business_number(exemption):
 
 @pytest.mark.parametrize(("exemption", "written"), [("EXCLS", "51824753556"), ("REIMB", "REIMB")])
 def test_a_number_that_the_provider_has_by_now_stands_in_place_of_its_exclusion(exemption, written):
-    a_claimable_claim(
-        provider=a_client(business_number="51 824 753 556"), missing_abn_reason_code=exemption
-    )
+    a_claimable_claim(provider=a_client(business_number="51 824 753 556"), missing_abn_reason_code=exemption)
     [row] = rows_of(create_claim_files()[0])
     assert row["ABN of Support Provider"] == written
 

@@ -17,6 +17,7 @@ from tests.funding.builders import a_price, a_price_book, a_product, an_entry
 from tests.funding.guide_files import (
     BY_ZONE,
     PLANNING,
+    STATES,
     SWIM,
     WALK,
     a_row,
@@ -117,7 +118,31 @@ def test_a_missing_item_whose_price_begins_with_the_guide_is_reported_and_left(r
     run_last_year()
     said = run([row for row in last_year() if row["Support Item Number"] != WALK], "--end-missing")
     assert f"Not ended, for their prices begin with this guide or later: {WALK}." in said
+    assert ", ended: " not in said
     assert ranges(WALK)[0][1] is None
+
+
+def test_a_corrected_guide_says_which_prices_of_later_days_stay(run_last_year, run):
+    """The one before had the change on another day: who reads the new one expects its price until further."""
+    run_last_year()
+    rows = [row for row in last_year() if row["Support Item Number"] == WALK]
+    (row,) = rows
+    moved = [
+        {**row, "End Date": "20250831"},
+        {**row, "Start date": "20250901", **dict.fromkeys((*STATES, "National"), "1700.00")},
+    ]
+    assert "begin later stay" not in run(moved)
+    corrected = [
+        {**row, "End Date": "20250731"},
+        {**row, "Start date": "20250801", **dict.fromkeys((*STATES, "National"), "1650.00")},
+    ]
+    said = run(corrected)
+    assert f"Prices that begin later stay, and end this guide's ranges: {WALK}. Where the guide" in said
+    assert [(str(start), amount) for start, _, amount in ranges(WALK)] == [
+        ("2025-07-01", Decimal("1616.26")),
+        ("2025-08-01", Decimal("1650.00")),
+        ("2025-09-01", Decimal("1700.00")),
+    ]
 
 
 def test_last_year_s_guide_imported_again_opens_nothing_anew(run_last_year, run_this_year):

@@ -1,6 +1,7 @@
 """Subscriptions: an application manages its own webhooks by the interface."""
 
 import json
+from decimal import Decimal
 from random import Random
 
 import pytest
@@ -10,12 +11,15 @@ from hypothesis import strategies as st
 from apps.access import webhooks
 from apps.access.models import ApiApplication, IdempotencyKey, Webhook, WebhookMessage
 from apps.access.webhooks import send_changes
+from apps.base.declaration.resource import V2_1
+from apps.base.declaration.service import get_service
 from apps.core.change_log import SnapshotLog, split_snapshot
 from apps.core.models import Change
 from apps.people.models import Client
 from tests.access.test_webhooks import changes_in, receiver, server  # noqa: F401  (fixtures)
 from tests.api.caller import Caller, an_application, faults, ok, refused
 from tests.api.test_version_2_1 import LaterCaller
+from tests.engagements.builders import a_booking
 from tests.people.builders import a_client, a_contact
 from tests.people.records import an_administrator
 
@@ -403,3 +407,41 @@ def test_the_earlier_of_two_snapshots_sees_nothing_that_not_both_see(data):
     assert (found[0], *found[2:]) == ("db", 2, "b")
     before = min(split_snapshot(each[1])[0] for each in (one, other))
     assert seen(found) == set(range(1, before))
+
+
+# --- sets that only version 2.1 has -----------------------------------------------------------------------
+
+LATER_SETS = [
+    each.name
+    for each in get_service(V2_1).entity_sets
+    if each.resource.is_tracked and each.name not in {old.name for old in get_service().entity_sets}
+]
+
+
+@pytest.mark.parametrize("name", LATER_SETS)
+def test_every_set_whose_changes_are_tracked_can_be_subscribed_to(application, subscribe, client, name):
+    path = path_of(subscribe(EntitySet=name))
+    assert ok(application.get(path))["EntitySet"] == name
+    send_changes()
+    assert Webhook.objects.get().position
+    client.force_login(an_administrator())
+    assert f'value="{name}"' in client.get("/admin/access/webhook/add/").content.decode()
+    narrow = LaterCaller(an_application("client.read subscription.write", name="Narrow"))
+    assert faults(subscribe(narrow, EntitySet=name)) == [("NotAllowed", "EntitySet")]
+
+
+def test_a_message_about_a_later_set_has_the_members_of_that_version(application, subscribe, receiver):  # noqa: F811
+    few, many = a_booking(budget=Decimal("100.00")), a_booking(budget=Decimal("200.00"))
+    path = path_of(subscribe(EntitySet="Booking", Condition="Budget gt 500", IncludesRecords=True))
+    link = ok(application.get("booking", **TRACKED))["@odata.deltaLink"]
+    for booking, budget in ((few, 300), (many, 900)):
+        ok(application.patch(f"booking({booking.pk})?ignoreWarnings=true", {"Budget": budget}, If_Match="*"))
+    send_changes()
+    told = bodies(receiver)[0]["data"]["changes"]
+    assert bodies(receiver)[0]["type"] == "Booking.changed"
+    (change,) = [each for each in told if each["change"] == "changed"]
+    assert change["key"] == change["record"]["ServiceBookingGuid"] == str(many.pk)
+    assert ok(application.get(change["address"].removeprefix("/api/")))["Budget"] == 900
+    assert application.post(f"{path}/Replay", {"DeltaLink": link}).status_code in (200, 204)
+    send_changes()
+    assert str(many.pk) in [each["key"] for each in bodies(receiver)[-1]["data"]["changes"]]

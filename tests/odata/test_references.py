@@ -188,3 +188,14 @@ def test_members_that_hold_records_already_stay_as_they_are():
     role = a_role()
     draft = Draft({"role": role, "teams": [a_team()]})
     assert References(entity_set("staff").type, [draft]).queries == []
+
+
+def test_records_that_a_service_has_loaded_are_not_loaded_again():
+    role, team, missing = a_role(), a_team(), a_team()
+    drafts = [Draft({"role": role.pk, "teams": [team.pk, missing.pk]}), Draft({"role": role.pk, "teams": []})]
+    references = References(entity_set("staff").type, drafts, apart=type(team))
+    assert len(references.queries) == 1  # of roles
+    ((number, issue),) = references.attach(fetch_all(references.queries), {team.pk: team})
+    assert (number, issue.code, issue.field) == (0, "NotFound", ("teams", 1))
+    assert (drafts[0].role, drafts[1].teams) == (role, [])
+    assert drafts[0].invalid == {"teams"}

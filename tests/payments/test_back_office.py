@@ -9,19 +9,29 @@ from django.test import Client as Browser
 from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
+from apps.base.drafts import ValidationFailed
 from apps.core.models import Change
 from apps.core.read_log import READ_LOG
 from apps.funding.models import Claim
 from apps.payments.choices import RunStatus
 from apps.payments.models import BankAccount, PaymentRun, PaymentSettings
+from apps.payments.services.accounts import confirm_account
+from apps.payments.services.ready import load_ready
 from apps.payments.services.returns import mark_returned
-from apps.payments.services.runs import create_run, release_run, withdraw_run
+from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
 from apps.people.merging import merge
 from tests.core.test_file_imports import an_import, page, press, worker_folder
 from tests.funding.admin_forms import run_list_action
 from tests.payments.bank_file_checker import read_bank_file
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
-from tests.people.records import a_client, a_contact, a_role, a_staff_member, form_data
+from tests.people.records import (
+    a_client,
+    a_contact,
+    a_role,
+    a_staff_member,
+    an_administrator,
+    form_data,
+)
 from tests.tasks import run_tasks
 
 __all__ = ["worker_folder"]  # a fixture
@@ -161,6 +171,35 @@ def test_what_a_merge_gives_to_somebody_else_is_confirmed_anew(provider):
     merge(provider, account.client)
     account.refresh_from_db()
     assert (account.client, account.is_confirmed) == (provider, False)
+
+
+@pytest.mark.both_engines("accounts are locked")
+def test_whoever_gets_the_claims_of_a_duplicate_is_confirmed_anew(ready, provider):
+    """Whoever may merge would else redirect alone what is paid to a provider."""
+    duplicate = a_client(business_name="Harbour Light")
+    older = an_account(duplicate)
+    BankAccount.objects.filter(pk=older.pk).update(archive_date=clock.now())
+    a_paid_claim("500.00", provider=duplicate)
+    run = create_run([ready[0].pk], clock.today(), None)
+    merge(provider, duplicate)
+    (account,) = BankAccount.objects.filter(archive_date=None)
+    assert (account.owner, account.is_confirmed) == (provider, False)
+    assert account.unconfirmed_because == "Harbour Light was merged into Harbour Lights."
+    (payee,) = load_ready()
+    assert (payee.record, payee.claims[-1].amount, "not confirmed" in payee.problem) == (provider, 500, True)
+    with pytest.raises(RunRefused, match="changed meanwhile"):
+        release_run(run.pk, a_releaser())
+    confirm_account(account.pk, an_administrator(), "Rang the number of 2019")
+    assert release_run(run.pk, a_releaser()).status == RunStatus.RELEASED
+
+
+def test_a_merge_that_is_refused_ends_no_confirmation(provider):
+    account, other = an_account(provider), an_account(a_client())
+    with pytest.raises(ValidationFailed, match="only one can stay"):
+        merge(provider, other.client)
+    account.refresh_from_db(), other.refresh_from_db()
+    assert account.is_confirmed
+    assert other.is_confirmed
 
 
 # --- settings -------------------------------------------------------------------------------------------

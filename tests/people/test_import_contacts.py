@@ -283,6 +283,17 @@ def test_what_stands_below_the_table_is_left_out_and_named(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("total", ["Total,1", "GRAND TOTAL:,1", "Sub-total,$1.00"])
+def test_a_bare_total_is_left_out_of_a_table_of_two_columns_too(tmp_path, total):
+    """It fills all of them, and would be a person of that name."""
+    result = imported("contact", a_csv(tmp_path, "Ida,Quill", total, header="First name,Surname"))
+    assert result.out.startswith(
+        "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected; 1 row below the table left out."
+    )
+    people = a_csv(tmp_path, "Ida,Quill", "Total,Mia", header="First name,Surname")
+    assert imported("contact", people).out.startswith("2 rows: 1 new")
+
+
 def test_rows_of_delimiters_alone_are_no_records(tmp_path):
     path = a_csv(tmp_path, "Al,Orr,", ",,", "Bo,Orr,", ",,", header="First name,Surname,Email")
     assert imported("contact", path).out.startswith("2 rows: 2 new, 0 changed, 0 unchanged, 0 rejected.")

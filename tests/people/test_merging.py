@@ -13,7 +13,7 @@ from apps.people.models import Client, Contact, CustomFieldAnswer
 from tests.documents.builders import a_document
 from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim, a_provider_invoice
-from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, form_data
 
 pytestmark = [
     pytest.mark.django_db,
@@ -149,6 +149,30 @@ def test_the_page_compares_both_merges_them_and_offers_to_undo_it(client):
     client.post(merge_page(duplicate))
     claim.refresh_from_db()
     assert claim.contact == duplicate
+
+
+@pytest.mark.parametrize("make", [a_client, a_contact])
+def test_the_pages_of_a_duplicate_lead_to_the_record_that_is_in_use(client, make):
+    client.force_login(an_administrator())
+    kept, duplicate = make(), make()
+    pages = f"/admin/people/{duplicate._meta.model_name}/{{}}/{{}}/"
+    sentence = f"{duplicate} was merged into"
+
+    def tells(record):
+        opened = [client.get(pages.format(record.pk, name)) for name in ("overview", "change")]
+        return [sentence in page.content.decode() for page in opened]
+
+    assert tells(duplicate) == [False, False]
+    merge(kept, duplicate)
+    assert tells(duplicate) == [True, True]
+    assert tells(kept) == [False, False]
+    page = client.get(pages.format(duplicate.pk, "change"))
+    overview = pages.format(kept.pk, "overview")
+    assert f'{sentence} <a class="rs-link" href="{overview}">{kept}</a>' in page.content.decode()
+    refusal = client.post(pages.format(duplicate.pk, "change"), form_data(page, unique_code="X-1"))
+    assert f"It was merged into {kept.pk}: change that one." in refusal.content.decode()
+    undo_merge(duplicate)
+    assert tells(duplicate) == [False, False]
 
 
 def test_merging_needs_the_permission_to_change(client):

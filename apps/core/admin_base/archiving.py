@@ -89,8 +89,13 @@ class ArchivingAdmin(PageAdmin):
             self.change_archive_status(request, record)
             return redirect(self.page_url("change", record.pk))
         title = f"{'Restore' if record.is_archived else 'Archive'} {record}"
-        linked = linked_records(record, request.user)
-        return self.render_page(request, "admin/archiving.html", title, record, linked_records=linked)
+        linked, effect = linked_records(record, request.user), self.archiving_effect(record)
+        context = {"linked_records": linked, "effect": effect}
+        return self.render_page(request, "admin/archiving.html", title, record, **context)
+
+    def archiving_effect(self, record: Any) -> str:
+        """What is open of a record, which archiving leaves as it is, in sentences; empty for nothing."""
+        return ""
 
     def change_archive_status(self, request: HttpRequest, record: TimestampedModel) -> None:
         """Archive the record, or restore it when it is archived."""

@@ -13,6 +13,8 @@ from apps.core.table_files.tables import Row, Table
 #: More rows than stand below any table.
 MAX_FOOTER = 20
 _TOTAL = re.compile(r"\W*(?:grand |sub-?)?(?:totals?|sum|count|number of|no\.? of)\b", re.IGNORECASE)
+#: Nobody is called so: it is a total however few columns there are.
+_BARE_TOTAL = re.compile(r"\W*(?:grand |sub-?)?totals?\W*", re.IGNORECASE)
 _END = re.compile(
     r"\W*(?:end of (?:report|list|file|export|data)\b"
     r"|(?:printed|generated|exported|produced|created|report(?:ed)?|page)(?: (?:on|by|at|date|of)\b|:| ?\d)"
@@ -53,7 +55,8 @@ def look_through(table: Table, day_columns: Mapping[int, DayColumn]) -> FirstPas
     below: list[Row] = []
     for row in table.rows():
         cells = row.cells
-        if (len(cells) - cells.count("")) * 2 <= width and table.has_cell_addresses and is_footer(row):
+        is_short = (len(cells) - cells.count("")) * 2 <= width or _BARE_TOTAL.fullmatch("".join(cells[:1]))
+        if is_short and table.has_cell_addresses and is_footer(row):
             below.append(row)
             continue
         found.row_count += 1 + len(below)

@@ -284,7 +284,8 @@ def check_unique_targets(columns: Sequence[RecordColumn], table: Table) -> None:
             raise ImportFileError(
                 f"{quote_header(first.index, first.header, table)} and"
                 f" {quote_header(column.index, column.header, table)} both give {column.name};"
-                f' leave one of them out (--map "{other}=").'
+                f' give one of them another field (--map "{other}=Field"), or leave it out'
+                f' (--map "{other}=").'
             )
 
 

@@ -190,9 +190,7 @@ class RecordColumns:
             return self.draft_class(changed, changed, record.invalid, key=record.existing.key)
         given = {name: value for name, value in record.values.items() if value is not None}
         given.pop(ARCHIVE_DATE, None)
-        values = {**self.defaults.values(), **given}
-        for name in record.invalid:
-            values.pop(name, None)
+        values = self.defaults.complete(given, record.invalid)
         return self.draft_class(values, given.keys() - self.past_dates, record.invalid)
 
 

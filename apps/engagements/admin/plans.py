@@ -208,6 +208,17 @@ class ClientEngagementAdmin(RecordAdmin):
     def total(self, plan: ClientEngagement) -> str | None:
         return format_amount(plan.total_budget_amount)
 
+    def archiving_effect(self, record: ClientEngagement) -> str:
+        spent = record.spending(record.budgets.all(), clock.today())
+        unpaid = spent.claimed - spent.paid
+        if not spent.waiting and not unpaid:
+            return ""
+        return (
+            f"{format_amount(spent.waiting)} that waits and {format_amount(unpaid)} that is claimed and not"
+            " paid stay on its budgets, and no other plan counts them. A plan that ends needs no archiving:"
+            " enter “No active plan from”."
+        )
+
     @display(description="spent")
     def spending(self, plan: ClientEngagement) -> str:
         return spending_bar(plan.spending(plan.budgets.all(), clock.today()), is_small=True)

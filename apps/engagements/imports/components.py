@@ -50,6 +50,7 @@ from apps.engagements.models import (
 )
 from apps.engagements.services import save_components
 from apps.people.entered_texts import clean_scheme_number
+from apps.people.merging import find_in_use
 from apps.people.models import Contact
 
 #: The columns that members of drafts come from, for the issues of the rules.
@@ -378,20 +379,18 @@ def plan_on(start: dt.date, plans: Sequence[ClientEngagement], row: ComponentRow
 
 
 def contacts_by_number_or_code(texts: Iterable[str]) -> Mapping[str, Sequence[Contact]]:
-    """The participants of texts in a file; archived ones only where there is no other."""
+    """The participants of texts in a file."""
     numbers = {text: clean_scheme_number(text).text for text in texts}
     codes = {text: normalised(text) for text in numbers}
-    contacts = list(Contact.objects.filter(AnyOf("scheme_number", set(numbers.values()))))
-    contacts += Contact.objects.filter(AnyOf("unique_code_key", set(codes.values()) - {None}))
+    records = Contact.objects.select_related("merged_into")
+    contacts = list(records.filter(AnyOf("scheme_number", set(numbers.values()))))
+    contacts += records.filter(AnyOf("unique_code_key", set(codes.values()) - {None}))
     found: dict[str, dict[UUID, Contact]] = defaultdict(dict)
     for text in numbers:
         for contact in contacts:
             if numbers[text] == contact.scheme_number or codes[text] == normalised(contact.unique_code):
                 found[text][contact.pk] = contact
-    everyone = {text: list(group.values()) for text, group in found.items()}
-    return {
-        text: [each for each in group if not each.is_archived] or group for text, group in everyone.items()
-    }
+    return {text: find_in_use(group.values()) for text, group in found.items()}
 
 
 def store_plan(

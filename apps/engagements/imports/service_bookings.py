@@ -48,6 +48,7 @@ from apps.engagements.imports.service_booking_rows import (
 from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
 from apps.people.drafts import ContactDraft
+from apps.people.merging import find_in_use
 from apps.people.models import Client, Contact
 from apps.people.services import create_contacts
 
@@ -198,7 +199,7 @@ class PortalImport:
                     )
         defaults = defaults_of(get_service().by_model[Contact].type)
         values = [{**name, "scheme_number": lines[0].participant} for lines, name in named]
-        drafts = [ContactDraft({**defaults.values(), **given}, given) for given in values]
+        drafts = [ContactDraft(defaults.complete(given), given) for given in values]
         keys = self.call_service(create_contacts, drafts, [lines for lines, _ in named])
         contacts = Contact.objects.in_bulk([key for key in keys if key is not None])
         for (lines, _), key in zip(named, keys, strict=True):
@@ -349,14 +350,12 @@ class PortalImport:
 
 
 def contacts_by_number(numbers: Iterable[str]) -> Mapping[str, Sequence[Contact]]:
-    """The contacts of scheme numbers; archived ones only where there is no other."""
-    contacts = Contact.objects.filter(AnyOf("scheme_number", numbers))
+    """The contacts of scheme numbers."""
+    contacts = Contact.objects.filter(AnyOf("scheme_number", numbers)).select_related("merged_into")
     found: dict[str, list[Contact]] = defaultdict(list)
     for contact in contacts.order_by("pk"):
         found[str(contact.scheme_number)].append(contact)
-    return {
-        number: [each for each in group if not each.is_archived] or group for number, group in found.items()
-    }
+    return {number: find_in_use(group) for number, group in found.items()}
 
 
 def new_plan(lines: Sequence[BookingLine], manager: Client | None) -> EngagementDraft:

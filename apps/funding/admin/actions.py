@@ -168,9 +168,13 @@ class ActionAdmin(RecordAdmin):
             return None
         return "Your role lacks the permission to administer funding invoices."
 
-    def find_warned(self, records: Sequence[Model]) -> Mapping[UUID, Sequence[str]]:
+    def find_warned(self, records: Sequence[Model], name: str) -> Mapping[UUID, Sequence[str]]:
         """The warnings of those records that have any, by their keys."""
         return {}
+
+    def asks_again(self, request: HttpRequest, record: Model, name: str) -> bool:
+        """True when a press of a button of the record's page is asked about first after all."""
+        return False
 
     def action_amount(self, record: Model, name: str) -> Decimal:
         """The money that an action is about."""
@@ -354,7 +358,7 @@ class ActionAdmin(RecordAdmin):
         found = self.model._default_manager.filter(AnyOf("pk", keys)).order_by(*self.queue_ordering)
         records = list(found.select_related(*(self.list_select_related or ())))
         refusals = self.find_refusals(request, records, button.name)
-        warnings = self.find_warned(records) if button.is_final else {}
+        warnings = self.find_warned(records, button.name) if button.is_final else {}
         for record in records:
             amount = self.action_amount(record, button.name)
             notes = [refusals[record.pk]] if record.pk in refusals else warnings.get(record.pk)
@@ -371,14 +375,8 @@ class ActionAdmin(RecordAdmin):
         self, request: HttpRequest, label: str, form: forms.Form | None, records: str, **context: object
     ) -> HttpResponse:
         """The page that asks for what an action needs before it is run: with the labels of both."""
-        return self.render_page(
-            request,
-            "funding/action_form.html",
-            f"{label}: {records}",
-            label=label,
-            form=form,
-            **context,
-        )
+        title, template = f"{label}: {records}", "funding/action_form.html"
+        return self.render_page(request, template, title, label=label, form=form, **context)
 
     def count_label(self, count: int) -> str:
         return f"{count:,} {self.opts.verbose_name if count == 1 else self.opts.verbose_name_plural}"
@@ -393,7 +391,7 @@ class ActionAdmin(RecordAdmin):
         form = self.question_form(name, record)(request.POST if is_sent else None)
         button = self.find_button(request, record, name)
         problems: list[str] = []
-        if button is not None and is_sent and form.is_valid():
+        if button is not None and is_sent and form.is_valid() and not self.asks_again(request, record, name):
             outcome, problems = self.try_action(request, record, name, form.cleaned_data)
             if not problems:
                 text = f"{button.label}: done. {outcome.note}".strip()

@@ -18,7 +18,7 @@ from apps.core.admin_base.display import plain_amount, short_day
 from apps.core.caseload import visible_rows
 from apps.core.models import normalised
 from apps.engagements.choices import ManagementType
-from apps.engagements.coverage import CoveringBudget, Support, load_coverages, plan_query
+from apps.engagements.coverage import CoveringBudget, load_coverages, plan_query
 from apps.engagements.funding_periods import find_period, left_for
 from apps.funding.models import ClaimLine, InvoiceLine, PriceBookEntry, Product
 from apps.funding.models.prices import EffectivePrice, load_price_table
@@ -147,17 +147,7 @@ def left_on_days(
     """
     if not supports:
         return []
-    rows = [
-        Support(
-            contact,
-            day,
-            product.code,
-            product.category,
-            ManagementType.PLAN,
-            product.category_number_pace,
-        )
-        for product, day in supports
-    ]
+    rows = [product.support(contact, day, ManagementType.PLAN) for product, day in supports]
     own_amounts = RELEASED_AMOUNTS["claim" if line_model is ClaimLine else "invoice"]
     plans, own_lines = fetch_all([plan_query({contact}), own_amounts({bill}) if bill is not None else None])
     coverages = load_coverages(rows, plans, released_by_budget(own_lines))

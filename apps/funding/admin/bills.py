@@ -29,6 +29,7 @@ from apps.funding.admin.forms import BillForm, LineForm, place_label
 from apps.funding.admin.groups import GROUPS
 from apps.funding.admin.queues import REFUSED_BY_AGENCY, STATUS
 from apps.funding.admin.remittances import answer_rows
+from apps.funding.admin.reviews import CONFIRM
 from apps.funding.models import AcknowledgedWarning, ClaimLine, InvoiceLine
 from apps.funding.services.payments import load_lines_with_earlier
 from apps.funding.services.transitions import (
@@ -37,6 +38,7 @@ from apps.funding.services.transitions import (
     find_transition_refusals,
     list_transitions,
 )
+from apps.funding.services.update import find_warnings_since
 from apps.funding.statuses import EDITABLE, STATUSES
 from apps.funding.validation.guards import AnyBill, lower_first
 from apps.funding.validation.possible_transitions import missing_permission, transitions_from
@@ -343,12 +345,24 @@ class BillAdmin(BillListAdmin):
     ) -> Mapping[UUID, str]:
         return find_transition_refusals(self.model, records, name, staff_of(request))
 
-    def find_warned(self, records: Sequence[Model]) -> Mapping[UUID, Sequence[str]]:
-        bill = str(self.opts.model_name)
+    def find_warned(self, records: Sequence[Model], name: str) -> Mapping[UUID, Sequence[str]]:
+        bill, keys = str(self.opts.model_name), [record.pk for record in records]
         warnings: dict[UUID, list[str]] = defaultdict(list)
-        for each in AcknowledgedWarning.objects.filter(AnyOf(bill, [record.pk for record in records])):
+        for each in AcknowledgedWarning.objects.filter(AnyOf(bill, keys)):
             warnings[getattr(each, f"{bill}_id")].append(f"{warning_label(each.code)}: {each.message}")
+        if transition_named(name).shows_warnings:
+            for key, found in find_warnings_since(self.model, keys).items():
+                warnings[key] += [
+                    f"{warning_label(each.code)}, since it was entered: {each.message}" for each in found
+                ]
         return warnings
+
+    def asks_again(self, request: HttpRequest, record: Any, name: str) -> bool:
+        return (
+            CONFIRM not in request.POST
+            and transition_named(name).shows_warnings
+            and bool(find_warnings_since(self.model, [record.pk]))
+        )
 
     def explain_obstacle(self, request: HttpRequest, record: AnyBill, name: str) -> str | None:
         return explain_obstacle(record, TransitionName(name), staff_of(request))
@@ -377,7 +391,13 @@ class BillAdmin(BillListAdmin):
             return {"effect": f"{paid}, which was paid of it, is taken back: nothing of it is paid any more."}
         if row.moves_money:
             return {"hidden": [(PAID_BEFORE, f"{record.amount_paid:.2f}")]}
-        return {"acknowledged": acknowledged_rows(record)} if row.shows_warnings else {}
+        if not row.shows_warnings:
+            return {}
+        since = find_warnings_since(self.model, [record.pk])
+        return {
+            "since": [warning_row(each) for each in since.get(record.pk, ())],
+            "acknowledged": acknowledged_rows(record),
+        }
 
     def run_action(
         self, request: HttpRequest, keys: Sequence[UUID], name: str, answers: dict[str, Any]
@@ -420,15 +440,17 @@ class BillAdmin(BillListAdmin):
 def acknowledged_rows(record: Any) -> list[dict[str, object]]:
     """The warnings that a bill was saved with, as its page shows them."""
     return [
-        {
-            "label": warning_label(each.code),
-            "place": place_label(each.place),
-            "message": each.message,
-            "who": each.staff or each.application or "System",
-            "at": each.at,
-        }
+        {**warning_row(each), "who": each.staff or each.application or "System", "at": each.at}
         for each in record.acknowledged_warnings.select_related("staff")
     ]
+
+
+def warning_row(warning: AcknowledgedWarning) -> dict[str, object]:
+    return {
+        "label": warning_label(warning.code),
+        "place": place_label(warning.place),
+        "message": warning.message,
+    }
 
 
 def resubmission_links(record: AnyBill) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from django.db.models import F, Q, QuerySet
 from apps.base.batched_queries import AnyOf, fetch_all, prepared_query
 from apps.core.computed import ComputedDecimal
 from apps.core.models import Lookup, NormalisedField, Record, optional_text
+from apps.engagements.coverage import Support
 from apps.engagements.models import support_item
 from apps.funding.choices import Flag, ItemType, Unit, Zone
 
@@ -97,6 +98,15 @@ class Product(Record):
             return self.category_number
         item = support_item(self.code)
         return None if item is None else item.category
+
+    @property
+    def pace_category(self) -> int | None:
+        """The number of the category that PACE plans count it by."""
+        return self.category if self.category_number_pace is None else self.category_number_pace
+
+    def support(self, contact: UUID, day: dt.date, management: str) -> Support:
+        """The support that this is when given to a contact on a day."""
+        return Support(contact, day, self.code, self.category, management, self.pace_category)
 
     @property
     def support_purpose(self) -> str | None:

@@ -194,7 +194,7 @@ def read_bill_of(model: type[AnyBill], own_number: str) -> Callable[[tuple[Any, 
         business_number, exemption, approval_status = of_claim or (own_number, None, "")
         compact = abn.compact(business_number_of(Client(business_number=business_number)))
         # A number that was entered after the claim stands in the file: the provider is not excluded any more.
-        is_exempt = exemption == MissingAbnReason.REIMBURSEMENT or (exemption is not None and not compact)
+        exempt = exemption if exemption == MissingAbnReason.REIMBURSEMENT or not compact else None
         return ClaimableBill(
             model=model,
             key=key,
@@ -202,8 +202,8 @@ def read_bill_of(model: type[AnyBill], own_number: str) -> Callable[[tuple[Any, 
             participant=f"{first_name} {last_name}",
             total=total,
             scheme_number=scheme_number or "",
-            abn=exemption if is_exempt else compact,
-            is_exempt=is_exempt,
+            abn=exempt or compact,
+            is_exempt=exempt is not None,
             paid_earlier=paid_earlier,
             provider_invoice_status=approval_status,
         )

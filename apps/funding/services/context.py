@@ -67,6 +67,7 @@ class Records:
     provider_invoices: Mapping[UUID, ProviderInvoice]
     claim_of_invoice: Mapping[UUID, tuple[UUID, str]]
     taken_before: set[UUID]
+    today: dt.date
     permissions: Mapping[UUID, frozenset[str]]
     prices: PriceTable
     own_bills: set[UUID]
@@ -83,7 +84,7 @@ def load_records(bill_type: BillType, drafts: Sequence[BillDraft]) -> Records:
     invoices = keys_of(drafts, "provider_invoice") | keys_of(updates, "previous_provider_invoice_id")
     products = keys_of((line for draft in drafts for line in vars(draft).get("line_items") or ()), "product")
     own = {draft.key for draft in updates}
-    references = References(get_service().by_model[bill_type.model].type, drafts)
+    references = References(get_service().by_model[bill_type.model].type, drafts, apart=ProviderInvoice)
     conflicts = Conflicts(bill_type.model, drafts)
     of_invoices = (locked_provider_invoices, claims_of_invoices)
     queries = [
@@ -96,13 +97,15 @@ def load_records(bill_type: BillType, drafts: Sequence[BillDraft]) -> Records:
         *conflicts.queries,
     ]
     locked, current_claims, permissions, prices, predecessors, *rows = fetch_all(queries)
-    now = clock.now()
-    reference_issues = references.attach(rows[: len(references.queries)])
+    now, today = clock.now(), clock.today()
+    provider_invoices = {each.pk: each for each in map(build_provider_invoice, locked)}
+    reference_issues = references.attach(rows[: len(references.queries)], provider_invoices)
     conflict_issues = conflicts.issues(rows[len(references.queries) :])
     return Records(
-        provider_invoices={each.pk: each for each in map(build_provider_invoice, locked)},
+        provider_invoices=provider_invoices,
         claim_of_invoice={invoice: (key, number) for invoice, key, number in current_claims},
         taken_before={row[INVOICE_KEY] for row in locked if row[-1]},
+        today=today,
         permissions={
             key: frozenset(name for name, has in zip(PERMISSIONS, granted, strict=True) if has)
             for key, disabled, *granted in permissions
@@ -244,7 +247,8 @@ def load_bill_contexts(
     for bill in bills:
         bill.context.windows = windows_now
     # What existing bills count on each budget is replaced by their updates.
-    add_lines(bills, load_coverages(supports, plans, released_by_budget(released)), records.prices)
+    counted = released_by_budget(released) if existing else {}
+    add_lines(bills, load_coverages(supports, plans, counted), records.prices)
     find_other_claims(bills, records)
     find_reference_owners(renamed, invoices, claims)
     find_duplicate_claims(referring, claims, records.own_bills)
@@ -258,11 +262,11 @@ CALCULATED_MEMBERS = frozenset({"book_price", "last_day", "total"})
 
 def build_bill(bill_type: BillType, number: int, draft: BillDraft, records: Records) -> DraftBill:
     members = vars(draft)
-    contact, staff = members.get("contact"), draft.key_of("staff")
+    contact, staff = members.get("contact"), members.get("staff")
     provider = provider_invoice = reference = None
     if bill_type is CLAIMS:
-        provider, provider_invoice = draft.key_of("provider"), members.get("provider_invoice")
-        reference = members.get("provider_invoice_reference")
+        provider, provider_invoice = members.get("provider"), members.get("provider_invoice")
+        reference = normalised(members.get("provider_invoice_reference"))
     lines = members.get("line_items") or ()
     for line in lines:
         vars(line).update(booking=None, category_budget=None)
@@ -274,16 +278,15 @@ def build_bill(bill_type: BillType, number: int, draft: BillDraft, records: Reco
         if contact is not None and line.invalid.isdisjoint(CALCULATED_MEMBERS)
     ]
     context = BillContext(
-        today=clock.today(),
-        permissions=records.permissions.get(staff),
+        today=records.today,
+        permissions=staff and records.permissions.get(staff.pk),
         participant_state=contact and contact.state,
         start_date=members.get("start_date"),
         end_date=members.get("end_date"),
         lines=[None] * len(lines),
     )
-    key = contact and contact.pk
-    reference = normalised(reference)
-    return DraftBill(number, draft, context, key, provider, provider_invoice, reference, valid_lines)
+    keys = contact and contact.pk, provider and provider.pk
+    return DraftBill(number, draft, context, *keys, provider_invoice, reference, valid_lines)
 
 
 # --- lines ----------------------------------------------------------------------------------------------
@@ -298,16 +301,8 @@ MANAGEMENT = {
 
 def build_support(bill_type: BillType, bill: DraftBill, line: LineDraft) -> Support:
     assert bill.contact is not None
-    product = line.product
     claim_type = None if bill_type is CLAIMS else bill.draft.get("invoice_claim_type")
-    return Support(
-        bill.contact,
-        line.first_day,
-        product.code,
-        product.category,
-        MANAGEMENT[claim_type],
-        product.category_number_pace,
-    )
+    return line.product.support(bill.contact, line.first_day, MANAGEMENT[claim_type])
 
 
 def released_amounts_query(line_model: type[Any]) -> PreparedQuery:

@@ -110,6 +110,13 @@ def check_bills(
     return apply_rules(drafts, bill_type.warnings, contexts)
 
 
+def find_warnings(bill_type: BillType, drafts: Sequence[BillDraft]) -> list[tuple[int, Issue]]:
+    """The warnings about drafts of existing bills, whatever rules would say of them by now."""
+    records = load_records(bill_type, drafts)
+    apply_defaults(bill_type, drafts, records)
+    return apply_rules(drafts, bill_type.warnings, load_bill_contexts(bill_type, drafts, records))
+
+
 # --- defaults -------------------------------------------------------------------------------------------
 
 #: Members of a claim that its provider invoice has as well, as {the claim's: the provider invoice's}.

@@ -133,7 +133,7 @@ def post_to_budgets(
             bookings[booking] += amounts
         elif category_budget is not None:
             of_days = components[category_budget, first_day, last_day]
-            if -amounts in of_days:
+            if of_days and -amounts in of_days:
                 of_days.remove(-amounts)
             else:
                 of_days.append(amounts)
@@ -203,6 +203,18 @@ def recount_budgets() -> Recount:
     return Recount(bookings, components, restate_periods(FundingPeriod.objects.all()))
 
 
+def restate_periods_of(components: Sequence[UUID]) -> None:
+    """As ``restate_periods``, for those of components; without lines there is nothing to divide."""
+    name = "category_budget"
+    lines, *others = [
+        line._default_manager.filter(AnyOf(name, components)).order_by().values_list(name)
+        for line in LINES.values()
+    ]
+    with_lines = [component for (component,) in lines.union(*others)]
+    if with_lines:
+        restate_periods(FundingPeriod.objects.filter(AnyOf(name, with_lines)))
+
+
 def restate_periods(periods: QuerySet[FundingPeriod]) -> int:
     """Replace the amounts of funding periods by those of the lines of their days; how many differed.
 
@@ -250,7 +262,7 @@ def sums_of_lines(
     status = f"{bill}__funding_status"
     lines = line._default_manager.filter(condition).order_by()
     sums = lines.values(budget, status, archived=archived, **by).annotate(
-        resubmission=resubmission_of(line, bill),
+        resubmission=resubmission_of(bill),
         total_sum=MoneySum("total"),
         paid_sum=MoneySum("amount_paid"),
     )
@@ -280,7 +292,7 @@ def dated_sums(bill: str) -> PreparedQuery:
 DATED_SUMS = [dated_sums(bill) for bill in LINES]
 
 
-def resubmission_of(line: type[models.Model], bill: str) -> Case:
+def resubmission_of(bill: str) -> Case:
     """The part of a line that a current resubmission took over; null when none matters."""
     is_current = Q(resubmitted_as__isnull=False, resubmitted_as__archive_date=None)
     # A bill of which nothing was paid is closed: its resubmission makes no difference.

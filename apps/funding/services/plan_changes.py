@@ -385,14 +385,8 @@ def budget_of(line: LineItem) -> Any:
 
 def support_of(bill: AnyBill, line: LineItem) -> Support:
     """The support of a stored line, as that of a draft (``context.build_support``)."""
-    return Support(
-        bill.contact_id,
-        line.first_day,
-        line.product.code,
-        line.product.category,
-        MANAGEMENT[getattr(bill, "invoice_claim_type", None)],
-        line.product.category_number_pace,
-    )
+    management = MANAGEMENT[getattr(bill, "invoice_claim_type", None)]
+    return line.product.support(bill.contact_id, line.first_day, management)
 
 
 def lines_in_unsent_files(bills: Mapping[type[AnyBill], Collection[UUID]]) -> set[UUID]:

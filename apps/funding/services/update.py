@@ -16,8 +16,8 @@ from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.funding.choices import CancellationReason
 from apps.funding.drafts import BillDraft, ClaimDraft, InvoiceDraft, LineDraft
-from apps.funding.models import AcknowledgedWarning, Bill, LineItem
-from apps.funding.services.create import acknowledge_warnings, acknowledged, check_bills
+from apps.funding.models import AcknowledgedWarning, Bill, Claim, LineItem
+from apps.funding.services.create import acknowledge_warnings, acknowledged, check_bills, find_warnings
 from apps.funding.services.effects import (
     BUDGETS,
     BudgetPosting,
@@ -29,6 +29,7 @@ from apps.funding.services.effects import (
 )
 from apps.funding.services.transitions import apply_transition
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
+from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.paid import PAID_CLAIM_RULES, PAID_INVOICE_RULES
 from apps.funding.validation.transitions import TransitionName
 
@@ -112,6 +113,23 @@ def find_new_warnings(
         for number, issue in warnings
         if acknowledged(bill_type, keys[number], issue) not in known
     ]
+
+
+@transaction.atomic
+def find_warnings_since(model: type[AnyBill], keys: Sequence[UUID]) -> dict[UUID, list[AcknowledgedWarning]]:
+    """The warnings that bills would have if they were saved now, and that nobody has acknowledged.
+
+    Prices, plans and budgets may have changed since a bill was entered, and others may have entered the same.
+    They are those of ``update_bills``, which nobody has stored. The number of statements is constant.
+    """
+    bill_type, draft_class = (CLAIMS, ClaimDraft) if model is Claim else (INVOICES, InvoiceDraft)
+    drafts: list[Any] = [draft_class({}, key=key) for key in keys]
+    load_existing_bills(bill_type, drafts)
+    found: dict[UUID, list[AcknowledgedWarning]] = defaultdict(list)
+    for number, issue in find_new_warnings(bill_type, keys, find_warnings(bill_type, drafts)):
+        _, code, place, message = acknowledged(bill_type, keys[number], issue)
+        found[keys[number]].append(AcknowledgedWarning(code=code, place=place, message=message))
+    return found
 
 
 # --- existing bills -------------------------------------------------------------------------------------

@@ -92,9 +92,12 @@ def line_has_a_price(line: LineDraft) -> Iterator[Issue]:
 LINE_REQUIREMENTS = for_each_line((members_are_given(REQUIRED_LINE_MEMBERS), line_has_a_price))
 
 
-def quantity_and_price_are_in_range(line: LineDraft) -> Iterator[Issue]:
-    if line.has("quantity") and line.quantity <= 0:
+def quantity_is_positive(line: LineDraft) -> Iterator[Issue]:
+    if line.quantity <= 0:
         yield Issue("OutOfRange", "quantity", "Quantity must be more than 0.")
+
+
+def line_price_is_not_negative(line: LineDraft) -> Iterator[Issue]:
     if line.price < 0:
         yield Issue("OutOfRange", "price", "A price is not negative; invoices have credit items.")
 
@@ -120,7 +123,8 @@ def line_total_fits(line: LineDraft) -> Iterator[Issue]:
 
 LINE_RULES = for_each_line(
     (
-        quantity_and_price_are_in_range,
+        quantity_is_positive,
+        line_price_is_not_negative,
         line_days_are_in_order,
         only_cancellations_have_a_reason,
         line_total_fits,

@@ -8,8 +8,8 @@ from uuid import UUID
 from django.utils.html import format_html
 
 from apps.base.drafts import Issue
-from apps.funding.validation.formats import format_money, format_period
 from apps.funding.validation.warning_codes import WarningCode
+from apps.funding.validation.warning_messages import format_money, format_period
 
 
 class BillMark(NamedTuple):

@@ -6,9 +6,14 @@ from apps.base.drafts import Issue
 from apps.engagements.choices import ManagementType
 from apps.engagements.funding_periods import find_period, left_for
 from apps.funding.drafts import BillContext, BillDraft, LineContext, LineDraft
-from apps.funding.validation.formats import format_day, format_days
 from apps.funding.validation.warning_codes import LineWarning, WarningCode
-from apps.funding.validation.warning_messages import budget_message, no_period_message, period_message
+from apps.funding.validation.warning_messages import (
+    budget_message,
+    format_day,
+    format_days,
+    no_period_message,
+    period_message,
+)
 
 
 def participant_has_a_plan(draft: BillDraft, bill: BillContext) -> Iterator[Issue]:
@@ -48,9 +53,7 @@ def plan_has_a_booking(line: LineDraft, context: LineContext, bill: BillContext)
     plan = coverage.plan
     if plan is None or coverage.budget or coverage.nearest_budget or coverage.stated:
         return None
-    number = product.category
-    if plan.is_pace and product.category_number_pace is not None:
-        number = product.category_number_pace
+    number = product.pace_category if plan.is_pace else product.category
     category = f"category {number:02}" if number is not None else "its category"
     budget = "budget for" if plan.is_pace else "service booking for"
     return Issue(

@@ -1,4 +1,4 @@
-"""The longer sentences of warnings."""
+"""The longer sentences of warnings, and their amounts and days in words."""
 
 import datetime as dt
 from collections.abc import Sequence
@@ -9,7 +9,28 @@ from apps.engagements.funding_periods import PeriodAmounts
 from apps.funding.drafts import BillContext, ClaimDraft, LineContext, LineDraft
 from apps.funding.models import ExpiredWindow
 from apps.funding.models.prices import EffectivePrice
-from apps.funding.validation.formats import format_day, format_days, format_money, format_period
+
+
+def format_money(amount: Decimal) -> str:
+    """``1616.26``; a price keeps all its digits: ``70.1250``."""
+    cents = amount.quantize(Decimal("0.01"))
+    return f"{cents if cents == amount else amount:,f}"
+
+
+def format_day(date: dt.date) -> str:
+    return f"{date:%d %b %Y}"
+
+
+def format_days(first: dt.date, last: dt.date) -> str:
+    return f"from {format_day(first)} to {format_day(last)}"
+
+
+def format_period(first: dt.date, last: dt.date) -> str:
+    """The day, or the days from the first to the last."""
+    return f"{first:%d %b %Y}" if last == first else format_days(first, last)
+
+
+# --- sentences ------------------------------------------------------------------------------------------
 
 
 def same_line_message(line: LineDraft, context: LineContext) -> str:

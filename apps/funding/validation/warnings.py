@@ -16,7 +16,6 @@ from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, LineContext, LineDraft
 from apps.funding.models import find_expired_window
 from apps.funding.public_holidays import DayType, day_types, holiday_name, named_day_types
-from apps.funding.validation.formats import format_day, format_days, format_money
 from apps.funding.validation.plan_warnings import (
     PLAN_WARNINGS,
     booking_is_managed_by_a_plan_manager,
@@ -25,6 +24,9 @@ from apps.funding.validation.plan_warnings import (
 from apps.funding.validation.warning_codes import LineWarning, WarningCode
 from apps.funding.validation.warning_messages import (
     cap_message,
+    format_day,
+    format_days,
+    format_money,
     same_claim_message,
     same_line_message,
     window_message,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -15,7 +15,7 @@ from apps.base.declaration.resource import Behaviour, BodyKind, Nesting
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuralProperty, StructuredType
 from apps.base.declaration.service import get_service
 from apps.base.declaration.values import WireValueError, reader_of
-from apps.base.drafts import Draft, join_targets, record_target
+from apps.base.drafts import Draft
 from apps.base.errors import BadBody, ErrorDetail, TooLarge
 from apps.base.new_records import defaults_of
 from apps.odata.write.annotations import (
@@ -129,17 +129,28 @@ def read_drafts(
     return body
 
 
+def record_target(number: int, bare: bool) -> str:
+    """The target of a record: ``value[3]``; empty for a bare record, which is the body itself."""
+    return "" if bare else f"value[{number}]"
+
+
+def join_targets(outer: str, inner: str) -> str:
+    """The target ``inner`` within another; either may be empty."""
+    return f"{outer}/{inner}" if outer and inner else outer or inner
+
+
 # --- the members of a record ----------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class RecordContents:
-    """The values read of one record, its embedded objects included.
+    """The values read of one record, its embedded objects included; those of invalid attributes do not count.
 
-    ``unknown``: (target, value) of objects and lists that no member is.
+    ``given``: with the attributes that are null and get their default. ``unknown``: (target, value) of
+    objects and lists that no member is.
     """
 
-    values: dict[str, object]
+    values: dict[str, object] = field(default_factory=dict)
     given: set[str] = field(default_factory=set)
     invalid: set[str] = field(default_factory=set)
     faults: list[ErrorDetail] = field(default_factory=list)
@@ -151,13 +162,7 @@ class RecordContents:
 
     def refuse(self, attribute: str, code: str, target: str, sentence: str) -> None:
         self.invalid.add(attribute)
-        self.values.pop(attribute, None)
         self.faults.append(ErrorDetail(code, target, sentence))
-
-    def mark_invalid(self, attributes: Iterable[str]) -> None:
-        for attribute in attributes:
-            self.invalid.add(attribute)
-            self.values.pop(attribute, None)
 
 
 def refuse_repeated(value: RepeatedNames, target: str, contents: RecordContents) -> None:
@@ -218,7 +223,7 @@ class ValueMember(BodyMember):
         if self.holds_null:
             contents.give(self.attribute, None)
         elif self.null_is_default:
-            contents.give(self.attribute, contents.values[self.attribute])
+            contents.given.add(self.attribute)
 
 
 class NestedMember(BodyMember):
@@ -234,7 +239,7 @@ class NestedMember(BodyMember):
         if value is None or value == []:
             self.refuse_missing(target, contents)
             if self.null_is_default:
-                contents.give(self.attribute, [])
+                contents.given.add(self.attribute)
             return False
         if not isinstance(value, list):
             contents.refuse(self.attribute, "WrongType", target, f"{self.name} must be a list.")
@@ -258,10 +263,9 @@ class EmbeddedMember(NestedMember):
         elif self.required:
             contents.refuse(self.name, "Required", target, f"{self.name} is required.")
         elif self.null_is_default:
-            for attribute, default in self.reader.defaults.values().items():
-                contents.give(attribute, default)
+            contents.given.update(self.reader.attributes)
         if self.name in contents.invalid:
-            contents.mark_invalid(self.reader.attributes)
+            contents.invalid.update(self.reader.attributes)
 
 
 class ReferenceMember(NestedMember):
@@ -403,14 +407,15 @@ class RecordReader:
 
     def read(self, value: object, target: str) -> tuple[Draft, RecordContents]:
         """Read a JSON value that should be a record."""
-        contents = RecordContents(self.defaults.values())
+        contents = RecordContents()
         if isinstance(value, dict):
             self.read_members(value, target, contents)
         else:
             message = f"A {self.type.name} record must be an object."
             contents.faults.append(ErrorDetail("WrongType", target or None, message))
-            contents.mark_invalid(self.attributes)
-        draft = self.draft_class(contents.values, contents.given, contents.invalid)
+            contents.invalid.update(self.attributes)
+        values = self.defaults.complete(contents.values, contents.invalid)
+        draft = self.draft_class(values, contents.given, contents.invalid)
         if self.kind is BodyKind.WHOLE:
             draft.give_all(self.attributes)
         return draft, contents

@@ -1,5 +1,6 @@
 """Saves request bodies, each as a whole or not at all, by the services of its resource."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -9,20 +10,20 @@ from typing import Any, TypeVar
 from django.db import models, transaction
 
 from apps.base.batched_queries import AnyOf
-from apps.base.declaration.resource import BodyKind, Caller
-from apps.base.declaration.schema import AlternateKey, EntitySet
+from apps.base.declaration.resource import BodyKind, Caller, Sight
+from apps.base.declaration.schema import AlternateKey, EntitySet, StructuredType
 from apps.base.drafts import (
     UNSEEN,
     Draft,
     Issue,
     Issues,
+    Path,
     ValidationFailed,
     WarningsPresent,
     attach_references,
-    find_hidden_references,
-    join_targets,
-    record_target,
+    references_of,
     wire_target,
+    with_contained_rows,
 )
 from apps.base.errors import (
     RECORD_CHANGED,
@@ -36,7 +37,7 @@ from apps.base.errors import (
     plural,
 )
 from apps.base.retries import retry_on_conflict
-from apps.odata.write.bodies import Body, read_record, read_records
+from apps.odata.write.bodies import Body, join_targets, read_record, read_records, record_target
 
 Result = TypeVar("Result")
 
@@ -108,6 +109,30 @@ def within_sight(
             if unseen:
                 raise ValidationFailed((number, Issue("NotAllowed", "", UNSEEN)) for number in unseen)
     return result
+
+
+def find_hidden_references(
+    type_: StructuredType, drafts: Sequence[Draft], sees: Sight
+) -> list[tuple[int, Issue]]:
+    """The issues of references to records that a caller does not see: the same as of unknown keys."""
+    named: dict[type[models.Model], dict[Any, list[tuple[int, Path]]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
+    for number, path, row_type, draft in with_contained_rows(type_, drafts):
+        for reference in references_of(row_type):
+            value: Any = vars(draft).get(reference.attribute)
+            for at, one in enumerate(value or () if reference.many else (value,)):
+                key = getattr(one, "pk", one)
+                place = (*path, reference.attribute, *((at,) if reference.many else ()))
+                if key is not None and sees.path(reference.model):
+                    named[reference.model][key].append((number, place))
+    issues = []
+    for model, places in named.items():
+        visible = sees.visible(model._base_manager.filter(AnyOf("pk", places)))
+        for key in places.keys() - set(visible.values_list("pk", flat=True)):
+            sentence = f"There is no {model._meta.verbose_name} {key}."
+            issues += [(number, Issue("NotFound", place, sentence)) for number, place in places[key]]
+    return issues
 
 
 @dataclass(frozen=True, slots=True)

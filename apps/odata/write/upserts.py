@@ -17,7 +17,7 @@ from apps.base.batched_queries import AnyOf
 from apps.base.declaration.resource import DELETE, BodyKind, Caller
 from apps.base.declaration.schema import AlternateKey, EntitySet, StructuralProperty
 from apps.base.declaration.values import WireValueError, reader_of
-from apps.base.drafts import ValidationFailed, attach_references, join_targets, record_target
+from apps.base.drafts import ValidationFailed, attach_references
 from apps.base.errors import (
     RECORD_CHANGED,
     BadBody,
@@ -29,7 +29,15 @@ from apps.base.errors import (
 from apps.base.retries import retry_on_conflict
 from apps.odata.query.stored_values import make_etag
 from apps.odata.write.annotations import address_in, key_in, must_be_address
-from apps.odata.write.bodies import Body, list_of_records, read_drafts, read_record, record_reader
+from apps.odata.write.bodies import (
+    Body,
+    join_targets,
+    list_of_records,
+    read_drafts,
+    read_record,
+    record_reader,
+    record_target,
+)
 from apps.odata.write.dispatch import (
     Created,
     Fault,

@@ -10,7 +10,7 @@ from apps.core import archive, history, saving
 from apps.payments.drafts import AccountDraft
 from apps.payments.models import BankAccount
 from apps.payments.validation import ACCOUNT_RULES, confirmation_problem
-from apps.people.models import Staff
+from apps.people.models import Client, Contact, Staff
 
 
 class ConfirmationRefused(Exception):
@@ -41,3 +41,17 @@ def confirm_account(key: UUID, staff: Staff, confirmation: str) -> BankAccount:
     account.confirmation, account.unconfirmed_because = confirmation.strip(), None
     account.save()
     return account
+
+
+def end_confirmation(account: BankAccount, reason: str) -> None:
+    """Let nothing be paid to an account before it is confirmed again."""
+    account.confirmed_at = account.confirmed_by = account.confirmed_for = account.confirmation = None
+    account.unconfirmed_because = reason[:200]
+    account.save()
+
+
+def confirm_anew_after_merge(owner: Client | Contact, duplicate: Client | Contact) -> None:
+    """End confirmations of the owner's account: what was to be paid to the duplicate would go there."""
+    accounts = BankAccount.objects.filter(confirmed_for=owner.pk, archive_date=None)
+    for account in accounts.select_for_update(of=("self",)):
+        end_confirmation(account, f"{duplicate} was merged into {owner}.")

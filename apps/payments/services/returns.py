@@ -11,6 +11,7 @@ from apps.base.retries import retry_on_conflict
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_returns import ReturnedPayment
 from apps.payments.models import BankAccount, PaymentRunClaim, PaymentRunItem
+from apps.payments.services.accounts import end_confirmation
 from apps.payments.services.runs import RunRefused, free_claims
 from apps.people.models import Staff
 
@@ -97,8 +98,6 @@ def mark_returned(key: int, reason: str, staff: Staff | None) -> PaymentRunItem:
     item.save(update_fields=["returned_at", "return_reason", "returned_by"])
     assert item.account_id is not None  # of a released run
     account = BankAccount.objects.select_for_update(of=("self",)).get(pk=item.account_id)
-    account.confirmed_at = account.confirmed_by = account.confirmed_for = account.confirmation = None
-    account.unconfirmed_because = f"A payment of {item.run} came back: {reason}."[:200]
-    account.save()
+    end_confirmation(account, f"A payment of {item.run} came back: {reason}.")
     free_claims(PaymentRunClaim.objects.filter(item=item))
     return item

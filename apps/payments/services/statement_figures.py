@@ -80,7 +80,7 @@ def bill_lines(line: Any, model: Any, month: dt.date, contacts: Sequence[UUID]) 
     return (
         line.objects.filter(AnyOf(f"{bill}__contact", contacts), condition)
         .annotate(
-            resubmission=resubmission_of(line, bill),
+            resubmission=resubmission_of(bill),
             is_resubmitted=Exists(newer),
             is_refused=Exists(results),
             agency_text=Subquery(results.order_by().values("text")[:1]),

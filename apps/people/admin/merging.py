@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.utils.html import format_html
 from django.utils.text import capfirst
 
-from apps.base.drafts import ValidationFailed
+from apps.base.drafts import ValidationFailed, is_merged
 from apps.base.errors import plural
 from apps.core.admin_base import Page
 from apps.core.admin_base.display import record_link
@@ -38,6 +38,23 @@ class MergingAdmin(CustomFieldsAdmin):
     """Records of which two may be one person or organisation."""
 
     record_pages = (MERGE, *CustomFieldsAdmin.record_pages)
+
+    def overview_page(self, request: HttpRequest, record: Model) -> HttpResponse:
+        self.tell_of_merge(request, record)
+        return super().overview_page(request, record)
+
+    def render_change_form(
+        self, request: HttpRequest, context: dict[str, Any], *args: object, **options: object
+    ) -> HttpResponse:
+        self.tell_of_merge(request, context["original"])
+        return super().render_change_form(request, context, *args, **options)
+
+    def tell_of_merge(self, request: HttpRequest, record: Any) -> None:
+        """Say on the page of a duplicate which record is in use."""
+        if record is not None and is_merged(record):
+            other = record_link(record.merged_into)
+            text = format_html("{} was merged into {}: change that one.", record, other)
+            self.message_user(request, text, messages.WARNING)
 
     def merge_page(self, request: HttpRequest, record: Contact) -> HttpResponse:
         """Choose the duplicate, compare both, and merge it into this record; of a merged one, undo that."""

@@ -100,11 +100,14 @@ def summary(guide: Guide, report: GuideReport, ends_missing: bool) -> list[str]:
     ]
     if report.archived:
         lines.append(f"Archived, and not restored: {listed(report.archived)}")
-    if report.missing:
+    missing = [code for code in report.missing if not ends_missing or code not in report.unended]
+    if missing:
         what = "ended" if ends_missing else "left as they are; --end-missing ends them"
+        lines.append(f"{plural(len(missing), 'current item')} not in this guide, {what}: {listed(missing)}")
+    if report.kept:
         lines.append(
-            f"{plural(len(report.missing), 'current item')} not in this guide, {what}: "
-            f"{listed(report.missing)}"
+            f"Prices that begin later stay, and end this guide's ranges: {listed(report.kept)} Where the"
+            " guide replaces them, change their amounts in the price book."
         )
     if ends_missing and report.unended:
         lines.append(f"Not ended, for their prices begin with this guide or later: {listed(report.unended)}")

@@ -16,6 +16,7 @@ from apps.core.models import Subscriber, normalised
 from apps.payments.models import month_name
 from apps.payments.services.statement_mail import enqueue_mail, find_recipients, unsent_statements
 from apps.payments.services.statements import StatementRefused, make_statements, read_month
+from apps.people.merging import find_in_use
 from apps.people.models import Contact
 
 
@@ -88,7 +89,8 @@ def month_argument(text: str) -> dt.date:
 
 def find_participant(text: str) -> Contact:
     """The contact of that unique code or scheme number."""
-    found = list(Contact.objects.filter(Q(unique_code_key=normalised(text)) | Q(scheme_number=text))[:2])
+    named = Contact.objects.filter(Q(unique_code_key=normalised(text)) | Q(scheme_number=text))
+    found = find_in_use(named.select_related("merged_into")[:10])
     if len(found) != 1:
         raise CommandError(f"{'Several contacts have' if found else 'No contact has'} the code {text}.")
     return found[0]
