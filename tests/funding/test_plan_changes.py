@@ -139,7 +139,7 @@ def test_components_are_copied_with_their_periods_from_the_new_first_day():
         ("2026-10-01", "2026-12-31", "40.00"),
         ("2027-01-01", "2027-06-30", "50.00"),
     )
-    a_category_budget(plan, 15, stated_items="15_056_0128_1_3")
+    a_category_budget(plan, 15, stated_items="15_056_0128_1_3", management_type="Self")
     change = change_plan(plan.pk, TERMS)
     new = CategoryBudget.objects.get(engagement=change.new, component_name="Flexible core")
     assert new.further_categories == "02 03"
@@ -150,7 +150,22 @@ def test_components_are_copied_with_their_periods_from_the_new_first_day():
     ]
     other = CategoryBudget.objects.get(engagement=change.new, category__number=15)
     assert (other.stated_items, other.periods.count()) == ("15_056_0128_1_3", 0)
+    assert other.management_type == "Self"
     assert change.new.endorsement_date == day("2026-07-05")
+
+
+def test_periods_that_began_before_the_old_plan_are_one_from_the_first_day_of_the_new_one():
+    plan = a_pace_plan()
+    with_periods(
+        a_category_budget(plan, 1),
+        ("2026-05-01", "2026-06-14", "60.00"),
+        ("2026-06-15", "2027-06-30", "40.00"),
+    )
+    change = change_plan(plan.pk, TERMS)
+    periods = FundingPeriod.objects.filter(category_budget__engagement=change.new)
+    assert list(periods.values_list("first_day", "last_day", "released")) == [
+        (FIRST, LAST, Decimal("100.00"))
+    ]
 
 
 def test_a_shorter_plan_releases_with_its_last_period_what_came_later():
