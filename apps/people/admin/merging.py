@@ -15,6 +15,7 @@ from apps.base.drafts import ValidationFailed, is_merged
 from apps.base.errors import plural
 from apps.core.admin_base import Page
 from apps.core.admin_base.display import record_link
+from apps.core.caseload import is_visible
 from apps.people.admin.custom_fields import CustomFieldsAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
 from apps.people.models import Contact
@@ -52,8 +53,9 @@ class MergingAdmin(CustomFieldsAdmin):
     def name_survivor(self, request: HttpRequest, record: Any) -> None:
         """Say on the page of a duplicate which record is in use."""
         if record is not None and is_merged(record):
-            other = record_link(record.merged_into)
-            text = format_html("{} was merged into {}: change that one.", record, other)
+            other = record.merged_into
+            shown = record_link(other) if is_visible(request.user, other) else "one that you do not see"
+            text = format_html("{} was merged into {}: change that one.", record, shown)
             self.message_user(request, text, messages.WARNING)
 
     def merge_page(self, request: HttpRequest, record: Contact) -> HttpResponse:
