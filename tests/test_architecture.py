@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from django.apps import apps
 from django.conf import settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -262,6 +263,13 @@ def test_the_plan_is_read_from_real_modules():
     """So that none of the tests below passes because it saw nothing."""
     assert {"apps.base", "apps.odata", "apps.core", "apps.people", "records_site.wsgi"} <= set(MODULES)
     assert any(our_module(found.imported) for found in all_imports())
+
+
+def test_every_app_with_records_or_resources_is_installed():
+    """A new app that settings.DOMAIN_APPS does not name would be served and checked by nothing."""
+    parts = [*ROOT.glob("apps/*/models*"), *ROOT.glob("apps/*/resources.py")]
+    own = {path.parent.name for path in parts} - {"integration"}  # the site names it, for its views
+    assert own <= {app.name.removeprefix("apps.") for app in apps.get_app_configs()}
 
 
 def test_every_app_stands_in_the_plan():

@@ -99,6 +99,10 @@ def test_a_new_secret_ends_the_one_before_it(office):
     new = secret_in(response)
     assert find_application_by_secret(application.client_id, old) is None
     assert find_application_by_secret(application.client_id, new) is not None
+    stored = ApiApplication.objects.get()
+    assert stored.secret_hash not in str(list(Change.objects.values()))
+    assert application.secret_hash not in str(list(Change.objects.values()))
+    assert "secret_hash" in str(Change.objects.latest("id").differences)
 
 
 def test_a_second_secret_leaves_the_former_one_a_day(office, at):

@@ -244,7 +244,7 @@ def test_the_certificate_says_what_was_removed_and_names_nobody_else(participant
     assert [file["sha256"] for file in proof["files"]] == [sha256]
     change = Change.objects.get(kind="Erased", record_key=str(contact.pk))
     assert (change.record_key, change.staff_id) == (str(contact.pk), staff.pk)
-    assert change.differences["Plans"] == [2, 0]
+    assert (change.differences["Plans"], change.differences["Files"]) == ([2, 0], [1, 0])
     assert change.differences["SHA-256 of the certificate"] == [
         None,
         hashlib.sha256(text.encode()).hexdigest(),

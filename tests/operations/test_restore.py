@@ -54,6 +54,17 @@ def test_numbers_that_the_database_gives_go_on_after_the_last(installation, empt
     assert Change.objects.order_by("-pk")[0].pk == last + 1
 
 
+def test_a_number_that_was_given_before_the_backup_is_not_given_again(backup, empty_installation):
+    """Although its row was gone by then: cursors of programs and links to the history have such numbers."""
+    tables = json.loads((backup / MANIFEST).read_text())["tables"]
+    changes = tables[Change._meta.db_table]
+    changes["last_number"] += 100
+    change_manifest(backup, tables=tables)
+    call_command("restore", backup)
+    Client.objects.create(business_name="The first after the restore")
+    assert Change.objects.latest("pk").pk == changes["last_number"] + 1
+
+
 def test_a_backup_with_a_reference_to_a_row_that_is_gone_is_not_restored(
     installation, empty_installation, tmp_path
 ):

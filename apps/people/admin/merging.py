@@ -40,16 +40,16 @@ class MergingAdmin(CustomFieldsAdmin):
     record_pages = (MERGE, *CustomFieldsAdmin.record_pages)
 
     def overview_page(self, request: HttpRequest, record: Model) -> HttpResponse:
-        self.tell_of_merge(request, record)
+        self.name_survivor(request, record)
         return super().overview_page(request, record)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: object, **options: object
     ) -> HttpResponse:
-        self.tell_of_merge(request, context["original"])
+        self.name_survivor(request, context["original"])
         return super().render_change_form(request, context, *args, **options)
 
-    def tell_of_merge(self, request: HttpRequest, record: Any) -> None:
+    def name_survivor(self, request: HttpRequest, record: Any) -> None:
         """Say on the page of a duplicate which record is in use."""
         if record is not None and is_merged(record):
             other = record_link(record.merged_into)
