@@ -5,6 +5,8 @@ import io
 
 import pytest
 from django.contrib import admin
+from django_tasks import TaskResultStatus
+from django_tasks_db.models import DBTaskResult
 from openpyxl import load_workbook
 
 from apps.access.services import purge_expired
@@ -107,6 +109,18 @@ def test_a_worker_writes_a_large_file_and_its_person_downloads_it(client, ada, l
     client.force_login(an_administrator())
     assert client.get(page).status_code == 302
     assert client.get(f"/admin/core/fileexport/{file_export.pk}/content/").status_code == 302
+
+
+def test_a_list_whose_worker_died_is_exported_anew_when_the_button_is_pressed_again(client, ada, large):
+    a_client(), a_client()
+    client.get("/admin/people/client/export/csv/")
+    dead = FileExport.objects.get()
+    DBTaskResult.objects.filter(pk=dead.task_id).update(status=TaskResultStatus.FAILED)
+    client.get("/admin/people/client/export/csv/")
+    dead.refresh_from_db()
+    assert (dead.status, "ended unexpectedly" in dead.message) == ("Failed", True)
+    run_tasks()
+    assert FileExport.objects.exclude(pk=dead.pk).get().status == "Ready"
 
 
 def test_a_large_workbook_is_stored_in_parts(client, ada, large, monkeypatch):

@@ -16,7 +16,7 @@ from apps.core.notices import write_notices
 from apps.documents.models import Document
 from apps.documents.storage import document_storage
 from apps.engagements.models import ClientEngagement
-from apps.funding.models import Claim, ClaimLine, ProviderInvoice
+from apps.funding.models import Claim, ClaimLine, InvoiceLine, ProviderInvoice
 from apps.funding.services.effects import recount_budgets
 from apps.operations.services import erasure
 from apps.operations.services.erasure_plans import RETAINED_COLUMNS, years_after
@@ -135,6 +135,8 @@ def test_what_the_books_rest_on_keeps_its_figures_days_numbers_and_references(pa
     # Zero is what an amount that is not kept becomes.
     for model in (Statement, StatementLine):
         model.objects.filter(pk__in=keys[model]).update(paid=1, claimed=2, waiting=3, refused=4)
+    for model in (ClaimLine, InvoiceLine):
+        model.objects.filter(pk__in=keys[model]).update(position=3)
     before = read()
     assert len({(model, column) for (model, column, _), value in before.items() if value is not None}) > 80
     erase(participant.contact)

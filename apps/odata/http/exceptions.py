@@ -28,7 +28,7 @@ _ERRORS_BY_STATUS: dict[int, type[ServiceError]] = {
     error.status: error
     for error in (
         *(errors.Unauthenticated, errors.Forbidden, errors.NotFound, MethodNotAllowed),
-        *(NotAcceptable, errors.TooLarge, UnsupportedMediaType, errors.TooManyRequests),
+        *(NotAcceptable, UnsupportedMediaType, errors.TooManyRequests),
     )
 }
 
@@ -116,7 +116,7 @@ def api_exception_error(exception: exceptions.APIException) -> ServiceError:
     if challenge:
         headers["WWW-Authenticate"] = challenge
     if wait:
-        headers["Retry-After"] = str(int(wait) + 1)
+        headers["Retry-After"] = str(wait)  # which DRF has rounded up
     detail = exception.detail
     message = str(detail) if isinstance(detail, str) else "The request cannot be understood."
     return _ERRORS_BY_STATUS.get(exception.status_code, ServiceError)(message, headers=headers)
