@@ -22,7 +22,7 @@ from apps.access.webhooks import (
     renew_webhook_secret,
     send_again,
     sent_records,
-    told_sets,
+    tracked_sets,
     update_webhooks,
 )
 from apps.base.errors import plural
@@ -171,7 +171,7 @@ class WebhookForm(RecordForm):
 
     entity_set = forms.ChoiceField(
         label="Entity set",
-        choices=lambda: [(name, name) for name in told_sets()],
+        choices=lambda: [(name, name) for name in tracked_sets()],
         widget=UnfoldAdminSelectWidget,
     )
 

@@ -89,7 +89,7 @@ def address_is_allowed(draft: WebhookDraft) -> Iterator[Issue]:
 def entity_set_is_readable(draft: WebhookDraft) -> Iterator[Issue]:
     entity_set, application = entity_set_named(draft.entity_set), application_of(draft)
     if entity_set is None:
-        names = ", ".join(told_sets())
+        names = ", ".join(tracked_sets())
         yield Issue("Unknown", "entity_set", f"There is no entity set {draft.entity_set}; there are {names}.")
     elif application is not None and not application.caller.may(READ, entity_set):
         yield Issue("NotAllowed", "entity_set", f"{application} has no scope to read {draft.entity_set}.")
@@ -172,13 +172,13 @@ def position_now(application: ApiApplication | None) -> str:
     return DeltaToken("", since=get_change_log().moment(), sight=sight).sign()
 
 
-def told_sets() -> dict[str, EntitySet]:
+def tracked_sets() -> dict[str, EntitySet]:
     """The entity sets whose changes are told, by name: each as the first version that has it."""
     return {each.name: each for each in declared_sets().values() if each.resource.is_tracked}
 
 
 def entity_set_named(name: str) -> EntitySet | None:
-    return told_sets().get(name)
+    return tracked_sets().get(name)
 
 
 def application_of(draft: WebhookDraft) -> ApiApplication | None:

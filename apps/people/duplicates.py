@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -22,7 +22,7 @@ EMAILS = ("primary_email", "secondary_email")
 #: The columns by which people are compared.
 COMPARED = ("scheme_number", "first_name", "last_name", "birthday", *PHONES, *EMAILS)
 #: The columns that are read of other contacts.
-LOADED = ("pk", *COMPARED, "archive_date", "creation_date")
+LOADED = ("pk", *COMPARED, "archive_date", "creation_date", "merged_into_id")
 NOT_DIGITS = re.compile(r"\D")
 ALL_CONTACTS = Contact.objects.all()
 #: The digits of a phone number beyond the trunk zero or the country code.
@@ -94,12 +94,19 @@ def find_duplicates(
     of_new_drafts: set[Mark] = set()
     for number, draft, marks in compared:
         for mark in marks:
-            other = next((row for row in candidates.get(mark, ()) if row["pk"] != draft.key), None)
+            other = next((row for row in candidates.get(mark, ()) if not is_the_same(row, draft.key)), None)
             if other is not None or mark in of_new_drafts:
                 yield Duplicate(number, None if other is None else Contact(**other), *mark[:2])
                 break
         if draft.key is None:
             of_new_drafts.update(marks)
+
+
+def is_the_same(row: Mapping[str, object], key: object) -> bool:
+    """True for the contact of that key, and for a duplicate that somebody merged into it."""
+    return key is not None and (
+        row["pk"] == key or (row["merged_into_id"] == key and row["archive_date"] is not None)
+    )
 
 
 def load_candidates(marks: Iterable[Mark], contacts: QuerySet[Contact]) -> Iterable[dict[str, object]]:

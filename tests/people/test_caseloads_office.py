@@ -20,6 +20,7 @@ from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.funding.admin.reviews import shown_version
 from apps.funding.models import Claim, ProviderInvoice
 from apps.people.choices import Participants
+from apps.people.merging import merge
 from apps.people.models import Client, Contact, Staff
 from apps.sales.models import Opportunity
 from tests.documents.builders import PDF
@@ -490,3 +491,16 @@ def test_the_home_page_says_whom_one_sees(db, participants, sentence):
         Participants.ALL: {colleagues, mine, others},
     }.get(participants, {colleagues, mine})
     assert {colleagues, mine, others} & set(rows) == expected
+
+
+def test_the_record_that_a_duplicate_was_merged_into_is_named_to_who_sees_it(db):
+    office = an_office()
+    duplicate = a_contact(account_manager=office.colleague)
+    survivor = a_contact(account_manager=office.colleague, last_name=MARKER)
+    merge(survivor, duplicate)
+    page = f"/admin/people/contact/{duplicate.pk}/change/"
+    assert MARKER in text_of(browser_of(office.me).get(page))
+    Contact.objects.filter(pk=survivor.pk).update(account_manager=office.stranger)
+    shown = text_of(browser_of(office.me).get(page))
+    assert MARKER not in shown
+    assert "was merged into one that you do not see" in shown

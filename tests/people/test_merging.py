@@ -13,6 +13,7 @@ from apps.people.models import Client, Contact, CustomFieldAnswer
 from tests.documents.builders import a_document
 from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim, a_provider_invoice
+from tests.people.import_files import a_csv, imported
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, form_data
 
 pytestmark = [
@@ -112,6 +113,29 @@ def test_merges_one_after_the_other_are_undone_from_the_last(at):
     assert undo_merge(first) == 2
     claim.refresh_from_db(), first.refresh_from_db()
     assert (claim.provider, first.merged_into, first.is_archived) == (first, None, False)
+
+
+def test_the_number_that_both_have_is_no_question_after_a_merge(client, tmp_path):
+    """Neither a duplicate that is warned of once more, nor two records for the row of a file."""
+    client.force_login(an_administrator())
+    kept, duplicate = (a_contact(scheme_number="430000001", birthday="1980-01-31") for _ in range(2))
+    address = f"/admin/people/contact/{kept.pk}/change/"
+
+    def asked(**values):
+        answer = client.post(address, form_data(client.get(address), **values), follow=True)
+        return "has the same scheme number" in answer.content.decode()
+
+    path = a_csv(tmp_path, "430000001,0400000009", header="NDIS No,Mobile")
+    assert asked(phone1="0400 000 001")
+    assert "Ambiguous" in imported("contact", path).err
+    merge(kept, duplicate)
+    assert not asked(phone1="0400 000 002")
+    assert imported("contact", path).status == 0
+    kept.refresh_from_db(), duplicate.refresh_from_db()
+    assert (kept.phone1, duplicate.phone1) == ("0400000009", None)
+    Contact.objects.filter(pk=duplicate.pk).update(archive_date=None)  # restored: of its own again
+    assert asked(phone1="0400 000 003")
+    assert "Ambiguous" in imported("contact", a_csv(tmp_path, "430000001,1", header="NDIS No,Mobile")).err
 
 
 def test_what_cannot_be_one_is_refused_and_nothing_moves():

@@ -110,11 +110,16 @@ def find_by_column(
 ) -> None:
     by, meta = compared_field(columns.model, column.attribute), columns.model._meta
     texts = {value if scope is None else value[0] for _, value in wanted}
+    is_mergeable = any(field.name == "merged_into" for field in meta.concrete_fields)
+    merge_columns = ("archive_date", "merged_into_id") if is_mergeable else ()
     found: dict[Any, list[ExistingRecord]] = defaultdict(list)
-    for existing, (value,) in columns.load(AnyOf(by.name, texts), extra=[by.attname]):
-        found[value if scope is None else (value, existing.values[scope])].append(existing)
+    merged: dict[Any, list[ExistingRecord]] = defaultdict(list)
+    for existing, (value, *merge) in columns.load(AnyOf(by.name, texts), extra=[by.attname, *merge_columns]):
+        several = merged if merge and all(merge) else found
+        several[value if scope is None else (value, existing.values[scope])].append(existing)
     for record, value in wanted:
-        records = found.get(value, ())
+        # A duplicate that was merged into another is found where no other record has the value.
+        records = found.get(value) or merged.get(value) or []
         if len(records) > 1:
             record.note(column, number_issue(meta, len(records)))
         elif records:

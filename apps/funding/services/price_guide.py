@@ -34,7 +34,7 @@ class GuideReport:
     """The report of an import. A row counts once; ``ended`` are ranges that the guide closed.
 
     ``missing`` are the codes of current items that are not in the guide, ``unended`` those of them whose
-    price begins with the guide or later, so that no day before it is left to end them on. ``kept`` are the
+    price begins with the guide or later, so that no day before it is left to end them on. ``later`` are the
     codes of items with prices that the guide does not have, and that begin within one of its ranges.
     """
 
@@ -46,7 +46,7 @@ class GuideReport:
     missing: list[str] = field(default_factory=list)
     unended: list[str] = field(default_factory=list)
     archived: list[str] = field(default_factory=list)
-    kept: list[str] = field(default_factory=list)
+    later: list[str] = field(default_factory=list)
 
 
 class Range(NamedTuple):
@@ -197,7 +197,7 @@ class GuideImport:
         latest = max((price.start_date for price in self.prices_of_entry(entry.pk)), default=dt.date.min)
         others = {price.start_date for price in self.prices_of_entry(entry.pk)} - starts
         if any(row.start_date < day <= (row.end_date or dt.date.max) for row in rows for day in others):
-            self.report.kept.append(product.code)
+            self.report.later.append(product.code)
         created: set[dt.date] = set()
         changed: set[dt.date] = set()
         # An older guide describes no item that a younger one has described.

@@ -15,6 +15,7 @@ from apps.base.drafts import ValidationFailed, is_merged
 from apps.base.errors import plural
 from apps.core.admin_base import Page
 from apps.core.admin_base.display import record_link
+from apps.core.caseload import is_visible
 from apps.people.admin.custom_fields import CustomFieldsAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
 from apps.people.models import Contact
@@ -40,20 +41,21 @@ class MergingAdmin(CustomFieldsAdmin):
     record_pages = (MERGE, *CustomFieldsAdmin.record_pages)
 
     def overview_page(self, request: HttpRequest, record: Model) -> HttpResponse:
-        self.tell_of_merge(request, record)
+        self.name_survivor(request, record)
         return super().overview_page(request, record)
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: object, **options: object
     ) -> HttpResponse:
-        self.tell_of_merge(request, context["original"])
+        self.name_survivor(request, context["original"])
         return super().render_change_form(request, context, *args, **options)
 
-    def tell_of_merge(self, request: HttpRequest, record: Any) -> None:
+    def name_survivor(self, request: HttpRequest, record: Any) -> None:
         """Say on the page of a duplicate which record is in use."""
         if record is not None and is_merged(record):
-            other = record_link(record.merged_into)
-            text = format_html("{} was merged into {}: change that one.", record, other)
+            other = record.merged_into
+            shown = record_link(other) if is_visible(request.user, other) else "one that you do not see"
+            text = format_html("{} was merged into {}: change that one.", record, shown)
             self.message_user(request, text, messages.WARNING)
 
     def merge_page(self, request: HttpRequest, record: Contact) -> HttpResponse:

@@ -104,9 +104,9 @@ def summary(guide: Guide, report: GuideReport, ends_missing: bool) -> list[str]:
     if missing:
         what = "ended" if ends_missing else "left as they are; --end-missing ends them"
         lines.append(f"{plural(len(missing), 'current item')} not in this guide, {what}: {listed(missing)}")
-    if report.kept:
+    if report.later:
         lines.append(
-            f"Prices that begin later stay, and end this guide's ranges: {listed(report.kept)} Where the"
+            f"Prices that begin later stay, and end this guide's ranges: {listed(report.later)} Where the"
             " guide replaces them, change their amounts in the price book."
         )
     if ends_missing and report.unended:
