@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from django.db import models
 
-from apps.access.models import ApiApplication
 from apps.base import clock
 from apps.funding.models import (
     AcknowledgedWarning,
@@ -23,7 +22,6 @@ from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import create_run, release_run
 from apps.people.models import Client, Contact, CustomField, CustomFieldAnswer
 from apps.sales.models import Opportunity, OpportunityOutcomeReason, OpportunityStage
-from tests.api.caller import an_application
 from tests.documents.builders import a_document
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.builders import a_claim, a_claim_file, a_provider_invoice, an_invoice
@@ -99,7 +97,6 @@ def a_participant(provider=None, staff=None):
 def answer(file):
     """Answer every line of a claim file, with the name wherever the agency may write it."""
     told = {"extra": {"Comment": NAME}}
-    told_by = ApiApplication.objects.first() or an_application(name="The agency")
     remittance = Remittance(
         file_name="paid.csv",
         sha256="0" * 56 + f"{file.number:08}",
@@ -117,7 +114,7 @@ def answer(file):
             text=f"Accepted for {NAME}",
             code=NAME,
             file_name="r.csv",
-            application=told_by,
+            application="The portal",
             **told,
         )
         RemittanceLine.objects.create(

@@ -120,7 +120,7 @@ def test_what_the_books_rest_on_keeps_its_figures_days_numbers_and_references(pa
         for column in model._meta.concrete_fields
         if column.name != "modify_date"
         if isinstance(column, figures)
-        or column.name in ("claim_number", "invoice_number", "payment_number")
+        or column.name in ("claim_number", "invoice_number", "payment_number", "application")
         or (column.is_relation and column.related_model not in deleted)
     ]
     keys = participant.keys
