@@ -163,14 +163,19 @@ D = TypeVar("D", bound=Draft)
 Rule = Callable[Concatenate[D, ...], Iterator[Issue]]
 
 
-def is_required(name: str, message: str, is_missing: Callable[[D], object]) -> Rule[D]:
-    """The rule that a member is given: ``Required`` with this sentence where ``is_missing`` is true."""
+def is_refused_when(name: str, code: str, message: str, condition: Callable[[D], object]) -> Rule[D]:
+    """The rule that gives a member an issue of this code and sentence where ``condition`` is true."""
 
     def rule(draft: D) -> Iterator[Issue]:
-        if is_missing(draft):
-            yield Issue("Required", name, message)
+        if condition(draft):
+            yield Issue(code, name, message)
 
     return rule
+
+
+def is_required(name: str, message: str, is_missing: Callable[[D], object]) -> Rule[D]:
+    """The rule that a member is given: ``Required`` with this sentence where ``is_missing`` is true."""
+    return is_refused_when(name, "Required", message, is_missing)
 
 
 def is_allowed_when(name: str, message: str, condition: Callable[[D], bool]) -> Rule[D]:

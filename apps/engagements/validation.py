@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
-from apps.base.drafts import D, Issue, Rule, is_allowed_when
+from apps.base.drafts import D, Issue, Rule, is_allowed_when, is_refused_when
 from apps.engagements.choices import (
     FIRST_PACE_CATEGORY,
     LAST_CATEGORY,
@@ -40,12 +40,9 @@ def ends_after_its_start(name: str, message: str, period: Callable[[D], Period])
 
 def is_no_negative_budget(name: str, amount: Callable[[D], Decimal | None]) -> Rule[D]:
     """The rule that an amount, which is this member, is not below 0."""
-
-    def rule(draft: D) -> Iterator[Issue]:
-        if (amount(draft) or ZERO) < 0:
-            yield Issue("OutOfRange", name, "A budget is not negative.")
-
-    return rule
+    return is_refused_when(
+        name, "OutOfRange", "A budget is not negative.", lambda draft: (amount(draft) or ZERO) < 0
+    )
 
 
 # --- plans: rules ---------------------------------------------------------------------------------------
@@ -92,11 +89,6 @@ def plan_is_active_for_a_day(draft: EngagementDraft) -> Iterator[Issue]:
         yield Issue("OutsidePlan", "no_active_plan_from_date", "The plan would never have been active.")
 
 
-def plan_is_managed(draft: EngagementDraft) -> Iterator[Issue]:
-    if not (draft.is_agency_managed or draft.is_self_managed or draft.is_plan_managed):
-        yield Issue("NoManagement", "is_plan_managed", "Nobody is said to manage the plan.")
-
-
 def plans_of_a_participant_do_not_overlap(draft: EngagementDraft) -> Iterator[Issue]:
     for plan in draft.other_plans:
         last_day = last_day_of_plan(draft.plan_end_date, draft.no_active_plan_from_date)
@@ -122,7 +114,12 @@ def bookings_fit_into_the_total_budget(draft: EngagementDraft) -> Iterator[Issue
 ENGAGEMENT_WARNINGS: tuple[Rule[EngagementDraft], ...] = (
     booking_dates_lie_within_the_plan,
     plan_is_active_for_a_day,
-    plan_is_managed,
+    is_refused_when(
+        "is_plan_managed",
+        "NoManagement",
+        "Nobody is said to manage the plan.",
+        lambda draft: not (draft.is_agency_managed or draft.is_self_managed or draft.is_plan_managed),
+    ),
     plans_of_a_participant_do_not_overlap,
     bookings_fit_into_the_total_budget,
 )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from apps.base import clock
-from apps.base.drafts import D, InvalidValue, Issue, Rule, is_allowed_when, is_required
+from apps.base.drafts import D, InvalidValue, Issue, Rule, is_allowed_when, is_refused_when, is_required
 from apps.core.models import Subscriber
 from apps.sales.choices import DECIDED, MAILING_LIST_OUTCOMES, Source
 from apps.sales.drafts import OpportunityDraft, TemplateDraft
@@ -90,11 +90,6 @@ def values_of_the_template_are_current(draft: OpportunityDraft) -> Iterator[Issu
             yield Issue("Archived", name, f"The template's {name}, {record}, is archived; name another.")
 
 
-def outcome_date_is_past(draft: OpportunityDraft) -> Iterator[Issue]:
-    if draft.outcome_moment is not None and draft.outcome_moment > clock.now():
-        yield Issue("MustBePast", "outcome_moment", "An outcome date lies in the past.")
-
-
 def outcome_reasons_are_of_the_outcome(draft: OpportunityDraft) -> Iterator[Issue]:
     for number, reason in enumerate(draft.outcome_reasons):
         if is_in_result_stage(draft) and reason.outcome != draft.outcome:
@@ -129,7 +124,12 @@ OPPORTUNITY_RULES: tuple[Rule[OpportunityDraft], ...] = (
     *TEMPLATE_RULES,
     is_available("outcome", AVAILABILITY),
     is_available("outcome_moment", AVAILABILITY),
-    outcome_date_is_past,
+    is_refused_when(
+        "outcome_moment",
+        "MustBePast",
+        "An outcome date lies in the past.",
+        lambda draft: draft.outcome_moment is not None and draft.outcome_moment > clock.now(),
+    ),
     is_available("outcome_reasons", AVAILABILITY),
     outcome_reasons_are_of_the_outcome,
     is_available(MAILING_LIST, AVAILABILITY),

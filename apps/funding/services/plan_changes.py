@@ -349,7 +349,10 @@ class LockedPlans:
     def place_lines(self, change: PlanChange) -> None:
         """Move lines to the plans of their days, and note in the change those that moved and that stay."""
         lines = [line for model in BILLS for line in self.load_lines(model)]
-        supports = [support_of(bill, line) for bill, line in lines]
+        supports: list[Support] = []
+        for bill, line in lines:
+            management = MANAGEMENT[getattr(bill, "invoice_claim_type", None)]
+            supports.append(line.product.support(bill.contact_id, line.first_day, management))
         [plan_rows] = fetch_all([plan_query([self.participant])])
         coverages = load_coverages(supports, plan_rows)
         unsent = lines_in_unsent_files(self.bills)
@@ -381,12 +384,6 @@ class LockedPlans:
 
 def budget_of(line: LineItem) -> Any:
     return line.booking or line.category_budget
-
-
-def support_of(bill: AnyBill, line: LineItem) -> Support:
-    """The support of a stored line, as that of a draft (``context.build_support``)."""
-    management = MANAGEMENT[getattr(bill, "invoice_claim_type", None)]
-    return line.product.support(bill.contact_id, line.first_day, management)
 
 
 def lines_in_unsent_files(bills: Mapping[type[AnyBill], Collection[UUID]]) -> set[UUID]:

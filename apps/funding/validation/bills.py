@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from apps.base.drafts import Draft, InvalidValue, Issue, Rule
+from apps.base.drafts import Draft, InvalidValue, Issue, Rule, is_refused_when
 from apps.funding.choices import ADMINISTER_PERMISSION, ApprovalStatus, CancellationReason, ClaimType
 from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, InvoiceDraft, LineDraft
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
@@ -92,16 +92,6 @@ def line_has_a_price(line: LineDraft) -> Iterator[Issue]:
 LINE_REQUIREMENTS = for_each_line((members_are_given(REQUIRED_LINE_MEMBERS), line_has_a_price))
 
 
-def quantity_is_positive(line: LineDraft) -> Iterator[Issue]:
-    if line.quantity <= 0:
-        yield Issue("OutOfRange", "quantity", "Quantity must be more than 0.")
-
-
-def line_price_is_not_negative(line: LineDraft) -> Iterator[Issue]:
-    if line.price < 0:
-        yield Issue("OutOfRange", "price", "A price is not negative; invoices have credit items.")
-
-
 def line_days_are_in_order(line: LineDraft) -> Iterator[Issue]:
     if line.last_day < line.first_day:
         message = f"It ends on {line.last_day:%d %b %Y}, before it begins on {line.first_day:%d %b %Y}."
@@ -123,8 +113,15 @@ def line_total_fits(line: LineDraft) -> Iterator[Issue]:
 
 LINE_RULES = for_each_line(
     (
-        quantity_is_positive,
-        line_price_is_not_negative,
+        is_refused_when(
+            "quantity", "OutOfRange", "Quantity must be more than 0.", lambda line: line.quantity <= 0
+        ),
+        is_refused_when(
+            "price",
+            "OutOfRange",
+            "A price is not negative; invoices have credit items.",
+            lambda line: line.price < 0,
+        ),
         line_days_are_in_order,
         only_cancellations_have_a_reason,
         line_total_fits,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Protocol, TypeVar
 
-from apps.base.drafts import Issue, Rule
+from apps.base.drafts import Issue, Rule, is_refused_when
 from apps.funding.drafts import PriceDraft, PriceListDraft, ProductDraft
 
 # --- prices ---------------------------------------------------------------------------------------------
@@ -86,10 +86,11 @@ def is_support_item(code: str) -> bool:
     return SUPPORT_ITEM_CODE.fullmatch(code) is not None
 
 
-def code_is_a_support_item(draft: ProductDraft) -> Iterator[Issue]:
-    if draft.code and not is_support_item(draft.code):
-        message = "It is no support item code such as 01_011_0107_1_1; claims to the agency need one."
-        yield Issue("UnusualCode", "code", message)
-
-
-PRODUCT_WARNINGS: tuple[Rule[ProductDraft], ...] = (code_is_a_support_item,)
+PRODUCT_WARNINGS: tuple[Rule[ProductDraft], ...] = (
+    is_refused_when(
+        "code",
+        "UnusualCode",
+        "It is no support item code such as 01_011_0107_1_1; claims to the agency need one.",
+        lambda draft: draft.code and not is_support_item(draft.code),
+    ),
+)
