@@ -168,7 +168,7 @@ def periods_draft(key: UUID, component: BudgetDraft, plan: Plan) -> PeriodsDraft
     """The funding periods of a component, of the usual length and with the same money each."""
     days = calendar_of(plan.plan.plan_start_date, plan.plan.plan_end_date, plan.months)
     periods = [
-        PeriodDraft({"first_day": first, "last_day": last, "released": released})
+        PeriodDraft.of(first, last, released)
         for (first, last), released in zip(days, divide_evenly(component.budget, len(days)), strict=True)
     ]
     return PeriodsDraft({"periods": periods}, key=key)

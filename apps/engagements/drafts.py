@@ -4,7 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from apps.base.drafts import Draft, Extra
 from apps.engagements.models import (
@@ -66,6 +66,10 @@ class PeriodDraft(Draft):
     first_day: dt.date
     last_day: dt.date
     released: Decimal
+
+    @classmethod
+    def of(cls, first_day: dt.date, last_day: dt.date, released: Decimal) -> Self:
+        return cls({"first_day": first_day, "last_day": last_day, "released": released})
 
     @property
     def days(self) -> str:

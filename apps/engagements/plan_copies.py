@@ -113,7 +113,4 @@ def moved_periods(periods: Iterable[FundingPeriod], moves: DayMoves) -> list[Per
             released.append((first, period.released))
     ends = [*(first - DAY for first, _ in released[1:]), moves.new_last]
     rows = zip(released, ends, strict=False)
-    return [
-        PeriodDraft({"first_day": first, "last_day": last, "released": amount})
-        for (first, amount), last in rows
-    ]
+    return [PeriodDraft.of(first, last, amount) for (first, amount), last in rows]

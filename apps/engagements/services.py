@@ -260,8 +260,8 @@ def update_components(drafts: Sequence[WholeComponentDraft], ignore_warnings: bo
         raise ValidationFailed([(0, Issue("NotFound", "", "The component was deleted meanwhile."))])
     stored: dict[UUID, list[PeriodDraft]] = defaultdict(list)
     for period in FundingPeriod.objects.filter(AnyOf("category_budget", keys)).order_by("first_day"):
-        values = {name: getattr(period, name) for name in ("first_day", "last_day", "released")}
-        stored[period.category_budget_id].append(PeriodDraft(values))
+        draft = PeriodDraft.of(period.first_day, period.last_day, period.released)
+        stored[period.category_budget_id].append(draft)
     entered = [
         EnteredComponent(draft, draft.periods if "periods" in draft.given else stored[draft.key])
         for draft in drafts

@@ -148,10 +148,7 @@ class ComponentChange:
 
 
 def period_drafts(periods: Iterable[tuple[dt.date, dt.date, Any]]) -> list[PeriodDraft]:
-    return [
-        PeriodDraft({"first_day": first, "last_day": last, "released": released})
-        for first, last, released in periods
-    ]
+    return [PeriodDraft.of(*period) for period in periods]
 
 
 def compare_components(
