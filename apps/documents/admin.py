@@ -188,7 +188,7 @@ class DocumentAdmin(RecordAdmin):
         """Many files at once, a row for each; without the page's script all have the same category."""
         if not self.has_add_permission(request):
             raise PermissionDenied(*self.explain_refusal(request, "add"))
-        initial = {"category": self.default_category(request), **request.GET.dict()}
+        initial = {"category": self.default_category(request), **self.get_changeform_initial_data(request)}
         form = UploadForm(request.user, request.POST if request.method == "POST" else None, initial=initial)
         errors: list[str] = []
         if request.method == "POST" and form.is_valid():

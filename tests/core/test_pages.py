@@ -4,8 +4,10 @@ import re
 from pathlib import Path
 
 import pytest
+from django.contrib import admin
 from django.db import OperationalError
 from django.test import Client, RequestFactory
+from django.urls import reverse
 
 from apps.core import views
 from apps.core.admin_base.pages import PageAdmin
@@ -234,3 +236,16 @@ def test_every_button_of_a_template_sends_its_form_or_has_an_address_that_the_pa
             assert unknown.isdisjoint(used), path
         for button in re.findall(r'{% component "unfold/components/button.html"([^%]*)%}', text):
             assert re.search(r"(href|submit)=", button), path
+
+
+@pytest.mark.parametrize("text", ["\0", "no key", "1e400", "99999999999999999999", "-1", ""])
+@pytest.mark.django_db
+def test_no_form_fails_on_what_its_address_fills_in(client, ada, text):
+    statuses = set()
+    for model in admin.site._registry:
+        columns = (*model._meta.concrete_fields, *model._meta.many_to_many)
+        address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add")
+        answer = client.get(address, {column.name: text for column in columns})
+        assert answer.status_code in (200, 302, 403), address
+        statuses.add(answer.status_code)
+    assert 200 in statuses

@@ -1,6 +1,7 @@
 """The back office's page for one kind of record: its list, its form, its history."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -10,6 +11,7 @@ from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.checks import CheckMessage, Error
+from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.paginator import Paginator
 from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
@@ -192,6 +194,26 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         form.person = request.user
         form.draft_class = self.draft_class or draft_class_of(self.model)
         return form
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """What the address fills in. Django's widgets fail on what a column refuses, so that is left out."""
+        read = {}
+        for name, text in super().get_changeform_initial_data(request).items():
+            with suppress(ValidationError):
+                read[name] = self.read_initial(name, text)
+        return read
+
+    def read_initial(self, name: str, text: Any) -> Any:
+        """The value of a column, or the keys of what it refers to; ``ValidationError`` for another text."""
+        try:
+            column: Any = self.opts.get_field(name)
+        except FieldDoesNotExist:
+            return text
+        if not column.is_relation:
+            return column.to_python(text)
+        for key in text if isinstance(text, list) else [text]:
+            column.related_model._meta.pk.clean(key, None)
+        return text
 
     def describe_other(self, request: HttpRequest, model: type[models.Model], key: object) -> str | None:
         """Another record as an issue names it, with a link; ``None`` for those who may not view it."""
