@@ -17,6 +17,7 @@ from apps.people.models import Client
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.admin_forms import CLAIMS, confirm_list_action, reloaded, run_list_action
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_priced_entry, submitted
+from tests.funding.test_transition_commands import ran
 from tests.people.records import a_client, a_contact
 
 pytestmark = [
@@ -86,6 +87,18 @@ def test_what_changed_is_told_before_one_or_many_are_approved(client, code):
     assert "1 warning since it was entered" in question.content.decode()
     assert reloaded(claim).funding_status == "AwaitingStaffApproval"
     client.post(f"{CLAIMS}{claim.pk}/do/approve/", {"_do": "1"})
+    assert reloaded(claim).funding_status == "Approved"
+
+
+@pytest.mark.parametrize("code", CHANGES)
+def test_the_command_leaves_out_what_changed_since_it_was_entered(code):
+    claim = entered()
+    CHANGES[code](claim)
+    (warning,) = find_warnings_since(Claim, [claim.pk])[claim.pk]
+    exit_status, said = ran("move_claims", "approve", str(claim))
+    assert (exit_status, reloaded(claim).funding_status) == (1, "AwaitingStaffApproval")
+    assert said[1].endswith(f", since it was entered: {warning.message}")
+    assert ran("move_claims", "approve", str(claim), "--with-warnings")[0] == 0
     assert reloaded(claim).funding_status == "Approved"
 
 

@@ -1,6 +1,7 @@
 """The back office's page for one kind of record: its list, its form, its history."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -10,6 +11,7 @@ from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.checks import CheckMessage, Error
+from django.core.exceptions import FieldDoesNotExist, ValidationError
 from django.core.paginator import Paginator
 from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
@@ -22,6 +24,7 @@ from apps.base import draft_checks
 from apps.base.drafts import UNSEEN, Draft, Issue, Rule, ValidationFailed, apply_rules
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
+from apps.core.admin_base.choosing import RecordSelect, RecordSelectMultiple, RecordsField, is_key
 from apps.core.admin_base.display import record_link, short_day
 from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter
@@ -63,6 +66,11 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         models.DateTimeField: {"form_class": LocalTimeField},
         models.DateField: {"form_class": DayField},
         models.DecimalField: {"form_class": AmountField},
+        # As PostgreSQL keeps them, on either engine.
+        models.IntegerField: {"min_value": -(2**31), "max_value": 2**31 - 1},
+        models.PositiveIntegerField: {"max_value": 2**31 - 1},
+        models.SmallIntegerField: {"min_value": -(2**15), "max_value": 2**15 - 1},
+        models.PositiveSmallIntegerField: {"max_value": 2**15 - 1},
     }
     create: ClassVar[Service | None] = None
     update: ClassVar[Service | None] = None
@@ -192,6 +200,37 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         form.person = request.user
         form.draft_class = self.draft_class or draft_class_of(self.model)
         return form
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """What the address fills in. Django's widgets fail on what a column refuses, so that is left out."""
+        read = {}
+        for name, text in super().get_changeform_initial_data(request).items():
+            with suppress(ValidationError):
+                read[name] = self.read_initial(name, text)
+        return read
+
+    def read_initial(self, name: str, text: Any) -> Any:
+        """The value of a column, of a reference its keys; ``ValidationError`` where the text is no value."""
+        try:
+            column: Any = self.opts.get_field(name)
+        except FieldDoesNotExist:
+            return text
+        if not column.is_relation:
+            return column.to_python(text)
+        keys = text if isinstance(text, list) else [text]
+        if not all(is_key(column.related_model, key) for key in keys):
+            raise ValidationError("This is no key.")
+        return text
+
+    def formfield_for_foreignkey(self, column: Any, request: HttpRequest, **options: Any) -> Any:
+        if column.name in self.get_autocomplete_fields(request):
+            options.setdefault("widget", RecordSelect(column, self.admin_site))
+        return super().formfield_for_foreignkey(column, request, **options)
+
+    def formfield_for_manytomany(self, column: Any, request: HttpRequest, **options: Any) -> Any:
+        if column.name in self.get_autocomplete_fields(request):
+            options.setdefault("widget", RecordSelectMultiple(column, self.admin_site))
+        return super().formfield_for_manytomany(column, request, **{"form_class": RecordsField, **options})
 
     def describe_other(self, request: HttpRequest, model: type[models.Model], key: object) -> str | None:
         """Another record as an issue names it, with a link; ``None`` for those who may not view it."""

@@ -32,6 +32,7 @@ from apps.funding.admin.queues import LAPSE_ORDERING, STATUS, WINDOW
 from apps.funding.admin.reviews import CONFIRM, ActionReview, ConfirmedReview, ReviewedRecord
 from apps.funding.admin.rights import may_administer
 from apps.funding.models import ZERO, ProviderInvoice
+from apps.funding.services.shown_warnings import ShownWarning
 from apps.funding.services.transition_requests import RefusedTransition
 from apps.funding.validation.guards import AnyBill, lower_first
 
@@ -168,7 +169,7 @@ class ActionAdmin(RecordAdmin):
             return None
         return "Your role lacks the permission to administer funding invoices."
 
-    def find_warned(self, records: Sequence[Model], name: str) -> Mapping[UUID, Sequence[str]]:
+    def find_warned(self, records: Sequence[Model], name: str) -> Mapping[UUID, Sequence[ShownWarning]]:
         """The warnings of those records that have any, by their keys."""
         return {}
 
@@ -361,8 +362,9 @@ class ActionAdmin(RecordAdmin):
         warnings = self.find_warned(records, button.name) if button.is_final else {}
         for record in records:
             amount = self.action_amount(record, button.name)
-            notes = [refusals[record.pk]] if record.pk in refusals else warnings.get(record.pk)
-            if notes is None:
+            refusal, warned = refusals.get(record.pk), warnings.get(record.pk)
+            notes = [refusal] if refusal else [str(each) for each in warned or ()]
+            if not notes:
                 review.possible.append(record)
                 review.sum += amount
                 continue

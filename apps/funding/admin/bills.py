@@ -1,7 +1,7 @@
 """The pages of claims and invoices: entering, editing, viewing one, and its transitions."""
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
@@ -32,13 +32,17 @@ from apps.funding.admin.remittances import answer_rows
 from apps.funding.admin.reviews import CONFIRM
 from apps.funding.models import AcknowledgedWarning, ClaimLine, InvoiceLine
 from apps.funding.services.payments import load_lines_with_earlier
+from apps.funding.services.shown_warnings import (
+    ShownWarning,
+    find_acknowledged_warnings,
+    find_shown_warnings,
+)
 from apps.funding.services.transitions import (
     apply_transition,
     explain_obstacle,
     find_transition_refusals,
     list_transitions,
 )
-from apps.funding.services.update import find_warnings_since
 from apps.funding.statuses import EDITABLE, STATUSES
 from apps.funding.validation.guards import AnyBill, lower_first
 from apps.funding.validation.possible_transitions import missing_permission, transitions_from
@@ -345,23 +349,16 @@ class BillAdmin(BillListAdmin):
     ) -> Mapping[UUID, str]:
         return find_transition_refusals(self.model, records, name, staff_of(request))
 
-    def find_warned(self, records: Sequence[Model], name: str) -> Mapping[UUID, Sequence[str]]:
-        bill, keys = str(self.opts.model_name), [record.pk for record in records]
-        warnings: dict[UUID, list[str]] = defaultdict(list)
-        for each in AcknowledgedWarning.objects.filter(AnyOf(bill, keys)):
-            warnings[getattr(each, f"{bill}_id")].append(f"{warning_label(each.code)}: {each.message}")
-        if transition_named(name).shows_warnings:
-            for key, found in find_warnings_since(self.model, keys).items():
-                warnings[key] += [
-                    f"{warning_label(each.code)}, since it was entered: {each.message}" for each in found
-                ]
-        return warnings
+    def find_warned(self, records: Sequence[Model], name: str) -> Mapping[UUID, Sequence[ShownWarning]]:
+        is_approval = transition_named(name).shows_warnings
+        find = find_shown_warnings if is_approval else find_acknowledged_warnings
+        return find(self.model, [record.pk for record in records])
 
     def asks_again(self, request: HttpRequest, record: Any, name: str) -> bool:
         return (
             CONFIRM not in request.POST
             and transition_named(name).shows_warnings
-            and bool(find_warnings_since(self.model, [record.pk]))
+            and any(each.is_new for each in find_shown_warnings(self.model, [record.pk])[record.pk])
         )
 
     def explain_obstacle(self, request: HttpRequest, record: AnyBill, name: str) -> str | None:
@@ -393,9 +390,9 @@ class BillAdmin(BillListAdmin):
             return {"hidden": [(PAID_BEFORE, f"{record.amount_paid:.2f}")]}
         if not row.shows_warnings:
             return {}
-        since = find_warnings_since(self.model, [record.pk])
+        shown = find_shown_warnings(self.model, [record.pk])[record.pk]
         return {
-            "since": [warning_row(each) for each in since.get(record.pk, ())],
+            "since": [warning_row(each) for each in shown if each.is_new],
             "acknowledged": acknowledged_rows(record),
         }
 
@@ -445,7 +442,7 @@ def acknowledged_rows(record: Any) -> list[dict[str, object]]:
     ]
 
 
-def warning_row(warning: AcknowledgedWarning) -> dict[str, object]:
+def warning_row(warning: AcknowledgedWarning | ShownWarning) -> dict[str, object]:
     return {
         "label": warning_label(warning.code),
         "place": place_label(warning.place),
