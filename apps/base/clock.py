@@ -66,7 +66,7 @@ def today() -> dt.date:
 
 
 def start_of_day(day: dt.date) -> dt.datetime:
-    """Midnight of a day in the zone of this request; the first moment there is for the first day of the year 1."""
+    """Midnight of a day in the zone of this request, or the nearest moment that the calendar has."""
     return in_utc(dt.datetime.combine(day, dt.time.min), timezone.get_current_timezone())
 
 

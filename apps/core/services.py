@@ -110,7 +110,7 @@ def save_settings(drafts: Sequence[SettingsDraft]) -> list[object]:
 
 
 def zone_shows_every_time(draft: SettingsDraft) -> Iterator[Issue]:
-    """Check that every stored time has a date in a new zone, since a list could not be read with one that has none."""
+    """Check that every stored time has a date in a new zone: one that has none makes lists unreadable."""
     zone = draft.time_zone
     if zone == Subscriber.current().time_zone or zone not in available_timezones():
         return

@@ -207,6 +207,9 @@ def test_an_invalid_amount_in_a_file_is_reported_with_its_line(tmp_path):
 def test_a_claim_may_be_paid_on_any_day_that_the_calendar_has_before_today():
     claims = [a_claim(funding_status="AgencyClaimed") for _ in range(2)]
     for claim, day in zip(claims, ("0001-01-01", "1899-12-31"), strict=True):
-        assert ran("move_claims", "pay", str(claim), "--date", day) == (0, ["1 moved by the system, 0 refused."])
+        assert ran("move_claims", "pay", str(claim), "--date", day) == (
+            0,
+            ["1 moved by the system, 0 refused."],
+        )
         claim.refresh_from_db()
         assert timezone.localtime(claim.payment_date).date().isoformat() == day
