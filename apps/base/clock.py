@@ -70,6 +70,19 @@ def start_of_day(day: dt.date) -> dt.datetime:
     return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
 
 
+def in_utc(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
+    """A time of ``zone`` in UTC, or the nearest one that the calendar has."""
+    try:
+        return value.replace(tzinfo=zone).astimezone(dt.UTC)
+    except OverflowError:
+        return (dt.datetime.min if value.year == 1 else dt.datetime.max).replace(tzinfo=dt.UTC)
+
+
+def ends_of_time(zone: dt.tzinfo) -> tuple[dt.datetime, dt.datetime]:
+    """The first and the last moment that has a date in a zone and in UTC."""
+    return in_utc(dt.datetime.min, zone), in_utc(dt.datetime.max, zone)
+
+
 def set_database_zone(connection: BaseDatabaseWrapper) -> None:
     """Set the time zone of PostgreSQL's session to the current zone, at no cost when it has it already.
 

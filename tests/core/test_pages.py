@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from apps.core import views
 from apps.core.admin_base.pages import PageAdmin
-from apps.core.models import Subscriber
+from apps.core.models import SavedFilter, Subscriber
 from apps.people.merging import merge
 from tests.payments.builders import an_account
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
@@ -273,3 +273,9 @@ def test_a_form_that_was_opened_at_no_time_is_stale(client, ada, opened):
     contact = a_contact()
     answer = client.post(f"/admin/people/contact/{contact.pk}/change/", {"opened_version": opened})
     assert "changed this record" in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_no_page_takes_a_text_that_postgresql_cannot_keep(client, ada):
+    answer = client.post("/admin/people/contact/list-view/", {"name": "Mine\0", "query": ""})
+    assert (answer.status_code, SavedFilter.objects.count()) == (400, 0)
