@@ -145,8 +145,8 @@ def ada(client):
 
 @pytest.fixture
 def nothing_changed_since(monkeypatch):
-    """Claims of builders are approved by the page as if they had a plan, a booking and a price."""
-    monkeypatch.setattr("apps.funding.admin.bills.find_warnings_since", lambda model, keys: {})
+    """Claims of builders are approved as if they had a plan, a booking and a price."""
+    monkeypatch.setattr("apps.funding.services.shown_warnings.find_warnings_since", lambda model, keys: {})
 
 
 @pytest.fixture

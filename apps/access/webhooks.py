@@ -20,7 +20,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from apps.access.callers import READ, ApplicationCaller, SecretDraft
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
@@ -192,7 +192,7 @@ def send_test(webhook: Webhook) -> str:
     """Let a message without changes be sent, without waiting for a pause; its ``webhook-id``."""
     refuse_stopped(webhook)
     Webhook.objects.filter(pk=webhook.pk).update(failures=0, paused_until=None)
-    return message_id(webhook.messages.create(body=message_body(webhook, "test", [])))
+    return message_id(add_message(webhook, message_body(webhook, "test", [])))
 
 
 @transaction.atomic
@@ -315,9 +315,18 @@ def store_position(webhook: Webhook, position: str, body: str = "") -> bool:
         rows = Webhook.objects.filter(pk=webhook.pk, position=webhook.position)
         is_moved = rows.update(position=position, position_date=clock.now()) == 1
         if is_moved and body:
-            WebhookMessage.objects.create(webhook=webhook, body=body)
+            add_message(webhook, body)
     webhook.position = position
     return is_moved
+
+
+def add_message(webhook: Webhook, body: str) -> WebhookMessage:
+    """Store a message behind all that wait, though the clock was put back since those were made."""
+    waiting = webhook.messages.filter(state=State.WAITING)
+    newest: dt.datetime | None = waiting.aggregate(newest=Max("creation_date"))["newest"]
+    now = clock.now()
+    date = now if newest is None or newest < now else newest + dt.timedelta(microseconds=1)
+    return webhook.messages.create(body=body, creation_date=date)
 
 
 def delta_reader(
@@ -403,14 +412,19 @@ SENDING = Sending()
 
 def reserve_next_message(webhook: Webhook) -> WebhookMessage | None:
     """The oldest message that waits, when it is due: none overtakes it. Other workers do not send it too."""
-    if webhook.paused_until is not None and webhook.paused_until > clock.now():
+    if is_to_come(webhook.paused_until):
         return None
     waiting = webhook.messages.filter(state=State.WAITING).order_by("creation_date", "guid")
     oldest: WebhookMessage | None = waiting.select_related("webhook__application").first()
-    if oldest is None or oldest.next_attempt is None or oldest.next_attempt > clock.now():
+    if oldest is None or is_to_come(oldest.next_attempt):
         return None
     rows = WebhookMessage.objects.filter(pk=oldest.pk, next_attempt=oldest.next_attempt)
     return oldest if rows.update(next_attempt=clock.now() + SENDING_TIME) else None
+
+
+def is_to_come(moment: dt.datetime | None) -> bool:
+    """True within the longest pause before the moment: what is further away was set by a wrong clock."""
+    return moment is not None and clock.now() < moment <= clock.now() + PAUSES[-1]
 
 
 def attempt(address: str, body: bytes, headers: Mapping[str, str]) -> tuple[bool, str]:

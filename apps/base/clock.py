@@ -66,8 +66,21 @@ def today() -> dt.date:
 
 
 def start_of_day(day: dt.date) -> dt.datetime:
-    """Midnight of a day in the zone of this request."""
-    return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
+    """Midnight of a day in the zone of this request, or the nearest moment that the calendar has."""
+    return in_utc(dt.datetime.combine(day, dt.time.min), timezone.get_current_timezone())
+
+
+def in_utc(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
+    """A time of ``zone`` in UTC, or the nearest one that the calendar has."""
+    try:
+        return value.replace(tzinfo=zone).astimezone(dt.UTC)
+    except OverflowError:
+        return (dt.datetime.min if value.year == 1 else dt.datetime.max).replace(tzinfo=dt.UTC)
+
+
+def ends_of_time(zone: dt.tzinfo) -> tuple[dt.datetime, dt.datetime]:
+    """The first and the last moment that has a date in a zone and in UTC."""
+    return in_utc(dt.datetime.min, zone), in_utc(dt.datetime.max, zone)
 
 
 def set_database_zone(connection: BaseDatabaseWrapper) -> None:

@@ -165,8 +165,8 @@ def date_text(column: models.Field[Any, Any], value: Any) -> str:
             return formats.date_format(local, "DATETIME_FORMAT")
         if isinstance(column, models.DateField):
             return formats.date_format(dt.date.fromisoformat(value), "DATE_FORMAT")
-    except (TypeError, ValueError):
-        pass  # written by a version with another format: shown as it is stored
+    except (TypeError, ValueError, OverflowError):
+        pass  # of another version's format, or beyond the calendar in this zone: shown as it is stored
     return str(value)
 
 

@@ -1,15 +1,18 @@
 """The usual services of a kind of record, those of short lists, and that of the organisation's settings."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, TypeVar
+from zoneinfo import ZoneInfo, available_timezones
 
 from django.db import models
+from django.utils.text import capfirst
 
+from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.base.declaration.service import declared_set
-from apps.base.drafts import D, Draft, Rule
+from apps.base.declaration.service import declared_set, declared_sets
+from apps.base.drafts import D, Draft, Issue, Rule
 from apps.core import archive, saving
 from apps.core.models import Subscriber
 
@@ -17,6 +20,8 @@ from apps.core.models import Subscriber
 #: ``service(records)``: archive the records of a queryset and return how many; its issues are numbered in the
 #: order of the keys.
 Service = Callable[..., Any]
+
+Referred = TypeVar("Referred", bound=models.Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +64,7 @@ def update_records(
     return saving.save_changes(model, drafts, existing)
 
 
-def load_references(
-    model: type[models.Model], attribute: str, drafts: Sequence[Draft]
-) -> Mapping[Any, models.Model]:
+def load_references(model: type[Referred], attribute: str, drafts: Sequence[Draft]) -> Mapping[Any, Referred]:
     """The records that the drafts refer to, by key; the drafts then have them with all their columns."""
     keys = [draft.key_of(attribute) for draft in drafts]
     found = model._default_manager.filter(AnyOf("pk", {*keys} - {None}))
@@ -90,9 +93,13 @@ def draft_class_of(model: type[models.Model]) -> type[Draft]:
     return (declared and declared.resource.draft_class) or Draft
 
 
-def save_settings(drafts: Sequence[Draft]) -> list[object]:
+class SettingsDraft(Draft):
+    time_zone: str
+
+
+def save_settings(drafts: Sequence[SettingsDraft]) -> list[object]:
     """Store the organisation's settings, of which there is one record."""
-    saving.validate(Subscriber, drafts)
+    saving.validate(Subscriber, drafts, [zone_shows_every_time])
     for draft in drafts:
         record = Subscriber.objects.filter(pk=1).first() or Subscriber(pk=1)
         for column in Subscriber._meta.concrete_fields:
@@ -100,3 +107,25 @@ def save_settings(drafts: Sequence[Draft]) -> list[object]:
                 setattr(record, column.name, draft.get(column.name))
         record.save()
     return [1 for _ in drafts]
+
+
+def zone_shows_every_time(draft: SettingsDraft) -> Iterator[Issue]:
+    """Check that every stored time has a date in a new zone: one that has none makes lists unreadable."""
+    zone = draft.time_zone
+    if zone == Subscriber.current().time_zone or zone not in available_timezones():
+        return
+    ends = clock.ends_of_time(ZoneInfo(zone))
+    for model in {each.model for each in declared_sets().values()}:
+        for column in model._meta.concrete_fields:
+            record = first_outside(column, *ends) if isinstance(column, models.DateTimeField) else None
+            if record is not None:
+                where = f"“{capfirst(column.verbose_name)}” of the {model._meta.verbose_name} {record}"
+                message = f"In {zone} {where} is not between the years 1 and 9999: change that first."
+                yield Issue("OutOfRange", "time_zone", message)
+
+
+def first_outside(column: models.Field[Any, Any], first: object, last: object) -> models.Model | None:
+    """A record whose time is before ``first`` or after ``last``, without the time, which may have no date."""
+    outside = models.Q((f"{column.name}__lt", first)) | models.Q((f"{column.name}__gt", last))
+    record: models.Model | None = column.model._base_manager.filter(outside).defer(column.name).first()
+    return record

@@ -1,8 +1,12 @@
 """The back office as a site of Django's admin."""
 
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from django.contrib.admin.apps import AdminConfig
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.cache import patch_cache_control
@@ -25,6 +29,20 @@ class BackOfficeSite(UnfoldAdminSite):
         if request not in self.app_lists:
             self.app_lists[request] = super().get_app_list(request)
         return self.app_lists[request]
+
+    def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Any:
+        """A page for those who are signed in; 400 for NUL characters, which PostgreSQL keeps in no text.
+
+        The fields of forms refuse them, but not every page has a form.
+        """
+
+        @wraps(view)
+        def without_nul(request: HttpRequest, *args: object, **options: object) -> Any:
+            if any("\0" in text for _, texts in request.POST.lists() for text in texts):
+                raise BadRequest("A text of the form has a NUL character.")
+            return view(request, *args, **options)
+
+        return super().admin_view(without_nul, cacheable)
 
     def i18n_javascript(self, request: HttpRequest, extra_context: object = None) -> HttpResponseBase:
         """The texts of Django's scripts, which every form page asks for: the browser keeps them for a day."""

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, cast
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
 from django.core.signing import BadSignature
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
@@ -35,6 +34,7 @@ from apps.core.admin_base import (
     record_panel,
     register_panels,
 )
+from apps.core.admin_base.choosing import RecordSelect
 from apps.core.admin_base.display import admin_url, link
 from apps.core.admin_base.forms import offer_visible_records
 from apps.core.caseload import visible_rows
@@ -80,9 +80,7 @@ class UploadForm(forms.Form):
         category.queryset = DocumentCategory.objects.filter(archive_date=None)
         for name in ("client", "contact"):
             field = cast("Any", self.fields[name])
-            field.widget = AutocompleteSelect(
-                Document._meta.get_field(name), admin.site, choices=field.choices
-            )
+            field.widget = RecordSelect(Document._meta.get_field(name), admin.site, choices=field.choices)
         offer_visible_records(self, person)
 
 

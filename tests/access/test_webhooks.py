@@ -208,6 +208,25 @@ def test_messages_wait_for_the_older_ones_of_their_webhook(receiver, a_webhook):
     assert told == [str(client.pk) for client in clients]
 
 
+def test_a_clock_that_is_put_back_changes_no_order_and_pauses_nothing_until_then(receiver, a_webhook):
+    a_webhook()
+    receiver.status = 500
+    with clock.set_to(clock.now() + dt.timedelta(days=400)):
+        clients = [a_client()]
+        send_changes()
+    assert len(receiver.received) == 1
+    clients.append(a_client())
+    receiver.status = 200
+    send_changes()
+    told = [key for _, _, body in receiver.received[1:] for _, key in changes_in(body)]
+    assert told == [str(client.pk) for client in clients]
+    # Once none waits, dates are those of the clock again.
+    a_client()
+    send_changes()
+    newest = WebhookMessage.objects.order_by("guid").last()
+    assert abs(newest.creation_date - clock.now()) < dt.timedelta(minutes=1)
+
+
 def test_receivers_that_hang_delay_no_other(receiver, a_webhook, settings, monkeypatch):
     monkeypatch.setattr(webhooks, "ROUND_SECONDS", 1.5)
     settings.WEBHOOK_SECONDS = 60

@@ -1,6 +1,7 @@
 """The back office's history, archiving and forms, as they are for every record."""
 
 import csv
+import datetime as dt
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -282,6 +283,32 @@ def test_settings_refuse_a_zone_that_does_not_exist(client, ada):
     answer = client.post("/admin/core/subscriber/1/change/", data)
     assert "Mars/Olympus is not a time zone" in answer.content.decode()
     assert not Subscriber.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("zone", "moment", "new_zone"),
+    [
+        ("Australia/Perth", "9999-12-31T23:59:59+08:00", "Australia/Sydney"),
+        ("Australia/Lord_Howe", "0001-01-01T00:00:00+00:00", "America/New_York"),
+    ],
+)
+def test_settings_refuse_a_zone_in_which_a_stored_time_has_no_date(client, ada, zone, moment, new_zone):
+    Subscriber(time_zone=zone).save()
+    address = "/admin/core/subscriber/1/change/"
+    cora = a_staff_member(
+        first_name="Cora", last_name="Smith", disable_login_date=dt.datetime.fromisoformat(moment)
+    )
+    refused = client.post(address, form_data(get_unrendered(client, address), time_zone=new_zone))
+    message = f"In {new_zone} “Login disabled from” of the staff member Cora Smith is not between the years"
+    assert message in refused.content.decode()
+    assert Subscriber.objects.get().time_zone == zone
+    cora.disable_login_date = None
+    cora.save()
+    data = form_data(get_unrendered(client, address), time_zone=new_zone)
+    assert client.post(address, data).status_code == 302
+    # The history still has it, in a zone that cannot show it.
+    page = client.get(page_of(cora, "history")).content.decode()
+    assert dt.datetime.fromisoformat(moment).astimezone(dt.UTC).isoformat() in page
 
 
 def test_the_history_of_all_records_is_read_only_and_takes_few_queries(

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from apps.core import views
 from apps.core.admin_base.pages import PageAdmin
-from apps.core.models import Subscriber
+from apps.core.models import SavedFilter, Subscriber
 from apps.people.merging import merge
 from tests.payments.builders import an_account
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
@@ -238,14 +238,44 @@ def test_every_button_of_a_template_sends_its_form_or_has_an_address_that_the_pa
             assert re.search(r"(href|submit)=", button), path
 
 
-@pytest.mark.parametrize("text", ["\0", "no key", "1e400", "99999999999999999999", "-1", ""])
+NO_VALUES = ["\0", "no key", "1e400", "99999999999999999999", "-99999999999999999999", "-1", "0001-01-01", ""]
+
+
+@pytest.mark.both_engines  # each has numbers, texts and days of its own that it refuses
+@pytest.mark.parametrize("text", NO_VALUES)
 @pytest.mark.django_db
-def test_no_form_fails_on_what_its_address_fills_in(client, ada, text):
+def test_no_form_fails_on_what_it_is_sent(client, ada, text):
     statuses = set()
     for model in admin.site._registry:
-        columns = (*model._meta.concrete_fields, *model._meta.many_to_many)
-        address = reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_add")
-        answer = client.get(address, {column.name: text for column in columns})
-        assert answer.status_code in (200, 302, 403), address
-        statuses.add(answer.status_code)
-    assert 200 in statuses
+        names = [column.name for column in (*model._meta.concrete_fields, *model._meta.many_to_many)]
+        page = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        adding, listing = reverse(f"{page}_add"), reverse(f"{page}_changelist")
+        sent = {name: text for column in names for name in (column, f"{column}_0", f"{column}_1")}
+        answers = [
+            client.get(adding, dict.fromkeys(names, text)),
+            client.post(adding, {**sent, "opened_version": text}),
+            client.post(listing, {"action": "archive_selected", "_selected_action": text, "index": "0"}),
+        ]
+        assert {answer.status_code for answer in answers} <= {200, 302, 400, 403}, (model, answers)
+        statuses |= {answer.status_code for answer in answers}
+    assert statuses >= {200, 403}
+
+
+@pytest.mark.django_db
+def test_a_form_names_a_number_that_no_database_would_keep(client, ada):
+    page = client.post("/admin/funding/product/add/", {"category_number": "99999"}).content.decode()
+    assert "less than or equal to 32767" in page
+
+
+@pytest.mark.parametrize("opened", ["0001-01-01", "9999-12-31T23:59:59", "no version"])
+@pytest.mark.django_db
+def test_a_form_that_was_opened_at_no_time_is_stale(client, ada, opened):
+    contact = a_contact()
+    answer = client.post(f"/admin/people/contact/{contact.pk}/change/", {"opened_version": opened})
+    assert "changed this record" in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_no_page_takes_a_text_that_postgresql_cannot_keep(client, ada):
+    answer = client.post("/admin/people/contact/list-view/", {"name": "Mine\0", "query": ""})
+    assert (answer.status_code, SavedFilter.objects.count()) == (400, 0)

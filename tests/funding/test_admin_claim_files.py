@@ -93,7 +93,7 @@ def test_the_page_says_what_the_first_file_lacks(client, ada):
     assert "/admin/core/subscriber/1/change/" not in page
 
 
-@pytest.mark.parametrize("day", ["31/02/2026", "\0", "x" * 5000, "99/99/9999"])
+@pytest.mark.parametrize("day", ["31/02/2026", "no day", "x" * 5000, "99/99/9999"])
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_a_bad_day_is_named_and_nothing_is_made(client, ada, day, method):
     a_claimable_claim()
@@ -112,7 +112,7 @@ def test_a_day_leaves_out_what_ends_later(client, ada):
 
 
 @pytest.mark.both_engines("somebody else writes meanwhile")
-@pytest.mark.parametrize("plan", ["", "\0", None])
+@pytest.mark.parametrize("plan", ["", "no mark", None])
 def test_claims_that_changed_meanwhile_are_shown_again(client, ada, plan):
     mark = client.get(NEW).context["plan"].mark if plan is None else plan
     a_claimable_claim()

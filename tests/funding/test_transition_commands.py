@@ -5,13 +5,14 @@ from io import StringIO
 import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from apps.core.models import Change
 from apps.funding.models import Claim, StatusMove
-from tests.funding.builders import a_claim, an_invoice
+from tests.funding.builders import a_claim, a_warned_claim, an_invoice
 from tests.people.builders import a_role, a_staff_member
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("nothing_changed_since")]
 
 
 def ran(command, *words):
@@ -78,6 +79,41 @@ def test_a_dry_run_moves_nothing():
         2,
         0,
     )
+
+
+def test_those_with_warnings_are_listed_and_left_out_unless_they_are_asked_for():
+    plain, warned = a_claim(), a_warned_claim("TooOld", "OverBudget")
+    listed = [
+        f"{warned}: with warnings, left out.",
+        "  Too old: A message of TooOld",
+        "  Over budget: A message of OverBudget",
+    ]
+    left_out = "1 left out: with warnings, --with-warnings takes them too, 0 refused."
+    numbers = (str(warned), str(plain))
+    dry_run = ran("move_claims", "approve", *numbers, "--dry-run")
+    assert dry_run == (1, [*listed, f"1 would be moved by the system, {left_out}"])
+    assert ran("move_claims", "approve", *numbers) == (1, [*listed, f"1 moved by the system, {left_out}"])
+    assert (status(plain), status(warned)) == ("Approved", "AwaitingStaffApproval")
+    listed[0] = f"{warned}: with warnings."
+    approved = (0, [*listed, "1 moved by the system, 0 refused."])
+    assert ran("move_claims", "approve", str(warned), "--with-warnings") == approved
+    assert status(warned) == "Approved"
+    assert [each["code"] for each in warned.moves.get().warnings] == ["TooOld", "OverBudget"]
+    assert plain.moves.get().warnings == []
+
+
+def test_what_is_refused_anyway_is_not_said_to_be_left_out():
+    """The reason that stands in the way comes first; another person has to look at the warnings."""
+    al, warned = a_staff_member(), a_warned_claim("TooOld", funding_status="AgencyClaimed")
+    assert "It is claimed from the agency" in ran("move_claims", "approve", str(warned))[1][0]
+    waiting = a_warned_claim("TooOld")
+    code, said = ran("move_claims", "approve", str(waiting), "--by", al.primary_email)
+    assert (code, len(said), said[-1]) == (1, 2, f"0 moved by {al}, 1 refused.")
+
+
+def test_other_transitions_do_not_ask_about_warnings():
+    claim = a_warned_claim("TooOld")
+    assert ran("move_claims", "hold", str(claim), "--reason", "Later")[0] == 0
 
 
 def test_a_file_says_what_was_paid_of_each(tmp_path):
@@ -151,6 +187,7 @@ def test_invoices_have_transitions_of_their_own():
         (["approve", "--file", "/nowhere.csv"], "/nowhere.csv cannot be read: No such file or directory"),
         (["pay-in-part", "C-1", "--amount", "much"], "much is no amount; 1234.50 is one."),
         (["pay-in-part", "C-1", "c-1", "--amount", "5"], "c-1 is given twice: sum its payments up."),
+        (["pay", "C-1", "--with-warnings"], "--with-warnings is for approve."),
         (["pay", "C-1", "--date", "2026-02-30"], "2026-02-30 is no date; write it as 2026-07-31."),
     ],
 )
@@ -167,3 +204,14 @@ def test_an_invalid_amount_in_a_file_is_reported_with_its_line(tmp_path):
         call_command("move_claims", "pay-in-part", "--file", str(file))
     assert str(raised.value) == f"{file}, line 3: forty is no amount; 1234.50 is one."
     assert raised.value.returncode == 2
+
+
+def test_a_claim_may_be_paid_on_any_day_that_the_calendar_has_before_today():
+    claims = [a_claim(funding_status="AgencyClaimed") for _ in range(2)]
+    for claim, day in zip(claims, ("0001-01-01", "1899-12-31"), strict=True):
+        assert ran("move_claims", "pay", str(claim), "--date", day) == (
+            0,
+            ["1 moved by the system, 0 refused."],
+        )
+        claim.refresh_from_db()
+        assert timezone.localtime(claim.payment_date).date().isoformat() == day

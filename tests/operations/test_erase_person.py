@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from apps.base import clock
 from apps.base.declaration.service import get_service
-from apps.core.models import Change, Notice
+from apps.core.models import Change, Notice, Subscriber
 from apps.core.notices import write_notices
 from apps.documents.models import Document
 from apps.documents.storage import document_storage
@@ -324,6 +324,14 @@ def test_the_last_service_may_be_one_that_a_provider_invoice_alone_tells_of(part
     assert "The last service was on 30 Jun 2024" in refusal(erase, participant.contact)
 
 
+def test_the_retention_ends_with_the_day_of_the_organisation(participant, erase, time_machine):
+    Subscriber(time_zone="Australia/Perth").save()
+    time_machine.move_to(dt.datetime.fromisoformat("2023-06-29T22:30:00+08:00"))  # the 30th in Sydney
+    assert "until 30 Jun 2023" in refusal(erase, participant.contact)
+    time_machine.move_to(dt.datetime.fromisoformat("2023-06-30T00:30:00+08:00"))
+    erase(participant.contact)
+
+
 def test_the_retention_ends_after_the_years_of_the_setting(participant, erase, settings, time_machine):
     def on(day):
         time_machine.move_to(dt.datetime.fromisoformat(f"{day}T12:00:00+00:00"))
@@ -341,6 +349,11 @@ def test_the_retention_ends_after_the_years_of_the_setting(participant, erase, s
 def test_years_after_the_last_day_of_a_february():
     assert years_after(dt.date(2016, 2, 29), 7) == dt.date(2023, 3, 1)
     assert years_after(dt.date(2016, 2, 29), 8) == dt.date(2024, 2, 29)
+
+
+def test_years_beyond_the_calendar_are_its_end():
+    assert years_after(dt.date(2016, 2, 29), 8000) == dt.date(9999, 12, 31)
+    assert years_after(dt.date(2016, 2, 29), -2016) == dt.date(1, 1, 1)
 
 
 @pytest.mark.parametrize("role", ["support_coordinator", "person_responsible_for_direct_fees"])

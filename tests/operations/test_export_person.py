@@ -1,12 +1,13 @@
 """An access request gets everything of one person, and nothing of others."""
 
+import datetime as dt
 import json
 import zipfile
 
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.core.models import Change
+from apps.core.models import Change, Subscriber
 from apps.documents.models import Document
 from apps.documents.storage import document_storage
 from apps.operations.personal_records import ownerships
@@ -47,6 +48,15 @@ def test_records_of_every_model_are_in_it_and_nothing_of_others(participant, exp
     assert str(neighbour.contact.pk) not in text
     assert records["people.Contact"][0]["birthday"] == "1907-01-07"
     assert len(records["sales.Opportunity"][0]["outcome_reasons"]) == 1
+
+
+def test_its_times_are_in_the_zone_of_the_organisation(participant, export):
+    Subscriber(time_zone="Australia/Perth").save()
+    moment = dt.datetime.fromisoformat("2026-07-01T22:30:00+00:00")
+    Change.objects.filter(record_key=str(participant.contact.pk)).update(at=moment)
+    page = export(participant.contact).read("index.html").decode()
+    assert "2 Jul 2026, 6:30 a.m." in page
+    assert "2 Jul 2026, 8:30 a.m." not in page
 
 
 def test_the_page_shows_records_changes_and_files(participant, export):

@@ -36,8 +36,8 @@ def changes_since(record: Model, version: str) -> list[Change]:
     """The history of a record after the version that somebody opened; all of it for an unreadable one."""
     changes = history_display.changes_of(record)
     try:
-        return list(changes.filter(at__gt=dt.datetime.fromisoformat(version)))
-    except (ValueError, TypeError):
+        return list(changes.filter(at__gt=dt.datetime.fromisoformat(version).astimezone(dt.UTC)))
+    except (ValueError, TypeError, OverflowError):
         return list(changes)
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.auth import get_permission_codename
 from django.core.checks import CheckMessage, Error
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.db.models import Model, QuerySet
 from django.forms import Media
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
@@ -20,6 +21,7 @@ from django.urls import URLPattern, path, reverse
 from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
+from apps.core.admin_base.choosing import is_key
 from apps.core.admin_base.filters import CappedPaginator, filter_media
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.caseload import caseload_of, visible_rows
@@ -149,6 +151,11 @@ class PageAdmin(ModelAdmin):
         media = self.media + filter_media(self.get_list_filter(request))
         with self.named_permission(request, "view"):
             return super().changelist_view(request, {"media": media, **(extra_context or {})})
+
+    def response_action(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse:
+        if not all(is_key(self.model, key) for key in request.POST.getlist(ACTION_CHECKBOX_NAME)):
+            raise BadRequest("What was chosen is no record.")
+        return super().response_action(request, queryset)
 
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, *args: object, **options: object

@@ -24,6 +24,7 @@ from apps.base import draft_checks
 from apps.base.drafts import UNSEEN, Draft, Issue, Rule, ValidationFailed, apply_rules
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
+from apps.core.admin_base.choosing import RecordSelect, RecordSelectMultiple, RecordsField, is_key
 from apps.core.admin_base.display import record_link, short_day
 from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter
@@ -65,6 +66,11 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         models.DateTimeField: {"form_class": LocalTimeField},
         models.DateField: {"form_class": DayField},
         models.DecimalField: {"form_class": AmountField},
+        # As PostgreSQL keeps them, on either engine.
+        models.IntegerField: {"min_value": -(2**31), "max_value": 2**31 - 1},
+        models.PositiveIntegerField: {"max_value": 2**31 - 1},
+        models.SmallIntegerField: {"min_value": -(2**15), "max_value": 2**15 - 1},
+        models.PositiveSmallIntegerField: {"max_value": 2**15 - 1},
     }
     create: ClassVar[Service | None] = None
     update: ClassVar[Service | None] = None
@@ -204,16 +210,27 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         return read
 
     def read_initial(self, name: str, text: Any) -> Any:
-        """The value of a column, or the keys of what it refers to; ``ValidationError`` for another text."""
+        """The value of a column, of a reference its keys; ``ValidationError`` where the text is no value."""
         try:
             column: Any = self.opts.get_field(name)
         except FieldDoesNotExist:
             return text
         if not column.is_relation:
             return column.to_python(text)
-        for key in text if isinstance(text, list) else [text]:
-            column.related_model._meta.pk.clean(key, None)
+        keys = text if isinstance(text, list) else [text]
+        if not all(is_key(column.related_model, key) for key in keys):
+            raise ValidationError("This is no key.")
         return text
+
+    def formfield_for_foreignkey(self, column: Any, request: HttpRequest, **options: Any) -> Any:
+        if column.name in self.get_autocomplete_fields(request):
+            options.setdefault("widget", RecordSelect(column, self.admin_site))
+        return super().formfield_for_foreignkey(column, request, **options)
+
+    def formfield_for_manytomany(self, column: Any, request: HttpRequest, **options: Any) -> Any:
+        if column.name in self.get_autocomplete_fields(request):
+            options.setdefault("widget", RecordSelectMultiple(column, self.admin_site))
+        return super().formfield_for_manytomany(column, request, **{"form_class": RecordsField, **options})
 
     def describe_other(self, request: HttpRequest, model: type[models.Model], key: object) -> str | None:
         """Another record as an issue names it, with a link; ``None`` for those who may not view it."""

@@ -283,7 +283,7 @@ class Binder(DurationBinder):
 
     def call(self, node: ast.Call) -> Operand | KnownValue:
         if node.function in ("now", "mindatetime", "maxdatetime"):
-            least, most = self.ends_of_time
+            least, most = clock.ends_of_time(self.zone)
             moments = {"now": clock.now(), "mindatetime": least, "maxdatetime": most}
             return KnownValue(ValueKind.DATETIME, moments[node.function])
         if node.function == "case":

@@ -5,11 +5,12 @@ A duration is its number of seconds in SQL. A day of it has 24 hours, whatever c
 
 import datetime as dt
 
+from apps.base import clock
 from apps.odata.query import functions as sql
 from apps.odata.query.ast import NUMBERS, ValueKind
 from apps.odata.query.functions import Constant
 from apps.odata.query.lexer import read_duration
-from apps.odata.query.operands import KnownValue, Operand, in_utc
+from apps.odata.query.operands import KnownValue, Operand
 from apps.odata.query.paths import PathBinder
 
 POINTS_IN_TIME = (ValueKind.DATE, ValueKind.DATETIME)
@@ -65,7 +66,7 @@ class DurationBinder(PathBinder):
             return self.move_known(point, -duration.value if is_back else duration.value)
         start, length = self.in_sql(point), self.in_sql(duration)
         seconds = sql.NEGATIVE[ValueKind.DECIMAL](length.sql) if is_back else length.sql
-        limits = (dt.date.min, dt.date.max) if start.kind is ValueKind.DATE else self.ends_of_time
+        limits = (dt.date.min, dt.date.max) if start.kind is ValueKind.DATE else clock.ends_of_time(self.zone)
         least, most = (Constant(start.kind, limit) for limit in limits)
         moved = sql.MOVED[start.kind](start.sql, seconds, least, most)
         return Operand(start.kind, moved, True, f"the {'sub' if is_back else 'add'}")
@@ -95,8 +96,3 @@ class DurationBinder(PathBinder):
 
     def in_sql(self, value: Operand | KnownValue) -> Operand:
         return self.constant(value) if isinstance(value, KnownValue) else value
-
-    @property
-    def ends_of_time(self) -> tuple[dt.datetime, dt.datetime]:
-        """The first and the last moment that has a date in the organisation's zone and in UTC."""
-        return in_utc(dt.datetime.min, self.zone), in_utc(dt.datetime.max, self.zone)

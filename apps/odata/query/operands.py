@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db.models import Model
 from django.utils import timezone
 
+from apps.base import clock
 from apps.base.declaration.resource import Caller
 from apps.base.declaration.schema import SetNavigation, StructuralProperty, StructuredType
 from apps.odata.errors import BadQuery
@@ -142,7 +143,7 @@ class LiteralBinder:
             kind, value = ValueKind.GUID, self.guid(value, other)
         elif kinds == (ValueKind.DATE, ValueKind.DATETIME):
             midnight = dt.datetime.combine(value, dt.time.min)
-            kind, value = ValueKind.DATETIME, in_utc(midnight, self.zone)
+            kind, value = ValueKind.DATETIME, clock.in_utc(midnight, self.zone)
         elif kinds == (ValueKind.DATETIME, ValueKind.DATE):
             kind, value = ValueKind.DATE, self.to_local(self.to_utc(value)).date()
         elif {*kinds} <= {*NUMBERS}:
@@ -183,8 +184,8 @@ class LiteralBinder:
     def to_utc(self, value: dt.datetime) -> dt.datetime:
         """A literal in UTC; without an offset it is local time of the subscriber."""
         if value.tzinfo is not None:
-            return in_utc(value, value.tzinfo)
-        utc = in_utc(value, self.zone)
+            return clock.in_utc(value, value.tzinfo)
+        utc = clock.in_utc(value, self.zone)
         if utc.year not in (1, 9999) and self.to_local(utc).replace(tzinfo=None) != value:
             self.fail(f"the clocks in {self.zone} never showed {value.isoformat()}.", code="InvalidDate")
         return utc
@@ -209,11 +210,3 @@ def within_scale(number: int | Decimal, scale: int | None) -> int | Decimal:
 
 
 _ENOUGH_DIGITS = decimal.Context(prec=200)
-
-
-def in_utc(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
-    """A time of ``zone`` in UTC, or the nearest one that the calendar has."""
-    try:
-        return value.replace(tzinfo=zone).astimezone(dt.UTC)
-    except OverflowError:
-        return (dt.datetime.min if value.year == 1 else dt.datetime.max).replace(tzinfo=dt.UTC)

@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin.widgets import AutocompleteSelect
 from django.db.models import Field, Model
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -14,6 +13,7 @@ from django.utils.text import capfirst
 from apps.base.drafts import ValidationFailed, is_merged
 from apps.base.errors import plural
 from apps.core.admin_base import Page
+from apps.core.admin_base.choosing import RecordSelect
 from apps.core.admin_base.display import record_link
 from apps.core.caseload import is_visible
 from apps.people.admin.custom_fields import CustomFieldsAdmin
@@ -31,7 +31,7 @@ class DuplicateForm(forms.Form):
         super().__init__(*args, **options)
         model: type[Model] = type(record)
         others = model._default_manager.filter(merged_into=None).exclude(pk=record.pk)
-        widget = AutocompleteSelect(model._meta.get_field("merged_into"), site)
+        widget = RecordSelect(model._meta.get_field("merged_into"), site)
         self.fields["duplicate"] = forms.ModelChoiceField(others, label="Duplicate", widget=widget)
 
 

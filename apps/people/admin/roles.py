@@ -14,6 +14,7 @@ from django.http import HttpRequest
 from django.utils.text import capfirst
 
 from apps.core.admin_base import LookupAdmin, RecordAdmin, RecordForm, fieldset
+from apps.core.admin_base.choosing import RecordsField
 from apps.people.models import Role, Staff
 
 USUAL_PERMISSIONS = ("view", "add", "change")
@@ -70,14 +71,12 @@ class PermissionMatrix(forms.CheckboxSelectMultiple):
 class RoleForm(RecordForm):
     """A role, with its permissions as a table."""
 
-    permissions = forms.ModelMultipleChoiceField(
-        queryset=Permission.objects.none(), required=False, widget=PermissionMatrix
-    )
+    permissions = RecordsField(queryset=Permission.objects.none(), required=False, widget=PermissionMatrix)
 
     def __init__(self, *args: object, **options: object) -> None:
         super().__init__(*args, **options)
         field = self.fields.get("permissions")
-        if isinstance(field, forms.ModelMultipleChoiceField):
+        if isinstance(field, RecordsField):
             field.queryset = service_permissions()
 
 

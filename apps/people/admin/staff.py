@@ -5,7 +5,6 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
-from django.contrib.admin.widgets import AutocompleteSelect
 from django.contrib.auth import update_session_auth_hash
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -18,6 +17,7 @@ from apps.base.drafts import ValidationFailed
 from apps.base.errors import plural
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, RecordLink, fieldset
 from apps.core.admin_base.archiving import call_where_allowed
+from apps.core.admin_base.choosing import RecordSelect
 from apps.core.admin_base.display import list_url
 from apps.core.models import Change, PersonalDataRead
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
@@ -49,7 +49,7 @@ class HandoverForm(forms.Form):
 
     @staticmethod
     def successor_field(label: str) -> forms.Field:
-        widget = AutocompleteSelect(Staff._meta.get_field("account_manager"), admin.site)
+        widget = RecordSelect(Staff._meta.get_field("account_manager"), admin.site)
         return forms.ModelChoiceField(Staff.objects.all(), required=False, label=label, widget=widget)
 
     def rows(self) -> list[tuple[Assignment, int, str, forms.BoundField]]:

@@ -2,18 +2,21 @@
 
 import sys
 from pathlib import Path
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
 from apps.base.errors import plural
 from apps.core.history import Author, as_author
+from apps.core.management.base import ServiceCommand
 from apps.operations.management.base import OperatorCommand, add_person_arguments, staff_member
 from apps.operations.personal_records import find_own_client, find_person
 from apps.operations.services.erasure import erase_person
 from apps.operations.services.erasure_plans import check_erasure, plan_erasure
+from apps.people.models import Staff
 
 
-class Command(OperatorCommand):
+class Command(OperatorCommand, ServiceCommand):
     help = (
         "Erases the records of a participant whose retention is over, and writes a certificate of what was"
         " removed. Claims and invoices keep their amounts and name nobody. Cannot be undone."
@@ -37,18 +40,22 @@ class Command(OperatorCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what would be erased, and stop")
         parser.add_argument("--yes", action="store_true", help="erase without asking")
 
-    def handle(
+    def handle(self, *args: object, by: str, **options: Any) -> None:
+        staff = staff_member(by)
+        with as_author(Author(staff_id=staff.pk)):
+            self.erase(staff, **options)
+
+    def erase(
         self,
-        *args: object,
+        staff: Staff,
         person: str,
         certificate: Path | None,
-        by: str,
         own_client: bool,
         backups: Path | None,
         archives: Path | None,
         **options: object,
     ) -> None:
-        staff, contact = staff_member(by), find_person(person)
+        contact = find_person(person)
         client = find_own_client(contact) if own_client else None
         plan = plan_erasure(contact, client, backups, archives)
         check_erasure(plan)
@@ -59,8 +66,7 @@ class Command(OperatorCommand):
             raise CommandError("--certificate FILE says where the proof goes.")
         if not options["yes"]:
             confirm(contact.last_name)
-        with as_author(Author(staff_id=staff.pk)):
-            erasure = erase_person(contact, client, staff, certificate, backups, archives)
+        erasure = erase_person(contact, client, staff, certificate, backups, archives)
         for name, count in erasure.certificate.archives.items():
             noun = "row" if name.startswith("money-") else "change"
             self.stdout.write(f"{name}: {plural(count, noun)} without values")
