@@ -13,7 +13,6 @@ from django.utils.text import slugify
 from stdnum.au import abn
 
 from apps.base import clock
-from apps.base.drafts import Draft
 from apps.core.demo import (
     Context,
     DemoSet,
