@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, Literal
+from typing import Any, Generic, Literal, TypeVar
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.db import models
@@ -20,6 +20,8 @@ from apps.core.models import Subscriber
 #: ``service(records)``: archive the records of a queryset and return how many; its issues are numbered in the
 #: order of the keys.
 Service = Callable[..., Any]
+
+Referred = TypeVar("Referred", bound=models.Model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +64,7 @@ def update_records(
     return saving.save_changes(model, drafts, existing)
 
 
-def load_references(
-    model: type[models.Model], attribute: str, drafts: Sequence[Draft]
-) -> Mapping[Any, models.Model]:
+def load_references(model: type[Referred], attribute: str, drafts: Sequence[Draft]) -> Mapping[Any, Referred]:
     """The records that the drafts refer to, by key; the drafts then have them with all their columns."""
     keys = [draft.key_of(attribute) for draft in drafts]
     found = model._default_manager.filter(AnyOf("pk", {*keys} - {None}))

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple, Self
+from uuid import UUID
 
 from apps.base.drafts import Draft, Extra
 from apps.engagements.models import (
@@ -18,11 +19,30 @@ from apps.engagements.models import (
 from apps.people.models import Contact
 
 
+class WaitingSupport(NamedTuple):
+    """A line of a claim or invoice (``bill``) that waits on a budget of a plan to be claimed."""
+
+    plan: UUID
+    budget: UUID
+    bill: UUID
+    first_day: dt.date
+    last_day: dt.date
+    amount: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class LosingDays:
+    """What waits for days that a change takes from a plan or a booking, at its beginning and its end."""
+
+    before: Sequence[WaitingSupport] = ()
+    after: Sequence[WaitingSupport] = ()
+
+
 class EngagementDraft(Draft):
     """A draft of a plan. The services load what its warnings compare it with.
 
     ``other_plans`` are the participant's other current plans, ``allocated_amount`` the sum of its
-    budgets.
+    budgets, ``losing_days`` what waits on it and is for days that it loses.
     """
 
     participant_type: str
@@ -41,6 +61,7 @@ class EngagementDraft(Draft):
     total_budget_amount: Decimal
     other_plans: Extra[Sequence[ClientEngagement]] = ()
     allocated_amount: Extra[Decimal] = ZERO
+    losing_days: Extra[LosingDays] = LosingDays()
 
 
 class Component(NamedTuple):
@@ -126,3 +147,4 @@ class BookingDraft(BudgetDraft):
     booking_start_date: dt.date | None
     booking_end_date: dt.date | None
     allocated_to_others: Extra[Decimal] = ZERO
+    losing_days: Extra[LosingDays] = LosingDays()

@@ -17,7 +17,6 @@ from apps.base.declaration.resource import (
     Resource,
     UnrestrictedResource,
 )
-from apps.core.archive import archive
 from apps.core.resources import RECORD_DATES, LookupResource
 from apps.engagements.choices import ParticipantType
 from apps.engagements.drafts import BookingDraft, EngagementDraft, PeriodDraft, WholeComponentDraft
@@ -30,6 +29,7 @@ from apps.engagements.models import (
     SupportCategory,
 )
 from apps.engagements.services import (
+    archive_engagements,
     create_bookings,
     create_category_budgets,
     create_engagements,
@@ -163,7 +163,7 @@ class ClientEngagementResource(Resource):
     name = "ClientEngagement"
     search = ClientEngagement.searched.interface
     methods_of_2_1 = PATCH, DELETE
-    has_warnings = True
+    has_warnings = archive_has_warnings = True
     fields = (
         Key("ClientEngagementGuid"),
         ReadOnly("ParticipantType"),
@@ -211,7 +211,7 @@ class ClientEngagementResource(Resource):
             description="The budgets of a PACE plan, which has no service bookings.",
         ),
     )
-    create, update, archive = create_engagements, update_engagements, archive
+    create, update, archive = create_engagements, update_engagements, archive_engagements
     importing = ClientEngagementImport
     draft_class = EngagementDraft
 

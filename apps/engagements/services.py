@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache, partial
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import QuerySet
 
+from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
-from apps.core import saving
+from apps.core import archive, saving
 from apps.core.bulk_insert import bulk_insert
 from apps.core.services import Checks, Service, create_records, load_references, update_records
 from apps.engagements.choices import CATEGORIES, category_guid
@@ -28,8 +31,10 @@ from apps.engagements.drafts import (
     ComponentDraft,
     EngagementDraft,
     EnteredComponent,
+    LosingDays,
     PeriodDraft,
     PeriodsDraft,
+    WaitingSupport,
     WholeComponentDraft,
 )
 from apps.engagements.models import (
@@ -41,6 +46,7 @@ from apps.engagements.models import (
     ServiceBooking,
     SupportCategory,
     codes_of,
+    last_day_of_plan,
 )
 from apps.engagements.validation import (
     BOOKING_RULES,
@@ -66,14 +72,69 @@ def delete_budget(budget: Budget) -> None:
     current.delete()
 
 
+#: ``find(plans)``: what waits on the budgets of plans with these keys; the apps that count on budgets add
+#: theirs.
+FIND_WAITING: list[Callable[[Collection[UUID]], Iterable[WaitingSupport]]] = []
+
+BOOKING_PERIOD = ("booking_start_date", "booking_end_date")
+
+#: The first day of a plan or a booking, and the last one.
+Days = tuple[dt.date, dt.date]
+
+
+class ChangedDays(NamedTuple):
+    """The days of a plan, or of a booking of the plan, before a change and after it."""
+
+    plan: UUID
+    before: Days
+    after: Days
+
+    @property
+    def loses_any(self) -> bool:
+        return self.after[0] > self.before[0] or self.after[1] < self.before[1]
+
+    def find_losing(self, waiting: Iterable[WaitingSupport]) -> LosingDays:
+        (first, last), (new_first, new_last) = self.before, self.after
+        within = [each for each in waiting if first <= each.first_day and each.last_day <= last]
+        return LosingDays(
+            [each for each in within if each.first_day < new_first],
+            [each for each in within if each.last_day > new_last],
+        )
+
+
+def load_losing_days(
+    drafts: Sequence[EngagementDraft | BookingDraft], days: Mapping[UUID, ChangedDays]
+) -> None:
+    """Fill in what waits for days that drafts take, by their keys; nothing is asked where none takes any."""
+    losing = {key: each for key, each in days.items() if each.loses_any}
+    plans = {each.plan for each in losing.values()}
+    waiting: dict[UUID, list[WaitingSupport]] = defaultdict(list)
+    for support in (support for find in FIND_WAITING for support in (find(plans) if plans else ())):
+        waiting[support.plan].append(support)
+        waiting[support.budget].append(support)
+    for draft in drafts:
+        changed = losing.get(draft.key) if draft.key is not None else None
+        draft.fill("losing_days", changed.find_losing(waiting[draft.key]) if changed else LosingDays())
+
+
 def load_engagement_context(drafts: Sequence[EngagementDraft]) -> None:
-    """Load what the warnings compare the plans with; two queries for all drafts."""
+    """Load what the warnings compare the plans with; two queries for all drafts, and what waits on them."""
     known = [draft for draft in drafts if draft.get("participant") is not None]
     plans = load_current_plans({draft.participant.pk for draft in known})
     keys = {draft.key for draft in drafts if draft.key is not None}
-    sums = dict(ClientEngagement.objects.filter(pk__in=keys).values_list("pk", "total_allocate_amount"))
+    columns = ("total_allocate_amount", "plan_start_date", "plan_end_date", "no_active_plan_from_date")
+    stored = {
+        key: row for key, *row in ClientEngagement.objects.filter(pk__in=keys).values_list("pk", *columns)
+    }
+    days: dict[UUID, ChangedDays] = {}
     for draft in drafts:
-        draft.fill("allocated_amount", sums.get(draft.key, ZERO))
+        allocated, *before = stored.get(draft.key, (ZERO,))
+        draft.fill("allocated_amount", allocated)
+        after = [draft.get(name) for name in columns[1:]]
+        if before and None not in after[:2] and draft.invalid.isdisjoint(columns):
+            both = ((first, last_day_of_plan(*ends)) for first, *ends in (before, after))
+            days[draft.key] = ChangedDays(draft.key, *both)
+    load_losing_days(drafts, days)
     for draft in known:
         current = plans.get(draft.participant.pk, ())
         draft.fill("other_plans", [plan for plan in current if plan.pk != draft.key])
@@ -87,9 +148,10 @@ def load_booking_context(drafts: Sequence[BookingDraft]) -> None:
     plans = load_references(ClientEngagement, "engagement", drafts)
     load_references(SupportCategory, "category", drafts)
     budgets: dict[UUID, dict[UUID, Decimal]] = defaultdict(dict)
+    before: dict[UUID, Sequence[dt.date | None]] = {}
     rows = ServiceBooking.objects.filter(AnyOf("engagement", plans))
-    for key, booking, budget in rows.values_list("engagement", "pk", "budget"):
-        budgets[key][booking] = budget
+    for key, booking, budget, *period in rows.values_list("engagement", "pk", "budget", *BOOKING_PERIOD):
+        budgets[key][booking], before[booking] = budget, period
     earlier_drafts: dict[UUID, Decimal] = defaultdict(lambda: ZERO)
     for draft in drafts:
         key = draft.key_of("engagement")
@@ -101,6 +163,14 @@ def load_booking_context(drafts: Sequence[BookingDraft]) -> None:
             others.pop(draft.key, None)
         draft.fill("allocated_to_others", sum(others.values(), ZERO) + earlier_drafts[key])
         earlier_drafts[key] += draft.get("budget") or ZERO
+    days: dict[UUID, ChangedDays] = {}
+    for draft in drafts:
+        plan = plans.get(draft.key_of("engagement"))
+        if plan is not None and draft.key in before and draft.invalid.isdisjoint(BOOKING_PERIOD):
+            periods = (before[draft.key], [draft.get(name) for name in BOOKING_PERIOD])
+            both = ((first or plan.plan_start_date, last or plan.last_day) for first, last in periods)
+            days[draft.key] = ChangedDays(plan.pk, *both)
+    load_losing_days(drafts, days)
 
 
 def load_component_context(drafts: Sequence[ComponentDraft]) -> None:
@@ -134,6 +204,30 @@ create_bookings = partial(create_records, ServiceBooking, checks=BOOKING_CHECKS)
 update_bookings = partial(update_records, ServiceBooking, checks=BOOKING_CHECKS)
 create_category_budgets = partial(create_records, CategoryBudget, checks=CATEGORY_BUDGET_CHECKS)
 update_category_budgets = partial(update_records, CategoryBudget, checks=CATEGORY_BUDGET_CHECKS)
+
+
+@transaction.atomic
+def archive_engagements(plans: QuerySet[ClientEngagement], ignore_warnings: bool = False) -> int:
+    """Archive plans and return how many; ``WarningsPresent`` for those with money open on their budgets."""
+    locked = list(plans.order_by("pk").select_for_update(of=("self",)))
+    warnings = [(number, issue) for number, plan in enumerate(locked) for issue in find_open_money(plan)]
+    if warnings and not ignore_warnings:
+        raise WarningsPresent(warnings)
+    return archive.archive(plans)
+
+
+def find_open_money(plan: ClientEngagement) -> Iterator[Issue]:
+    """The warning of a plan that is to be archived: what waits or is claimed on it no other plan counts."""
+    spent = plan.spending(plan.budgets.all(), clock.today())
+    unpaid = spent.claimed - spent.paid
+    if not plan.is_archived and (spent.waiting or unpaid):
+        yield Issue(
+            "OpenMoney",
+            "",
+            f"{spent.waiting:,.2f} that waits and {unpaid:,.2f} that is claimed and not paid stay on its"
+            " budgets, and no other plan counts them. A plan that ends needs no archiving: give the day from"
+            " which there is no active plan.",
+        )
 
 
 # --- funding periods ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from apps.engagements.drafts import (
     BudgetDraft,
     ComponentDraft,
     EngagementDraft,
+    LosingDays,
     PeriodDraft,
     PeriodsDraft,
 )
@@ -89,6 +90,31 @@ def plan_is_active_for_a_day(draft: EngagementDraft) -> Iterator[Issue]:
         yield Issue("OutsidePlan", "no_active_plan_from_date", "The plan would never have been active.")
 
 
+def waiting_supports_keep_their_days(
+    first_day: str, last_day: Callable[[D], str], losing_days: Callable[[D], LosingDays]
+) -> Rule[D]:
+    """The warning that something waits for days that a change takes: they would be outside then."""
+
+    def rule(draft: D) -> Iterator[Issue]:
+        lost = losing_days(draft)
+        for field, supports in ((first_day, lost.before), (last_day(draft), lost.after)):
+            if supports:
+                amount, count = sum(each.amount for each in supports), len({each.bill for each in supports})
+                bills = "claim or invoice" if count == 1 else "claims and invoices"
+                first, last = (
+                    min(each.first_day for each in supports),
+                    max(each.last_day for each in supports),
+                )
+                yield Issue(
+                    "WaitingOutside",
+                    field,
+                    f"{amount:,.2f} that waits to be claimed ({count:,} {bills}) is for days that"
+                    f" would lie outside: {first:%d %b %Y} to {last:%d %b %Y}.",
+                )
+
+    return rule
+
+
 def plans_of_a_participant_do_not_overlap(draft: EngagementDraft) -> Iterator[Issue]:
     for plan in draft.other_plans:
         last_day = last_day_of_plan(draft.plan_end_date, draft.no_active_plan_from_date)
@@ -122,6 +148,11 @@ ENGAGEMENT_WARNINGS: tuple[Rule[EngagementDraft], ...] = (
     ),
     plans_of_a_participant_do_not_overlap,
     bookings_fit_into_the_total_budget,
+    waiting_supports_keep_their_days(
+        "plan_start_date",
+        lambda draft: "no_active_plan_from_date" if draft.no_active_plan_from_date else "plan_end_date",
+        lambda draft: draft.losing_days,
+    ),
 )
 
 
@@ -238,6 +269,9 @@ BOOKING_WARNINGS: tuple[Rule[BookingDraft], ...] = (
     management_type_is_one_of_the_plan,
     booking_fits_into_the_total_budget,
     amount_used_elsewhere_fits_into_the_budget,
+    waiting_supports_keep_their_days(
+        "booking_start_date", lambda draft: "booking_end_date", lambda draft: draft.losing_days
+    ),
 )
 
 

@@ -10,8 +10,10 @@ class FundingConfig(AppConfig):
     name = "apps.funding"
 
     def ready(self) -> None:
-        from apps.engagements.services import RESTATE_PERIODS
+        from apps.engagements.services import FIND_WAITING, RESTATE_PERIODS
         from apps.funding.services.effects import restate_periods_of
+        from apps.funding.services.plan_survey import find_waiting
 
         register(statuses.check_statuses, "funding")
         RESTATE_PERIODS.append(restate_periods_of)
+        FIND_WAITING.append(find_waiting)

@@ -466,9 +466,12 @@ def test_whoever_approves_one_bill_with_warnings_reads_them_first(client):
     claim = a_warned_claim("PriceOverCap")
     page = get_unrendered(client, f"{CLAIMS}{claim.pk}/change/")
     assert page.context_data["buttons"][0]["asks_first"]
-    question = client.get(f"{CLAIMS}{claim.pk}/do/approve/").content.decode()
-    assert "A message of PriceOverCap" in question
-    answer = run_action(client, claim, "approve", follow=True)
+    unasked = run_action(client, claim, "approve")
+    assert "A message of PriceOverCap" in unasked.content.decode()
+    assert reloaded(claim).funding_status == AWAITING
+    question = client.get(f"{CLAIMS}{claim.pk}/do/approve/")
+    assert "A message of PriceOverCap" in question.content.decode()
+    answer = run_action(client, claim, "approve", follow=True, **dict(question.context["hidden"]))
     assert reloaded(claim).funding_status == APPROVED
     assert "1 with warnings: Price over cap (1)." in answer.content.decode()
 

@@ -4,9 +4,10 @@ from decimal import Decimal
 
 import pytest
 from django.db.models import Sum
+from django.test import Client
 from django.utils import timezone
 
-from apps.funding.models import Claim, Invoice, ProviderInvoice
+from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInvoice, StatusMove
 from apps.funding.validation.transitions import PaymentExtent, transitions_of
 from tests.funding.admin_forms import (
     CLAIMS,
@@ -17,7 +18,7 @@ from tests.funding.admin_forms import (
     run_list_action,
 )
 from tests.funding.builders import a_claim, a_provider_invoice, a_warned_claim, an_invoice
-from tests.people.records import a_client, a_contact, a_role, a_staff_member
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("ada", "nothing_changed_since")]
 AWAITING = f"{CLAIMS}?status=AwaitingStaffApproval"
@@ -82,12 +83,71 @@ def test_a_claim_that_was_changed_since_the_page_is_refused_and_named(client):
     assert (refused["label"], "after you were shown" in refused["message"]) == (str(changed), True)
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "{key}", "{key}.0"])
+@pytest.mark.parametrize("text", ["", "nonsense", "e30:1a:b", "{signed}x"])
 def test_a_review_that_does_not_say_what_was_shown_does_nothing(client, text):
     claim = a_claim()
     page = run_list_action(client, AWAITING, "approve", [claim], follow=True)
-    confirm_list_action(client, AWAITING, "approve", [claim], page=page, plain=text.format(key=claim.pk.hex))
+    shown = text.format(signed=dict(page.context["hidden"])["shown"])
+    answer = confirm_list_action(client, AWAITING, "approve", [claim], page=page, shown=shown)
     assert statuses(claim) == ["AwaitingStaffApproval"]
+    assert "the page that you confirmed is out of date" in answer.content.decode()
+
+
+def test_a_review_counts_for_the_action_and_the_person_that_it_was_shown_to(client):
+    """The page of another action shows no warnings; what a colleague saw, one has not seen oneself."""
+    warned = a_warned_claim("TooOld")
+    page = run_list_action(client, AWAITING, "hold", [warned], follow=True)
+    of_hold = {"shown": dict(page.context["hidden"])["shown"]}
+    approval = run_list_action(client, AWAITING, "approve", [warned], follow=True)
+    confirm_list_action(client, AWAITING, "approve", [warned], page=approval, ticked=[warned], **of_hold)
+    colleague = Client()
+    colleague.force_login(an_administrator())
+    confirm_list_action(colleague, AWAITING, "approve", [warned], page=approval, ticked=[warned])
+    assert statuses(warned) == ["AwaitingStaffApproval"]
+    confirm_list_action(client, AWAITING, "approve", [warned], page=approval, ticked=[warned])
+    assert statuses(warned) == ["Approved"]
+
+
+def test_a_claim_that_has_become_possible_is_not_approved_without_its_warnings_being_shown(client):
+    invoiced = {"contact": a_contact(), "provider": a_client()}
+    on_hold = a_provider_invoice(**invoiced, approval_status="OnHoldByClient", reference="INV-9")
+    held = a_claim(**invoiced, provider_invoice=on_hold)
+    page = run_list_action(client, AWAITING, "approve", [held], follow=True)
+    ProviderInvoice.objects.update(approval_status="Unactioned")
+    answer = confirm_list_action(client, AWAITING, "approve", [held], page=page)
+    (refused,) = answer.context["refused"]
+    assert (statuses(held), "after you were shown" in refused["message"]) == (["AwaitingStaffApproval"], True)
+
+
+def shown_at_approval(*claims):
+    moves = StatusMove.objects.filter(claim__in=claims, verb="approve")
+    shown = dict(moves.values_list("claim", "warnings"))
+    return [shown[claim.pk] and [each["code"] for each in shown[claim.pk]] for claim in claims]
+
+
+def test_the_status_history_says_which_warnings_were_shown_and_accepted(client):
+    plain, one, other = a_claim(), a_warned_claim("TooOld", "OverBudget"), a_warned_claim("TooOld")
+    confirm_list_action(client, AWAITING, "approve", [plain, one, other], ticked=[one, other])
+    assert shown_at_approval(plain, one, other) == [[], ["TooOld", "OverBudget"], ["TooOld"]]
+    text = client.get(f"{CLAIMS}{one.pk}/change/").content.decode()
+    assert "Shown before, and accepted:</p><p>Too old: A message of TooOld</p><p>Over budget: " in text
+    assert "There were no warnings." in client.get(f"{CLAIMS}{plain.pk}/change/").content.decode()
+
+
+def test_what_was_shown_is_kept_where_it_has_changed_by_the_time_it_is_confirmed(client):
+    """Another person acknowledged more meanwhile: whoever approves now has not seen it."""
+    claim = a_warned_claim("TooOld")
+    page = run_list_action(client, AWAITING, "approve", [claim], follow=True)
+    AcknowledgedWarning.objects.create(claim=claim, code="OverBudget", message="Came afterwards")
+    confirm_list_action(client, AWAITING, "approve", [claim], page=page, ticked=[claim])
+    assert shown_at_approval(claim) == [["TooOld"]]
+
+
+def test_transitions_that_show_no_warnings_say_nothing_of_them(client):
+    claim = a_warned_claim("TooOld")
+    confirm_list_action(client, AWAITING, "hold", [claim], reason="Later")
+    assert StatusMove.objects.get(claim=claim).warnings is None
+    assert "There were no warnings." not in client.get(f"{CLAIMS}{claim.pk}/change/").content.decode()
 
 
 def test_payments_of_many_say_what_is_outstanding_and_keep_the_review_when_the_day_is_wrong(client):
@@ -119,7 +179,7 @@ def test_every_bulk_transition_that_is_not_taken_back_is_shown_first(client, mod
         status = min(row.sources)
         record = build(funding_status=status)
         page = run_list_action(client, f"{address}?status={status}", row.name.value, [record], follow=True)
-        assert page.context["review"].fields, row.name
+        assert page.context["review"], row.name
         assert reloaded(record).funding_status == status, row.name
 
 

@@ -98,6 +98,8 @@ def test_those_with_warnings_are_listed_and_left_out_unless_they_are_asked_for()
     approved = (0, [*listed, "1 moved by the system, 0 refused."])
     assert ran("move_claims", "approve", str(warned), "--with-warnings") == approved
     assert status(warned) == "Approved"
+    assert [each["code"] for each in warned.moves.get().warnings] == ["TooOld", "OverBudget"]
+    assert plain.moves.get().warnings == []
 
 
 def test_what_is_refused_anyway_is_not_said_to_be_left_out():

@@ -86,8 +86,26 @@ def test_what_changed_is_told_before_one_or_many_are_approved(client, code):
     assert question.status_code == 200
     assert "1 warning since it was entered" in question.content.decode()
     assert reloaded(claim).funding_status == "AwaitingStaffApproval"
-    client.post(f"{CLAIMS}{claim.pk}/do/approve/", {"_do": "1"})
+    client.post(f"{CLAIMS}{claim.pk}/do/approve/", {**dict(question.context["hidden"]), "_do": "1"})
     assert reloaded(claim).funding_status == "Approved"
+    assert claim.moves.get().warnings == [
+        {"code": code, "place": warning.place, "message": warning.message, "is_new": True}
+    ]
+
+
+def test_a_question_that_is_out_of_date_is_asked_anew(client):
+    """What has come since the page was made was shown to nobody."""
+    claim = entered()
+    CHANGES["PriceOverCap"](claim)
+    address = f"{CLAIMS}{claim.pk}/do/approve/"
+    question = client.post(address)
+    CHANGES["AbnMissing"](claim)
+    for sent in ({}, {"shown": "nonsense"}, dict(question.context["hidden"])):
+        again = client.post(address, {**sent, "_do": "1"})
+        assert "2 warnings since it was entered" in again.content.decode()
+        assert reloaded(claim).funding_status == "AwaitingStaffApproval"
+    client.post(address, {**dict(again.context["hidden"]), "_do": "1"})
+    assert {each["code"] for each in claim.moves.get().warnings} == {"AbnMissing", "PriceOverCap"}
 
 
 @pytest.mark.parametrize("code", CHANGES)
@@ -105,7 +123,7 @@ def test_the_command_leaves_out_what_changed_since_it_was_entered(code):
 def test_a_claim_of_which_nothing_changed_is_approved_with_one_press(client):
     claim = entered()
     client.post(f"{CLAIMS}{claim.pk}/do/approve/")
-    assert reloaded(claim).funding_status == "Approved"
+    assert (reloaded(claim).funding_status, claim.moves.get().warnings) == ("Approved", [])
 
 
 def test_those_of_which_something_changed_are_left_out_of_many_unless_ticked(client):

@@ -1,6 +1,7 @@
 """The back office of somebody who sees some participants: of others it shows, counts and takes nothing."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 from django.contrib import admin
@@ -17,7 +18,7 @@ from apps.core.models import Change, FileExport, FileExportPart, Notice
 from apps.core.notices import mail_notice
 from apps.documents.models import Document
 from apps.engagements.models import ClientEngagement, ServiceBooking
-from apps.funding.admin.reviews import shown_version
+from apps.funding.admin.reviews import ActionReview
 from apps.funding.models import Claim, ProviderInvoice
 from apps.people.choices import Participants
 from apps.people.merging import merge
@@ -323,10 +324,9 @@ def test_actions_are_of_records_that_the_person_sees(told):
     own = Claim.objects.get(pk=told.office.keys[told.seen][Claim][0])
     address = "/admin/funding/claim/?status=AwaitingStaffApproval"
     Claim.objects.filter(pk__in=[hidden.pk, own.pk]).update(funding_status="AwaitingStaffApproval")
-    versions = ",".join(shown_version(Claim.objects.get(pk=each.pk)) for each in (hidden, own))
-    answer = run_list_action(
-        told.browser, address, "hold", [own], _do="1", plain=versions, warned="", reason="To be asked"
-    )
+    review = ActionReview(possible=[Claim.objects.get(pk=each.pk) for each in (hidden, own)])
+    shown = review.sign(SimpleNamespace(user=told.office.me), "hold")
+    answer = run_list_action(told.browser, address, "hold", [own], _do="1", shown=shown, reason="To be asked")
     assert answer.status_code in (200, 302)
     statuses = {each.pk: each.funding_status for each in Claim.objects.filter(pk__in=[hidden.pk, own.pk])}
     assert statuses == {own.pk: "OnHold", hidden.pk: "AwaitingStaffApproval"}

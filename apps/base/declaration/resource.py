@@ -238,10 +238,11 @@ class Resource(NestedType):
     made of. ``create``, ``update`` and ``archive`` are the services of POST, of PUT and PATCH, and of DELETE
     (see ``apps.odata.write.dispatch``), which forms and imports call as well: ``update`` stores what drafts
     give of existing records, ``archive`` is called with a queryset, and returns how many were current.
-    ``has_warnings`` is true when ``create`` and ``update`` take ``ignore_warnings``, ``loads_references``
-    when they load the records that drafts name by key together with what else they need. ``importing``
-    declares how files of these records are imported; without it they cannot be. ``unpublished`` are columns
-    that people enter in the back office, and the interface does not have.
+    ``has_warnings`` is true when ``create`` and ``update`` take ``ignore_warnings``, ``archive_has_warnings``
+    when ``archive`` does, ``loads_references`` when ``create`` and ``update`` load the records that drafts
+    name by key together with what else they need. ``importing`` declares how files of these records are
+    imported; without it they cannot be. ``unpublished`` are columns that people enter in the back office, and
+    the interface does not have.
 
     ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides, or in place of a field of that
     name, ``alternate_keys`` the unique members by which it finds a record as by its key; ``since`` is the
@@ -265,6 +266,7 @@ class Resource(NestedType):
     search: ClassVar[Sequence[str]] = ()
     unpublished: ClassVar[Sequence[str]] = ()
     has_warnings: ClassVar[bool] = False
+    archive_has_warnings: ClassVar[bool] = False
     loads_references: ClassVar[bool] = False
     create: ClassVar[Callable[..., Any] | None] = None
     update: ClassVar[Callable[..., object] | None] = None

@@ -1,6 +1,7 @@
 """Archiving in the back office: the actions on many records, the page of one record."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
@@ -43,9 +44,9 @@ class ArchivingAdmin(PageAdmin):
         """The records among these that this person may change; all, unless a permission differs by record."""
         return records
 
-    def archive_records(self, request: HttpRequest, records: QuerySet[models.Model]) -> int:
+    def archive_records(self, request: HttpRequest, records: QuerySet[models.Model], **options: bool) -> int:
         """Archive the records that may be, and return how many; messages say why others may not."""
-        service = self.archive or service_of(self.model, "archive")
+        service = partial(self.archive or service_of(self.model, "archive"), **options)
         count, refused = call_where_allowed(service, self.changeable(request, records))
         self.show_issues(request, refused.values())
         return count
@@ -85,25 +86,26 @@ class ArchivingAdmin(PageAdmin):
 
     def archiving_page(self, request: HttpRequest, record: TimestampedModel) -> HttpResponse:
         """Ask before one record is archived or restored, showing what is linked to it; then do it."""
-        if request.method == "POST":
-            self.change_archive_status(request, record)
+        effect = "" if record.is_archived else self.archiving_effect(record)
+        if request.method == "POST" and request.POST.get("effect", "") == effect:
+            self.change_archive_status(request, record, **({"ignore_warnings": True} if effect else {}))
             return redirect(self.page_url("change", record.pk))
         title = f"{'Restore' if record.is_archived else 'Archive'} {record}"
-        linked, effect = linked_records(record, request.user), self.archiving_effect(record)
+        linked = linked_records(record, request.user)
         context = {"linked_records": linked, "effect": effect}
         return self.render_page(request, "admin/archiving.html", title, record, **context)
 
     def archiving_effect(self, record: Any) -> str:
-        """What is open of a record, which archiving leaves as it is, in sentences; empty for nothing."""
+        """The warnings of the service that archives, which the page shows; empty when there are none."""
         return ""
 
-    def change_archive_status(self, request: HttpRequest, record: TimestampedModel) -> None:
+    def change_archive_status(self, request: HttpRequest, record: TimestampedModel, **options: bool) -> None:
         """Archive the record, or restore it when it is archived."""
         records = self.model._default_manager.filter(pk=record.pk)
         if record.is_archived:
             self.report_count(request, self.restore_records(request, records), "restored")
             return
-        self.report_count(request, self.archive_records(request, records), "archived")
+        self.report_count(request, self.archive_records(request, records, **options), "archived")
 
 
 def call_where_allowed(service: Service, records: QuerySet[models.Model]) -> tuple[int, Mapping[Any, Issue]]:

@@ -44,6 +44,7 @@ from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.admin.component_pages import components_page
 from apps.engagements.admin.period_bars import period_bars, set_bills, waited_for
 from apps.engagements.models import ZERO, Budget, CategoryBudget, ClientEngagement
+from apps.engagements.services import find_open_money
 from apps.people.models import Client, Contact
 
 
@@ -209,15 +210,7 @@ class ClientEngagementAdmin(RecordAdmin):
         return format_amount(plan.total_budget_amount)
 
     def archiving_effect(self, record: ClientEngagement) -> str:
-        spent = record.spending(record.budgets.all(), clock.today())
-        unpaid = spent.claimed - spent.paid
-        if not spent.waiting and not unpaid:
-            return ""
-        return (
-            f"{format_amount(spent.waiting)} that waits and {format_amount(unpaid)} that is claimed and not"
-            " paid stay on its budgets, and no other plan counts them. A plan that ends needs no archiving:"
-            " enter “No active plan from”."
-        )
+        return " ".join(issue.message for issue in find_open_money(record))
 
     @display(description="spent")
     def spending(self, plan: ClientEngagement) -> str:

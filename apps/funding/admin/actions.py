@@ -18,7 +18,6 @@ from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import ValidationFailed
@@ -27,14 +26,14 @@ from apps.core.admin_base.display import two_lines
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import sees_everybody
 from apps.core.computed import MoneySum
-from apps.core.models import Subscriber
+from apps.funding.admin.action_forms import ReasonForm
 from apps.funding.admin.queues import LAPSE_ORDERING, STATUS, WINDOW
-from apps.funding.admin.reviews import CONFIRM, ActionReview, ConfirmedReview, ReviewedRecord
+from apps.funding.admin.reviews import CONFIRM, SHOWN, ActionReview, ConfirmedReview, ReviewedRecord
 from apps.funding.admin.rights import may_administer
 from apps.funding.models import ZERO, ProviderInvoice
-from apps.funding.services.shown_warnings import ShownWarning
-from apps.funding.services.transition_requests import RefusedTransition
+from apps.funding.services.transition_requests import RefusedTransition, ShownWarnings
 from apps.funding.validation.guards import AnyBill, lower_first
+from apps.funding.validation.warning_codes import ShownWarning
 
 MENU = "Funding"
 
@@ -46,6 +45,7 @@ LISTED_REFUSALS = 1_000
 CHANGED_MEANWHILE = (
     "Changed by somebody after you were shown what would be done. Look at it, then do it again."
 )
+STALE_REVIEW = "Nothing was done: the page that you confirmed is out of date. Choose the records again."
 
 #: The page that runs an action on one record, asking first for what it needs.
 ACTION_PAGE = Page("do/<str:name>", permission="change")
@@ -79,27 +79,6 @@ class ActionOutcome:
     created: Mapping[UUID, UUID] = field(default_factory=dict)
     #: What is to be known about those that were changed.
     note: str = ""
-
-
-class ReasonForm(forms.Form):
-    """Why something is done."""
-
-    reason = forms.CharField(max_length=400, widget=UnfoldAdminTextInputWidget(attrs={"autofocus": True}))
-
-
-class HoldForm(ReasonForm):
-    """Why bills are put on hold: a reason of the organisation's list, or another."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.suggestions = Subscriber.current().hold_reason_list
-        self.fields["reason"].widget.attrs["list"] = "suggestions"
-        self.fields["reason"].help_text = "Choose one of your organisation's reasons, or write another."
-
-    def clean_reason(self) -> str:
-        """In the spelling of the list, so that the bills on hold for one reason are one group."""
-        reason = " ".join(self.cleaned_data["reason"].split())
-        return {each.casefold(): each for each in self.suggestions}.get(reason.casefold(), reason)
 
 
 class SummedChangeList(RecordChangeList):
@@ -169,7 +148,7 @@ class ActionAdmin(RecordAdmin):
             return None
         return "Your role lacks the permission to administer funding invoices."
 
-    def find_warned(self, records: Sequence[Model], name: str) -> Mapping[UUID, Sequence[ShownWarning]]:
+    def find_warned(self, records: Sequence[Model], name: str) -> ShownWarnings:
         """The warnings of those records that have any, by their keys."""
         return {}
 
@@ -193,7 +172,7 @@ class ActionAdmin(RecordAdmin):
         """Also for those who may "view/administer funding invoices", as the interface calls it."""
         return may_administer(request) or super().has_view_permission(request, obj)
 
-    def question_context(self, record: Model, name: str) -> dict[str, object]:
+    def question_context(self, request: HttpRequest, record: Model, name: str) -> dict[str, object]:
         """The variables of the page that asks before an action on one record, besides its summary."""
         return {}
 
@@ -248,13 +227,16 @@ class ActionAdmin(RecordAdmin):
         if not is_confirmed:
             keys, remainder = limited_selection(selected)
             return self.review_page(button, request, keys, form, summary=remainder)
-        confirmed = ConfirmedReview.read(request.POST)
+        confirmed = ConfirmedReview.read(request, button.name)
+        if confirmed is None:
+            self.message_user(request, STALE_REVIEW, messages.ERROR)
+            return None
         if not sees_everybody(request):
             visible = self.get_queryset(request).filter(AnyOf("pk", confirmed.shown))
             confirmed = confirmed.within(set(visible.values_list("pk", flat=True)))
         if form is not None and not form.is_valid():
             return self.review_page(button, request, list(confirmed.shown), form, confirmed.keys)
-        changed = self.changed_records(confirmed)
+        changed = self.changed_records(request, confirmed, button.name)
         keys = [key for key in confirmed.keys if key not in changed]
         left_out = ""
         if confirmed.left_out:
@@ -262,13 +244,19 @@ class ActionAdmin(RecordAdmin):
         answers = form.cleaned_data if form is not None else {}
         return self.run_list_action(button, request, keys, answers, left_out, changed.values())
 
-    def changed_records(self, confirmed: ConfirmedReview) -> dict[UUID, RefusedTransition]:
-        """The records that are not any more what was shown."""
-        records = self.model._default_manager.filter(AnyOf("pk", confirmed.keys)).order_by("pk")
+    def changed_records(
+        self, request: HttpRequest, confirmed: ConfirmedReview, name: str
+    ) -> dict[UUID, RefusedTransition]:
+        """The records that are not any more what was shown, or for which the action has become possible."""
+        found = self.model._default_manager.filter(AnyOf("pk", confirmed.keys)).order_by("pk")
+        records = list(found.select_related(*(self.list_select_related or ())))
+        refused = [record for record in records if record.pk in confirmed.refused]
+        refusals = self.find_refusals(request, refused, name) if refused else {}
+        possible_now = {record.pk for record in refused if record.pk not in refusals}
         return {
             record.pk: RefusedTransition(record.pk, str(record), CHANGED_MEANWHILE)
-            for record in records.select_related(*(self.list_select_related or ()))
-            if confirmed.is_changed(record)
+            for record in records
+            if confirmed.is_changed(record) or record.pk in possible_now
         }
 
     def run_list_action(
@@ -336,7 +324,7 @@ class ActionAdmin(RecordAdmin):
             ("index", "0"),
             # Django runs no action without a selection. What is confirmed are the records of the review.
             *((helpers.ACTION_CHECKBOX_NAME, str(key)) for key in keys[:1]),
-            *review.fields,
+            (SHOWN, review.sign(request, button.name)),
         ]
         return self.question_page(
             request,
@@ -362,15 +350,14 @@ class ActionAdmin(RecordAdmin):
         warnings = self.find_warned(records, button.name) if button.is_final else {}
         for record in records:
             amount = self.action_amount(record, button.name)
-            refusal, warned = refusals.get(record.pk), warnings.get(record.pk)
-            notes = [refusal] if refusal else [str(each) for each in warned or ()]
-            if not notes:
+            refusal, warned = refusals.get(record.pk, ""), warnings.get(record.pk, ())
+            if not (refusal or warned):
                 review.possible.append(record)
                 review.sum += amount
                 continue
             link = self.page_url("change", record.pk)
-            rows = review.refused if record.pk in refusals else review.warned
-            rows.append(ReviewedRecord(record, link, amount, notes, record.pk in chosen))
+            rows = review.refused if refusal else review.warned
+            rows.append(ReviewedRecord(record, link, amount, warned, refusal, record.pk in chosen))
         return review
 
     def question_page(
@@ -419,7 +406,7 @@ class ActionAdmin(RecordAdmin):
             problems=problems,
             is_impossible=button is None,
             back=back,
-            **self.question_context(record, name),
+            **self.question_context(request, record, name),
         )
 
     def find_button(self, request: HttpRequest, record: Model, name: str) -> ActionButton | None:
@@ -480,6 +467,7 @@ class ActionAdmin(RecordAdmin):
                     "to": self.status_labels.get(move.to_status, move.to_status),
                     "reason": move.reason,
                     "amount": move.money_moved,
+                    "warnings": None if move.warnings is None else [ShownWarning(**w) for w in move.warnings],
                     "who": move.staff or move.application or "System",
                     "at": move.at,
                 }

@@ -18,25 +18,22 @@ from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.base import clock
-from apps.base.batched_queries import AnyOf
 from apps.core.admin_base import DayField, Page
 from apps.core.admin_base.display import format_amount, link, plain_quantity, record_link, short_day
 from apps.core.admin_base.forms import AmountField
 from apps.funding.admin import autocomplete
-from apps.funding.admin.actions import ACTION_PAGE, ActionButton, ActionOutcome, HoldForm, ReasonForm
+from apps.funding.admin.action_forms import HoldForm, ReasonForm
+from apps.funding.admin.actions import ACTION_PAGE, ActionButton, ActionOutcome
 from apps.funding.admin.bill_lists import BillListAdmin
 from apps.funding.admin.forms import BillForm, LineForm, place_label
 from apps.funding.admin.groups import GROUPS
 from apps.funding.admin.queues import REFUSED_BY_AGENCY, STATUS
 from apps.funding.admin.remittances import answer_rows
-from apps.funding.admin.reviews import CONFIRM
+from apps.funding.admin.reviews import SHOWN, ActionReview, ConfirmedReview, ReviewedRecord
 from apps.funding.models import AcknowledgedWarning, ClaimLine, InvoiceLine
 from apps.funding.services.payments import load_lines_with_earlier
-from apps.funding.services.shown_warnings import (
-    ShownWarning,
-    find_acknowledged_warnings,
-    find_shown_warnings,
-)
+from apps.funding.services.shown_warnings import find_acknowledged_warnings, find_shown_warnings
+from apps.funding.services.transition_requests import ShownWarnings
 from apps.funding.services.transitions import (
     apply_transition,
     explain_obstacle,
@@ -55,7 +52,7 @@ from apps.funding.validation.transitions import (
     transition_named,
     transitions_of,
 )
-from apps.funding.validation.warning_codes import warning_label
+from apps.funding.validation.warning_codes import ShownWarning, warning_label
 from apps.people.models import Staff
 
 #: Sent with the form that asks for an amount: what was paid of the bill when it was shown.
@@ -349,17 +346,16 @@ class BillAdmin(BillListAdmin):
     ) -> Mapping[UUID, str]:
         return find_transition_refusals(self.model, records, name, staff_of(request))
 
-    def find_warned(self, records: Sequence[Model], name: str) -> Mapping[UUID, Sequence[ShownWarning]]:
+    def find_warned(self, records: Sequence[Model], name: str) -> ShownWarnings:
         is_approval = transition_named(name).shows_warnings
         find = find_shown_warnings if is_approval else find_acknowledged_warnings
         return find(self.model, [record.pk for record in records])
 
     def asks_again(self, request: HttpRequest, record: Any, name: str) -> bool:
-        return (
-            CONFIRM not in request.POST
-            and transition_named(name).shows_warnings
-            and any(each.is_new for each in find_shown_warnings(self.model, [record.pk])[record.pk])
-        )
+        if not transition_named(name).shows_warnings:
+            return False
+        shown = shown_warnings(request, name).get(record.pk, ())
+        return not set(find_shown_warnings(self.model, [record.pk])[record.pk]) <= set(shown)
 
     def explain_obstacle(self, request: HttpRequest, record: AnyBill, name: str) -> str | None:
         return explain_obstacle(record, TransitionName(name), staff_of(request))
@@ -381,7 +377,7 @@ class BillAdmin(BillListAdmin):
             return HoldForm
         return ReasonForm if row.needs_reason else forms.Form
 
-    def question_context(self, record: Any, name: str) -> dict[str, object]:
+    def question_context(self, request: HttpRequest, record: Any, name: str) -> dict[str, object]:
         row = transition_named(name)
         if is_loss(row, record):
             paid = format_amount(record.paid_itself)
@@ -391,7 +387,9 @@ class BillAdmin(BillListAdmin):
         if not row.shows_warnings:
             return {}
         shown = find_shown_warnings(self.model, [record.pk])[record.pk]
+        review = ActionReview(warned=[ReviewedRecord(record, "", record.total, shown)])
         return {
+            "hidden": [(SHOWN, review.sign(request, name))],
             "since": [warning_row(each) for each in shown if each.is_new],
             "acknowledged": acknowledged_rows(record),
         }
@@ -404,21 +402,11 @@ class BillAdmin(BillListAdmin):
         shown = (
             dict.fromkeys(keys, Decimal(before)) if re.fullmatch(r"[0-9]{1,12}\.[0-9]{2}", before) else None
         )
-        answered = (answers.get("reason"), amounts, answers.get("day"), shown)
+        warnings = shown_warnings(request, name) if transition_named(name).shows_warnings else None
+        answered = (answers.get("reason"), amounts, answers.get("day"), shown, warnings)
         result = apply_transition(self.model, keys, name, staff_of(request), *answered)
-        note = self.describe_warnings(result.done) if transition_named(name).shows_warnings else ""
+        note = describe_warnings([(warnings or {}).get(key, ()) for key in result.done])
         return ActionOutcome(len(result.done), result.refused, result.resubmissions, note)
-
-    def describe_warnings(self, keys: Sequence[UUID]) -> str:
-        """How many of the bills were saved with warnings, and with which, the most common first."""
-        bill = str(self.opts.model_name)
-        warnings = AcknowledgedWarning.objects.filter(AnyOf(bill, keys)).order_by()
-        kinds = Counter({(getattr(each, f"{bill}_id"), warning_label(each.code)) for each in warnings})
-        if not kinds:
-            return ""
-        labels = Counter(label for _, label in kinds).most_common()
-        bills = len({bill for bill, _ in kinds})
-        return f"{bills:,} with warnings: {', '.join(f'{label} ({count:,})' for label, count in labels)}."
 
     def status_context(self, request: HttpRequest, record: Any) -> dict[str, object]:
         """The status of a bill, why it cannot be approved, and the warnings that were confirmed."""
@@ -432,6 +420,21 @@ class BillAdmin(BillListAdmin):
             "acknowledged": acknowledged_rows(record),
             "links": [*resubmission_links(record), *claim_file_links(record)],
         }
+
+
+def shown_warnings(request: HttpRequest, name: str) -> ShownWarnings:
+    """The warnings on the page that was confirmed, by the keys of bills; nothing where no page came first."""
+    confirmed = ConfirmedReview.read(request, name)
+    return {} if confirmed is None else confirmed.warnings
+
+
+def describe_warnings(shown: Iterable[Sequence[ShownWarning]]) -> str:
+    """How many bills have warnings of those that were shown, and which, the most common first."""
+    kinds = [{warning_label(each.code) for each in warnings} for warnings in shown if warnings]
+    if not kinds:
+        return ""
+    labels = Counter(label for found in kinds for label in found).most_common()
+    return f"{len(kinds):,} with warnings: {', '.join(f'{label} ({count:,})' for label, count in labels)}."
 
 
 def acknowledged_rows(record: Any) -> list[dict[str, object]]:

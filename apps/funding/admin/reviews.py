@@ -1,34 +1,41 @@
-"""Reviews of actions on many records, before they are run: how many, how much, which with warnings."""
+"""Reviews of actions, before they are run: how many records, how much, which with warnings."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from django.core import signing
 from django.db.models import Model
-from django.http import QueryDict
+from django.http import HttpRequest
 
-from apps.funding.admin.autocomplete import read_key
 from apps.funding.models import ZERO
+from apps.funding.services.transition_requests import ShownWarnings
+from apps.funding.validation.warning_codes import ShownWarning
 
 #: As many records as a page lists, each with its box or its reason.
 LISTED_RECORDS = 500
 
-#: The button that confirms a review, and what is sent with it: the records without warnings, those with
-#: warnings, and the boxes of these that are ticked.
-CONFIRM, PLAIN, WARNED, TICKED = "_do", "plain", "warned", "ticked"
+#: The button that confirms a review, and what is sent with it: what the page showed, which is signed for the
+#: person and the action, and the boxes that are ticked of records with warnings.
+CONFIRM, SHOWN, TICKED = "_do", "shown", "ticked"
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewedRecord:
-    """A record as the page lists it; ``notes``: its warnings, or why it would be refused."""
+    """A record as the page lists it: its warnings, or why it would be refused."""
 
     record: Model
     link: str
     amount: Decimal
-    notes: Sequence[str]
+    warnings: Sequence[ShownWarning] = ()
+    refusal: str = ""
     is_ticked: bool = False
+
+    @property
+    def notes(self) -> list[str]:
+        return [self.refusal] if self.refusal else [str(each) for each in self.warnings]
 
 
 @dataclass(slots=True)
@@ -55,15 +62,15 @@ class ActionReview:
     def warned_sum(self) -> Decimal:
         return sum((row.amount for row in self.warned), ZERO)
 
-    @property
-    def fields(self) -> list[tuple[str, str]]:
-        """The fields that the page sends beside the boxes: two texts, however many records."""
-        plain = [*self.possible, *(row.record for row in self.refused)]
-        warned = [row.record for row in self.warned]
-        return [
-            (name, ",".join(map(shown_version, records)))
-            for name, records in ((PLAIN, plain), (WARNED, warned))
-        ]
+    def sign(self, request: HttpRequest, name: str) -> str:
+        """What the page shows, for its field ``SHOWN``: one text, however many records."""
+        shown = {
+            "possible": shown_versions(self.possible),
+            "warned": shown_versions(row.record for row in self.warned),
+            "refused": shown_versions(row.record for row in self.refused),
+            "warnings": {row.record.pk.hex: row.warnings for row in self.listed},
+        }
+        return signing.dumps(shown, salt=salt_of(request, name), compress=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,36 +78,49 @@ class ConfirmedReview:
     """A review that somebody confirmed: the records that the page showed, whatever the list holds by now.
 
     ``shown``: their versions, by key. ``keys``: of those that the action is run on. ``left_out``: how many
-    had warnings and were not ticked.
+    had warnings and were not ticked. ``refused``: those that were shown as not possible. ``warnings``: those
+    that were listed.
     """
 
     shown: Mapping[UUID, str]
     keys: Sequence[UUID]
     left_out: int
+    refused: Collection[UUID]
+    warnings: ShownWarnings
 
     @classmethod
-    def read(cls, data: QueryDict) -> "ConfirmedReview":
-        """The review that a browser sent; texts that are no keys are left out."""
-        plain, warned = (cls.read_versions(data.get(name, "")) for name in (PLAIN, WARNED))
-        boxes = set(data.getlist(TICKED))
-        ticked = [key for key in warned if str(key) in boxes]
-        return cls(plain | warned, [*plain, *ticked], len(warned) - len(ticked))
+    def read(cls, request: HttpRequest, name: str) -> "ConfirmedReview | None":
+        """The review that a browser sent; ``None`` when it is not one that this person got of this action."""
+        try:
+            shown = signing.loads(request.POST.get(SHOWN, ""), salt=salt_of(request, name))
+        except signing.BadSignature:
+            return None
+        possible, warned, refused = (
+            {UUID(key): version for key, version in shown[part].items()}
+            for part in ("possible", "warned", "refused")
+        )
+        warnings = {
+            UUID(key): [ShownWarning(*each) for each in found] for key, found in shown["warnings"].items()
+        }
+        boxes = set(request.POST.getlist(TICKED))
+        ticked = [key for key in warnings if str(key) in boxes]
+        keys = [*possible, *refused, *ticked]
+        return cls(possible | refused | warned, keys, len(warned) - len(ticked), set(refused), warnings)
 
     def within(self, keys: Collection[UUID]) -> "ConfirmedReview":
         """The review of those of its records that have these keys."""
         shown = {key: version for key, version in self.shown.items() if key in keys}
         return replace(self, shown=shown, keys=[key for key in self.keys if key in keys])
 
-    @staticmethod
-    def read_versions(text: str) -> dict[UUID, str]:
-        parts = (each.partition(".") for each in text.split(","))
-        return {key: version for name, _, version in parts if (key := read_key(name)) is not None}
-
-    def is_changed(self, record: Model) -> bool:
+    def is_changed(self, record: Any) -> bool:
         """True when somebody changed the record after the page was made, which showed other figures."""
-        return shown_version(record).partition(".")[2] != self.shown[record.pk]
+        return record.modify_date.isoformat() != self.shown[record.pk]
 
 
-def shown_version(record: Any) -> str:
-    """The key of a record, and the moment of its last change in microseconds."""
-    return f"{record.pk.hex}.{record.modify_date.timestamp() * 1_000_000:.0f}"
+def salt_of(request: HttpRequest, name: str) -> str:
+    return f"apps.funding.admin.reviews {name} {request.user.pk}"
+
+
+def shown_versions(records: Iterable[Any]) -> dict[str, str]:
+    """The moments of the last change of records, by their keys."""
+    return {record.pk.hex: record.modify_date.isoformat() for record in records}

@@ -45,7 +45,9 @@ class StatusMove(AuthoredRecord):
     ``verb`` is the name of the transition, or of the action on a provider invoice. ``paid_lines`` of one that
     pays or takes money back: by how much it changed what is paid of lines, as
     ``{"guid of the line": "15.00"}`` or ``"-15.00"``; of one that resubmits, what was paid of the new lines
-    before. ``None`` of others, and of those made before amounts were kept.
+    before. ``None`` of others, and of those made before amounts were kept. ``warnings`` of an approval: those
+    that whoever approved was shown, each as ``{"code": …, "place": …, "message": …, "is_new": true}``; empty
+    when there were none, ``None`` where nobody was asked.
     """
 
     claim = models.ForeignKey(Claim, null=True, on_delete=models.CASCADE, related_name="moves")
@@ -58,6 +60,7 @@ class StatusMove(AuthoredRecord):
     to_status = models.CharField(max_length=36)
     reason = models.CharField(max_length=400, null=True)
     paid_lines = models.JSONField(null=True)
+    warnings = models.JSONField(null=True)
 
     class Meta(AuthoredRecord.Meta):
         ordering = ("-id",)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
-from apps.engagements.models import ClientEngagement
+from apps.base.batched_queries import AnyOf
+from apps.engagements.drafts import WaitingSupport
+from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
 from apps.funding.choices import ApprovalStatus
 from apps.funding.models import NOT_RESUBMITTED, ZERO, Claim, Invoice, ProviderInvoice
 from apps.funding.services.payments import LINE_MODELS
@@ -70,20 +72,41 @@ def survey_plan(plan: ClientEngagement) -> PlanSurvey:
 
 def load_open(plan: ClientEngagement, statuses: frozenset[str]) -> OpenBills:
     """The bills in these statuses with money open on a plan's budgets, the oldest number first."""
-    # By their keys, so that each side of the condition has an index.
-    budgets = Q(booking__in=list(plan.bookings.values_list("pk", flat=True)))
-    budgets |= Q(category_budget__in=list(plan.category_budgets.values_list("pk", flat=True)))
     found: dict[UUID, OpenBill] = {}
-    for model in (Claim, Invoice):
-        name, lines = str(model._meta.model_name), LINE_MODELS[model]
-        rows: Any = lines._default_manager.filter(
-            budgets,
-            NOT_RESUBMITTED,
-            **{f"{name}__archive_date": None, f"{name}__funding_status__in": sorted(statuses)},
-        )
-        for line in rows.select_related(name):
+    for model, name, lines in open_lines(load_budgets([plan.pk]), statuses):
+        for line in lines.select_related(name):
             bill = getattr(line, name)
             before = found.get(bill.pk)
             amount = line.total - line.amount_paid + (before.amount if before else ZERO)
             found[bill.pk] = OpenBill(model, bill.pk, str(bill), bill.status.label, amount)
     return OpenBills(sorted(found.values(), key=lambda bill: bill.number))
+
+
+def find_waiting(plans: Collection[UUID]) -> Iterator[WaitingSupport]:
+    """The lines that wait to be claimed on the budgets of plans."""
+    budgets = load_budgets(plans)
+    for _, name, lines in open_lines(budgets, UNCLAIMED):
+        columns = ("booking", "category_budget", name, "first_day", "last_day", "total", "amount_paid")
+        for booking, category_budget, bill, first_day, last_day, total, paid in lines.values_list(*columns):
+            budget = booking or category_budget
+            yield WaitingSupport(budgets[budget], budget, bill, first_day, last_day, total - paid)
+
+
+def load_budgets(plans: Collection[UUID]) -> dict[UUID, UUID]:
+    """The plans of the bookings and components of plans, by their keys."""
+    budgets: dict[UUID, UUID] = {}
+    for model in (ServiceBooking, CategoryBudget):
+        budgets |= model._default_manager.filter(AnyOf("engagement", plans)).values_list("pk", "engagement")
+    return budgets
+
+
+def open_lines(
+    budgets: Collection[UUID], statuses: frozenset[str]
+) -> Iterator[tuple[type[AnyBill], str, QuerySet[Any]]]:
+    """The lines of bills in these statuses that count on budgets: of claims, then of invoices."""
+    # By their keys, so that each side of the condition has an index.
+    on_budgets = Q(AnyOf("booking", budgets)) | Q(AnyOf("category_budget", budgets))
+    for model in (Claim, Invoice):
+        name, lines = str(model._meta.model_name), LINE_MODELS[model]
+        condition = {f"{name}__archive_date": None, f"{name}__funding_status__in": sorted(statuses)}
+        yield model, name, lines._default_manager.filter(on_budgets, NOT_RESUBMITTED, **condition)

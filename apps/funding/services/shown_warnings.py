@@ -2,27 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import NamedTuple
 from uuid import UUID
 
 from apps.base.batched_queries import AnyOf
 from apps.funding.models import AcknowledgedWarning
 from apps.funding.services.update import find_warnings_since
 from apps.funding.validation.guards import AnyBill
-from apps.funding.validation.warning_codes import warning_label
-
-
-class ShownWarning(NamedTuple):
-    """A warning of a bill; ``is_new``: it has come since the bill was entered, and nobody acknowledged it."""
-
-    code: str
-    place: str | None
-    message: str
-    is_new: bool = False
-
-    def __str__(self) -> str:
-        since = ", since it was entered" if self.is_new else ""
-        return f"{warning_label(self.code)}{since}: {self.message}"
+from apps.funding.validation.warning_codes import ShownWarning
 
 
 def find_acknowledged_warnings(

@@ -17,7 +17,13 @@ from apps.funding.models import Claim, StatusMove
 from apps.funding.services.effects import BudgetPosting, BudgetState, post_to_budgets, update_claim_flags
 from apps.funding.services.payments import LineAmounts, save_paid_lines
 from apps.funding.services.resubmit import create_resubmissions
-from apps.funding.services.transition_requests import BillChange, LockedRecords, PaidLines, TransitionRequest
+from apps.funding.services.transition_requests import (
+    BillChange,
+    LockedRecords,
+    PaidLines,
+    ShownWarnings,
+    TransitionRequest,
+)
 from apps.funding.validation.guards import AnyBill, TransitionContext
 from apps.funding.validation.transitions import Resubmission, TransitionName
 from apps.people.models import Staff
@@ -54,6 +60,7 @@ def save_changes(
         request.staff,
         paid_lines,
         request.reasons,
+        request.warnings,
     )
     post_to_budgets(postings)
     if model is Claim and transition.changes_provider_invoice:
@@ -187,12 +194,13 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[s
 
 def record_moves(
     record: str,
-    moves: Iterable[tuple[UUID, str, str]],
+    moves: Sequence[tuple[UUID, str, str]],
     name: str,
     reason: str | None,
     staff: Staff | None,
     paid_lines: PaidLines = MappingProxyType({}),
     reasons: Mapping[UUID, str] = MappingProxyType({}),
+    warnings: ShownWarnings | None = None,
 ) -> None:
     """Write (key, from, to) into the status history; ``record`` is the reference of ``StatusMove``."""
     author = history.author()
@@ -202,14 +210,21 @@ def record_moves(
         key: {str(line): str(amount) for line, amount in payments.items()}
         for key, payments in paid_lines.items()
     }
+    shown: dict[UUID, list[dict[str, object]] | None] = {
+        key: None if warnings is None else [each._asdict() for each in warnings.get(key, ())]
+        for key, _, _ in moves
+    }
     bulk_insert(
         StatusMove,
         (
             *(f"{record}_id", "verb", "from_status", "to_status", "reason"),
-            *("at", "staff_id", "application", "paid_lines"),
+            *("at", "staff_id", "application", "paid_lines", "warnings"),
         ),
         [
-            (key, name, source, target, reasons.get(key, reason), *who, entries.get(key))
+            (
+                *(key, name, source, target, reasons.get(key, reason)),
+                *(*who, entries.get(key), shown[key]),
+            )
             for key, source, target in moves
         ],
     )

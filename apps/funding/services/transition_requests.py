@@ -9,12 +9,16 @@ from uuid import UUID
 from apps.funding.services.payments import LineAmounts, Payment
 from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.transitions import Transition, TransitionName, transition_named
+from apps.funding.validation.warning_codes import ShownWarning
 from apps.people.models import Staff
 
 REASON_LENGTH = 400
 
 #: By the keys of bills, what was paid of their lines; negative where it is taken back.
 PaidLines = Mapping[UUID, Mapping[UUID, Decimal]]
+
+#: The warnings that somebody was shown of bills, by the keys of those that have any.
+ShownWarnings = Mapping[UUID, Sequence[ShownWarning]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,8 @@ class TransitionRequest:
 
     ``reasons`` are those of single bills, in place of ``reason``. ``amounts``: what was paid or is taken back
     now, by the keys of the bills. ``day``: of the payment, today when ``None``. ``paid_before``: what
-    was paid of bills when somebody was asked for amounts.
+    was paid of bills when somebody was asked for amounts. ``warnings``: those that were shown before;
+    ``None`` where nobody was asked.
     """
 
     model: type[AnyBill]
@@ -34,6 +39,7 @@ class TransitionRequest:
     day: dt.date | dt.datetime | None
     reasons: Mapping[UUID, str] = field(default_factory=dict)
     paid_before: Mapping[UUID, Decimal] = field(default_factory=dict)
+    warnings: ShownWarnings | None = None
 
     @property
     def transition(self) -> Transition:

@@ -36,6 +36,7 @@ from apps.funding.services.transition_requests import (
     BillChange,
     LockedRecords,
     RefusedTransition,
+    ShownWarnings,
     TransitionRequest,
     TransitionResult,
 )
@@ -67,6 +68,7 @@ def apply_transition(
     amounts: Mapping[UUID, Payment] | None = None,
     day: dt.date | dt.datetime | None = None,
     paid_before: Mapping[UUID, Decimal] | None = None,
+    warnings: ShownWarnings | None = None,
 ) -> TransitionResult:
     """Apply the transition ``name`` (``TransitionName``) to claims or invoices; refused ones do not change.
 
@@ -74,7 +76,8 @@ def apply_transition(
     the system acts (a command, a provider's answer). A part payment, and what is taken back, needs
     ``amounts``. ``paid_before``: what was paid of bills when somebody was asked for them; once it is another
     sum the bill is refused, so that a form that is sent twice counts once. A reason is one for all bills, or
-    one for each by its key. Statements are constant in the number of bills.
+    one for each by its key. ``warnings``: what was shown of bills to whoever approves them, for the status
+    history. Statements are constant in the number of bills.
     Locks, always in this order and each by key: provider invoices, bills, the number sequence, budgets.
     """
     wanted = list(dict.fromkeys(keys))
@@ -82,7 +85,7 @@ def apply_transition(
     common = None if isinstance(reason, Mapping) else (reason or "").strip() or None
     transition_name = TransitionName(name)
     request = TransitionRequest(
-        model, transition_name, staff, common, amounts or {}, day, reasons, paid_before or {}
+        model, transition_name, staff, common, amounts or {}, day, reasons, paid_before or {}, warnings
     )
     provider_invoices: dict[UUID, ProviderInvoice] = {}
     transition = request.transition

@@ -1,6 +1,7 @@
 """The codes of the warnings about claims and invoices, those of POST /claim and /invoice."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from django.db.models import TextChoices
 
@@ -44,3 +45,19 @@ LineWarning = Callable[[LineDraft, LineContext, BillContext], Issue | None]
 def warning_label(code: str) -> str:
     """The words for a code; itself when another version of the service stored it."""
     return str(dict(WarningCode.choices).get(code, code))
+
+
+class ShownWarning(NamedTuple):
+    """A warning as it is shown before a bill is approved.
+
+    ``is_new``: it has come since the bill was entered, and nobody has acknowledged it.
+    """
+
+    code: str
+    place: str | None
+    message: str
+    is_new: bool = False
+
+    def __str__(self) -> str:
+        since = ", since it was entered" if self.is_new else ""
+        return f"{warning_label(self.code)}{since}: {self.message}"

@@ -453,7 +453,7 @@ class ODataViewSet(GenericViewSet, ODataView):
 
     def respond_archived(self, key: str) -> HttpResponse:
         self.refuse_plain_filters()
-        dispatch.archive(self.target(self.read_key(key)))
+        dispatch.archive(self.target(self.read_key(key)), self.ignores_warnings)
         return self.respond(status=204)
 
     def target(self, key: object) -> dispatch.Target:

@@ -244,6 +244,8 @@ class Operation:
         parameters, errors = self.parameters, self.errors
         if "ifMatch" in parameters and entity_set.resource.version == V2_1:
             parameters, errors = (*parameters, "idempotencyKey"), (*errors, "422", "428")
+        if self.name == "archive" and entity_set.resource.archive_has_warnings:
+            parameters = (*parameters, "ignoreWarnings")
         return {
             "operationId": f"{self.name}{entity_set.name}",
             "summary": self.summary.format(entity_set.name),

@@ -183,21 +183,27 @@ def update(target: Target, raw: bytes, kind: BodyKind, ignore_warnings: bool = F
 
 
 @retry_on_conflict
-def archive(target: Target) -> None:
+def archive(target: Target, ignore_warnings: bool = False) -> None:
     """Archive a record by the resource's service ``archive``, which is called with a queryset of it.
 
-    Raises ``Conflict`` with the reasons why it cannot be, ``NotFound`` and ``PreconditionFailed``.
+    Raises ``Conflict`` with the reasons why it cannot be, ``UnconfirmedWarnings``, ``NotFound`` and
+    ``PreconditionFailed``.
     """
-    service, stamp = type(target.entity_set.resource).archive, target.entity_set.etag_field
-    assert service is not None
+    resource, stamp = type(target.entity_set.resource), target.entity_set.etag_field
+    assert resource.archive is not None
+    options = {"ignore_warnings": ignore_warnings} if resource.archive_has_warnings else {}
     record = target.read()
     records = target.records.filter(pk=record.pk)
     if target.check is not None and stamp is not None:
         records = records.filter(**{stamp: getattr(record, stamp)})
     try:
-        count = service(records)
+        count = resource.archive(records, **options)
     except ValidationFailed as failed:
-        details = tuple(ErrorDetail(issue.code, None, issue.message) for _, issue in failed.issues)
+        details = tuple(
+            ErrorDetail(issue.code, None, issue.message, issue.severity) for _, issue in failed.issues
+        )
+        if isinstance(failed, WarningsPresent):
+            raise unconfirmed(details) from None
         raise Conflict("The record stays as it is.", details=details) from None
     if not count and getattr(record, "archive_date", None) is not None:
         detail = ErrorDetail("Archived", None, "It is archived already.")
@@ -280,7 +286,12 @@ def error_of(faults: Iterable[Fault]) -> ServiceError:
     kind = next(kind for kind in Kind if kind in found)
     if kind is Kind.INVALID:
         return InvalidRecords.from_details(details, len({fault.number for fault in ordered}))
-    error, message = kind.value
     if kind is Kind.WARNING:
-        message = f"Nothing was stored: {plural(len(details), 'warning')}. ignoreWarnings=true stores it."
+        return unconfirmed(details)
+    error, message = kind.value
     return error(message, details=details)
+
+
+def unconfirmed(warnings: tuple[ErrorDetail, ...]) -> UnconfirmedWarnings:
+    message = f"Nothing was stored: {plural(len(warnings), 'warning')}. ignoreWarnings=true stores it."
+    return UnconfirmedWarnings(message, details=warnings)

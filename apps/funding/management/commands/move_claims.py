@@ -3,24 +3,24 @@
 import csv
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core import history
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, read_day
-from apps.core.models import Subscriber, normalised
+from apps.core.management.base import ServiceCommand
+from apps.core.models import normalised
 from apps.funding.models import Claim
-from apps.funding.services.shown_warnings import ShownWarning, find_shown_warnings
-from apps.funding.services.transition_requests import TransitionResult
+from apps.funding.services.shown_warnings import find_shown_warnings
+from apps.funding.services.transition_requests import ShownWarnings, TransitionResult
 from apps.funding.services.transitions import apply_transition, find_transition_refusals
 from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.possible_transitions import missing_permission
@@ -32,7 +32,7 @@ from apps.people.services import find_staff
 Payments = dict[str, Decimal | None]
 
 
-class TransitionCommand(BaseCommand):
+class TransitionCommand(ServiceCommand):
     """The common part of ``move_claims`` and ``move_invoices``; ``model`` says which of them it is."""
 
     model: ClassVar[type[AnyBill]]
@@ -60,7 +60,6 @@ class TransitionCommand(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="check every one, move none")
 
     def handle(self, *args: object, transition: str, numbers: list[str], **options: Any) -> None:
-        clock.activate_zone(Subscriber.current().time_zone)
         pairs = [(number, options["amount"]) for number in numbers]
         if options["file"] is not None:
             pairs += read_file(options["file"], options["amount"])
@@ -76,7 +75,7 @@ class TransitionCommand(BaseCommand):
         keys = self.find_keys(payments)
         with author, transaction.atomic():
             warned = self.find_warned(list(keys.values()), TransitionName(transition), staff)
-            left_out = set() if options["with_warnings"] else set(warned)
+            left_out = set() if options["with_warnings"] else set(warned or ())
             result = apply_transition(
                 self.model,
                 [key for key in keys.values() if key not in left_out],
@@ -85,9 +84,10 @@ class TransitionCommand(BaseCommand):
                 reason=options["reason"],
                 amounts={key: paid for number, key in keys.items() if (paid := payments[number]) is not None},
                 day=options["date"],
+                warnings=warned,
             )
             transaction.set_rollback(options["dry_run"])
-        self.list_warned(warned, is_left_out=bool(left_out))
+        self.list_warned(warned or {}, is_left_out=bool(left_out))
         unknown = [number for number in payments if number not in keys]
         self.report(result, unknown, len(left_out), staff, options["dry_run"])
         if result.refused or unknown or left_out:
@@ -103,17 +103,19 @@ class TransitionCommand(BaseCommand):
 
     def find_warned(
         self, keys: Sequence[UUID], name: TransitionName, staff: Staff | None
-    ) -> Mapping[UUID, Sequence[ShownWarning]]:
-        """The warnings of the bills that would take a transition of which people are shown them."""
+    ) -> ShownWarnings | None:
+        """The warnings of the bills that would be approved; ``None`` for transitions that show none."""
         row = transition_named(name)
-        if not row.shows_warnings or (staff is not None and missing_permission(row, staff)):
+        if not row.shows_warnings:
+            return None
+        if staff is not None and missing_permission(row, staff):
             return {}
         bills: list[AnyBill] = list(self.model._default_manager.filter(AnyOf("guid", keys)).order_by("pk"))
         refusals = find_transition_refusals(self.model, bills, name, staff)
         found = find_shown_warnings(self.model, [bill.pk for bill in bills if bill.pk not in refusals])
         return {key: found[key] for key in keys if key in found}
 
-    def list_warned(self, warned: Mapping[UUID, Sequence[ShownWarning]], is_left_out: bool) -> None:
+    def list_warned(self, warned: ShownWarnings, is_left_out: bool) -> None:
         bills = self.model._default_manager.in_bulk(warned)
         for key, warnings in warned.items():
             self.stdout.write(f"{bills[key]}: with warnings{', left out' if is_left_out else ''}.")
