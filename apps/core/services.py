@@ -111,7 +111,7 @@ def save_settings(drafts: Sequence[SettingsDraft]) -> list[object]:
 
 def zone_shows_every_time(draft: SettingsDraft) -> Iterator[Issue]:
     """Check that every stored time has a date in a new zone: one that has none makes lists unreadable."""
-    zone = draft.time_zone
+    zone = draft.get("time_zone")
     if zone == Subscriber.current().time_zone or zone not in available_timezones():
         return
     ends = clock.ends_of_time(ZoneInfo(zone))
