@@ -28,7 +28,8 @@ class Issue:
     wire names, the back office puts it on the form field, an import on the column. ``severity`` is
     ``"error"`` or ``"warning"``. ``lost_race``: the request found nothing wrong at first; another writer
     was faster. ``is_state``: the state that the record is in forbids any change like this. ``other``: the
-    model and key of another record that stands against it, which pages name to those who may view it.
+    model and key of another record that stands against it, which pages name to those who may view it;
+    ``unnamed``: the sentence for all others, where ``message`` names it.
     """
 
     code: str
@@ -38,6 +39,10 @@ class Issue:
     lost_race: bool = False
     is_state: bool = False
     other: tuple[Any, Any] | None = None
+    unnamed: str = ""
+
+    def without_other(self) -> "Issue":
+        return replace(self, message=self.unnamed or self.message, other=None)
 
 
 class InvalidValue(Exception):

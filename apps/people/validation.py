@@ -49,8 +49,10 @@ def scheme_number_has_its_format(draft: PersonDraft) -> Iterator[Issue]:
 def duplicate_stays_as_it_is(draft: MergeableDraft) -> Iterator[Issue]:
     """A change of a merged record would be seen by nobody: the other one is in use."""
     if draft.key is not None and draft.archive_date is not None and draft.merged_into is not None:
-        message = f"It was merged into {draft.merged_into.pk}: change that one."
-        yield Issue("NotAllowed", "", message, is_state=True)
+        other = draft.merged_into
+        message, unnamed = f"It was merged into {other.pk}: change that one.", "It was merged into another."
+        named = (type(other), other.pk)
+        yield Issue("NotAllowed", "", message, is_state=True, other=named, unnamed=unnamed)
 
 
 def is_somebody_else(name: str, person_and_key: Callable[[D], tuple[Any, object]]) -> Rule[D]:

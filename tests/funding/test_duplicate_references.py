@@ -3,14 +3,24 @@
 import datetime as dt
 
 import pytest
+from django.test import Client
 
 from apps.base.errors import ServiceError
 from apps.funding.models import Claim, ProviderInvoice
+from apps.people.models import Contact
 from tests.funding.admin_forms import CLAIMS, INVOICES, PROVIDER_INVOICES, bill_form_data, errors_of, line
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_funder, a_priced_entry, submitted
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
 from tests.funding.warned import TODAY, Scene
-from tests.people.records import a_role, a_staff_member, an_administrator, form_data, get_unrendered
+from tests.people.caseload_office import a_limited_role
+from tests.people.records import (
+    a_contact,
+    a_role,
+    a_staff_member,
+    an_administrator,
+    form_data,
+    get_unrendered,
+)
 
 pytestmark = pytest.mark.django_db
 JULY_3 = dt.datetime(2026, 7, 3, 2, tzinfo=dt.UTC)
@@ -86,6 +96,18 @@ def test_a_reference_of_a_claim_is_named_with_its_day_and_status(client, scene):
     text = text_of(head)
     assert f"is the reference of claim {claim} already." in text
     assert f'href="{CLAIMS}{claim.pk}/change/">{claim}</a>, entered 3 Jul 2026, approved.' in text
+
+
+def test_a_claim_of_somebody_whom_the_person_does_not_see_is_not_named(scene):
+    me, hidden = a_staff_member(role=a_limited_role()), a_contact(last_name="Unseenperson")
+    Contact.objects.filter(pk=scene.participant.pk).update(account_manager=me)
+    claim = a_claim(contact=hidden, provider=scene.provider, provider_invoice_reference="INV-9")
+    free = a_provider_invoice(contact=scene.participant, provider=scene.provider, reference=None)
+    browser = Client()
+    browser.force_login(me)
+    text = text_of(errors_of(entered(browser, scene, f"?provider_invoice={free.pk}"))[0])
+    assert "inv-9 is the reference of another record already." in text
+    assert (f"{claim}" in text, "Unseenperson" in text) == (False, False)
 
 
 @pytest.mark.both_engines("somebody else writes meanwhile")

@@ -504,3 +504,6 @@ def test_the_record_that_a_duplicate_was_merged_into_is_named_to_who_sees_it(db)
     shown = text_of(browser_of(office.me).get(page))
     assert MARKER not in shown
     assert "was merged into one that you do not see" in shown
+    for path, status in {"history": 200, "overview": 200, "merge": 403}.items():
+        answer = browser_of(office.me).get(page.replace("change", path), follow=True)
+        assert (answer.status_code, MARKER in text_of(answer)) == (status, False), path

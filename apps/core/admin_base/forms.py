@@ -243,10 +243,11 @@ class RecordForm(forms.ModelForm):
             self.warnings.append(issue)
             return
         name = issue.field if isinstance(issue.field, str) else str(issue.field[0])
-        message = issue.message
+        other = self.describe_other(*issue.other) if issue.other else None
+        message = issue.message if other or not issue.unnamed else issue.unnamed
         if name not in self.fields:
             message = f"{capfirst(name.replace('_', ' '))}: {message}"
-        if issue.other and (other := self.describe_other(*issue.other)):
+        if other:
             message = format_html("{} See {}.", message, other)
         error = forms.ValidationError(message, code=issue.code)
         self.add_error(name if name in self.fields else None, error)

@@ -181,17 +181,19 @@ def provider_invoice_accepts_claims(draft: ClaimDraft, context: BillContext) -> 
 
 def provider_invoice_is_free(draft: ClaimDraft, context: BillContext) -> Iterator[Issue]:
     if context.taken_by is not None:
-        message = f"The provider invoice is not reusable, and {context.taken_by} is built on it already."
+        said = "The provider invoice is not reusable, and {} is built on it already.".format
+        message, unnamed = said(context.taken_by), said("another claim")
         race, other = context.lost_race, context.taken_by_record
-        yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=race, other=other)
+        yield Issue("AlreadyUsed", "provider_invoice", message, lost_race=race, other=other, unnamed=unnamed)
 
 
 def reference_is_unique_for_the_provider(draft: ClaimDraft, context: BillContext) -> Iterator[Issue]:
     if context.reference_owner is not None:
         reference = draft.provider_invoice_reference
-        message = f"{reference} is the reference of {context.reference_owner} already."
+        said = f"{reference} is the reference of {{}} already.".format
+        message, unnamed = said(context.reference_owner), said("another record")
         other = context.reference_record
-        yield Issue("NotUnique", "provider_invoice_reference", message, other=other)
+        yield Issue("NotUnique", "provider_invoice_reference", message, other=other, unnamed=unnamed)
 
 
 CLAIM_RULES: tuple[Rule[ClaimDraft], ...] = (

@@ -70,38 +70,51 @@ def create(
     resource = type(entity_set.resource)
     assert resource.create is not None
     body = read(entity_set, content)
+    service = with_options(entity_set, resource.create, caller, ignore_warnings, body.drafts)
     issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts)
-    service = with_options(entity_set, resource.create, caller, ignore_warnings)
     keys = run_service(entity_set, body, issues, service)
     return Created(list(keys), body.bare)
 
 
 def with_options(
-    entity_set: EntitySet, service: Callable[..., Result], caller: Caller | None, ignore_warnings: bool
+    entity_set: EntitySet,
+    service: Callable[..., Result],
+    caller: Caller | None,
+    ignore_warnings: bool,
+    drafts: Sequence[Draft],
 ) -> Callable[..., Result]:
     """The service with what those of resources with warnings take besides, and for a limited caller within
-    what it sees."""
+    what it sees: of the ``drafts``, whose references are keys as they were given."""
     options = {"ignore_warnings": ignore_warnings} if entity_set.resource.has_warnings else {}
     with_all = partial(service, **options)
     if caller is None or caller.sees is None:
         return with_all
     is_new = service is type(entity_set.resource).create
-    return partial(within_sight, entity_set, with_all, caller, is_new=is_new)
+    hidden = find_hidden_references(entity_set.type, drafts, caller.sees)
+    return partial(within_sight, entity_set, with_all, caller, hidden=hidden, is_new=is_new)
 
 
 def within_sight(
-    entity_set: EntitySet, service: Callable[..., Any], caller: Caller, drafts: Sequence[Draft], is_new: bool
+    entity_set: EntitySet,
+    service: Callable[..., Any],
+    caller: Caller,
+    drafts: Sequence[Draft],
+    hidden: Issues,
+    is_new: bool,
 ) -> Any:
     """Call a service for a caller who does not see all records.
 
-    What the caller does not see is not there for it, before any rule looks at it; and it creates nothing
-    that it would not see.
+    What the caller does not see is not there for it, before any rule looks at it; it creates nothing that it
+    would not see, and faults do not name what it does not see.
     """
     assert caller.sees is not None
-    if hidden := find_hidden_references(entity_set.type, drafts, caller.sees):
+    if hidden:
         raise ValidationFailed(hidden)
     with transaction.atomic():
-        result = service(drafts)
+        try:
+            result = service(drafts)
+        except ValidationFailed as failed:
+            raise type(failed)(without_hidden_others(failed.issues, caller.sees)) from None
         if is_new:
             rows = entity_set.visible_to(caller).filter(AnyOf("pk", result))
             visible = set(rows.order_by().values_list("pk", flat=True))
@@ -111,10 +124,29 @@ def within_sight(
     return result
 
 
+def find_visible_keys(model: type[models.Model], keys: Iterable[object], sees: Sight) -> set[object]:
+    return set(sees.visible(model._base_manager.filter(AnyOf("pk", keys))).values_list("pk", flat=True))
+
+
+def without_hidden_others(issues: Issues, sees: Sight) -> list[tuple[int, Issue]]:
+    """The issues, without the names of other records that a caller does not see."""
+    named: dict[type[models.Model], set[object]] = defaultdict(set)
+    for model, key in (issue.other for _, issue in issues if issue.other is not None):
+        named[model].add(key)
+    visible = {(model, key) for model, keys in named.items() for key in find_visible_keys(model, keys, sees)}
+    return [
+        (number, issue if issue.other is None or issue.other in visible else issue.without_other())
+        for number, issue in issues
+    ]
+
+
 def find_hidden_references(
     type_: StructuredType, drafts: Sequence[Draft], sees: Sight
 ) -> list[tuple[int, Issue]]:
-    """The issues of references to records that a caller does not see: the same as of unknown keys."""
+    """The issues of references to records that a caller does not see: the same as of unknown keys.
+
+    A duplicate that was merged into another means that one.
+    """
     named: dict[type[models.Model], dict[Any, list[tuple[int, Path]]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -128,8 +160,13 @@ def find_hidden_references(
                     named[reference.model][key].append((number, place))
     issues = []
     for model, places in named.items():
-        visible = sees.visible(model._base_manager.filter(AnyOf("pk", places)))
-        for key in places.keys() - set(visible.values_list("pk", flat=True)):
+        visible = find_visible_keys(model, places, sees)
+        if any(field.name == "merged_into" for field in model._meta.concrete_fields):
+            duplicates = model._base_manager.filter(AnyOf("pk", visible), archive_date__isnull=False)
+            others = dict(duplicates.exclude(merged_into=None).values_list("pk", "merged_into"))
+            seen = find_visible_keys(model, others.values(), sees)
+            visible -= {key for key, other in others.items() if other not in seen}
+        for key in places.keys() - visible:
             sentence = f"There is no {model._meta.verbose_name} {key}."
             issues += [(number, Issue("NotFound", place, sentence)) for number, place in places[key]]
     return issues
@@ -177,8 +214,8 @@ def update(target: Target, raw: bytes, kind: BodyKind, ignore_warnings: bool = F
     if target.check is not None and entity_set.etag_field is not None:
         draft.fill("expected_change", getattr(record, entity_set.etag_field))
     current = {record.pk: record}
+    service = with_options(entity_set, resource.update, target.caller, ignore_warnings, body.drafts)
     issues = [] if resource.loads_references else attach_references(entity_set.type, body.drafts, current)
-    service = with_options(entity_set, resource.update, target.caller, ignore_warnings)
     run_service(entity_set, body, issues, service)
 
 

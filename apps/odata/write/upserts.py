@@ -365,8 +365,8 @@ class Changes:
             if item.record is not None and item.alternate is not None:
                 draft.given -= {item.alternate.key.prop.attribute}  # it stays as it is written there
         current = {item.record.pk: item.record for item in items if item.record is not None}
+        service = with_options(self.entity_set, service, self.caller, self.ignore_warnings, body.drafts)
         issues = [] if resource.loads_references else attach_references(type_, body.drafts, current)
-        service = with_options(self.entity_set, service, self.caller, self.ignore_warnings)
         result, faults = call_service(self.entity_set, body, issues, service)
         if faults is None and kind is BodyKind.NEW:
             keys.update(zip(numbers, result, strict=True))
