@@ -423,7 +423,7 @@ def reserve_next_message(webhook: Webhook) -> WebhookMessage | None:
 
 
 def is_to_come(moment: dt.datetime | None) -> bool:
-    """True within the longest pause before the moment; what is further away was set by a clock that was wrong."""
+    """True within the longest pause before the moment: what is further away was set by a wrong clock."""
     return moment is not None and clock.now() < moment <= clock.now() + PAUSES[-1]
 
 

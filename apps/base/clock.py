@@ -66,8 +66,8 @@ def today() -> dt.date:
 
 
 def start_of_day(day: dt.date) -> dt.datetime:
-    """Midnight of a day in the zone of this request."""
-    return timezone.make_aware(dt.datetime.combine(day, dt.time.min))
+    """Midnight of a day in the zone of this request, or the nearest moment that the calendar has."""
+    return in_utc(dt.datetime.combine(day, dt.time.min), timezone.get_current_timezone())
 
 
 def in_utc(value: dt.datetime, zone: dt.tzinfo) -> dt.datetime:

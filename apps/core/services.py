@@ -93,7 +93,11 @@ def draft_class_of(model: type[models.Model]) -> type[Draft]:
     return (declared and declared.resource.draft_class) or Draft
 
 
-def save_settings(drafts: Sequence[Draft]) -> list[object]:
+class SettingsDraft(Draft):
+    time_zone: str
+
+
+def save_settings(drafts: Sequence[SettingsDraft]) -> list[object]:
     """Store the organisation's settings, of which there is one record."""
     saving.validate(Subscriber, drafts, [zone_shows_every_time])
     for draft in drafts:
@@ -105,8 +109,8 @@ def save_settings(drafts: Sequence[Draft]) -> list[object]:
     return [1 for _ in drafts]
 
 
-def zone_shows_every_time(draft: Draft) -> Iterator[Issue]:
-    """Check that every stored time has a date in a new zone, since a list could not be read with one that has none."""
+def zone_shows_every_time(draft: SettingsDraft) -> Iterator[Issue]:
+    """Check that every stored time has a date in a new zone: one that has none makes lists unreadable."""
     zone = draft.get("time_zone")
     if zone == Subscriber.current().time_zone or zone not in available_timezones():
         return

@@ -13,7 +13,6 @@ from django.utils.text import slugify
 from stdnum.au import abn
 
 from apps.base import clock
-from apps.base.drafts import Draft
 from apps.core.demo import (
     Context,
     DemoSet,
@@ -26,7 +25,7 @@ from apps.core.demo import (
     sometimes,
 )
 from apps.core.models import Consent, Subscriber
-from apps.core.services import save_settings
+from apps.core.services import SettingsDraft, save_settings
 from apps.people.choices import AppliesTo, Gender, Participants
 from apps.people.drafts import ClientDraft, ContactDraft, StaffDraft
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
@@ -177,7 +176,7 @@ def load(context: Context) -> None:
                 "registration_number": "4050000001",
                 "business_number": business_number(0),
             }
-            save_settings([Draft(values, given=values)])
+            save_settings([SettingsDraft(values, given=values)])
         roles = load_roles()
         examples = {applies_to: load_custom_fields(context, applies_to) for applies_to in AppliesTo.values}
     load_clients(context, examples[AppliesTo.CLIENT])

@@ -5,6 +5,7 @@ from io import StringIO
 import pytest
 from django.contrib.auth.models import Permission
 from django.core.management import CommandError, call_command
+from django.utils import timezone
 
 from apps.core.models import Change
 from apps.funding.models import Claim, StatusMove
@@ -203,3 +204,14 @@ def test_an_invalid_amount_in_a_file_is_reported_with_its_line(tmp_path):
         call_command("move_claims", "pay-in-part", "--file", str(file))
     assert str(raised.value) == f"{file}, line 3: forty is no amount; 1234.50 is one."
     assert raised.value.returncode == 2
+
+
+def test_a_claim_may_be_paid_on_any_day_that_the_calendar_has_before_today():
+    claims = [a_claim(funding_status="AgencyClaimed") for _ in range(2)]
+    for claim, day in zip(claims, ("0001-01-01", "1899-12-31"), strict=True):
+        assert ran("move_claims", "pay", str(claim), "--date", day) == (
+            0,
+            ["1 moved by the system, 0 refused."],
+        )
+        claim.refresh_from_db()
+        assert timezone.localtime(claim.payment_date).date().isoformat() == day

@@ -49,6 +49,7 @@ def test_entries_older_than_seven_years_are_moved_into_a_folder_that_can_be_veri
     [
         (("--years", "6"), "The history stays for RETENTION_YEARS: 7, not 6."),
         (("--years", "10"), "No entry of the history is from before 2017-04-04."),
+        (("--years", "3000"), "No entry of the history is from before 0001-01-01."),
     ],
 )
 def test_what_must_stay_is_not_archived(history, tmp_path, words, message):

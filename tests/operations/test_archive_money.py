@@ -209,7 +209,8 @@ def test_a_trial_stores_and_deletes_nothing(old, tmp_path):
 def test_what_is_within_the_retention_is_refused_and_an_earlier_day_takes_less(old, tmp_path):
     with pytest.raises(CommandError, match="until 2020-04-04, not until 2020-04-05"):
         archive(tmp_path, "--until", "2020-04-05")
-    assert archive(tmp_path, "--until", "2019-03-05") == ["Nothing from before 2019-03-05 can be archived."]
+    for day in ("0001-01-01", "2019-03-05"):
+        assert archive(tmp_path, "--until", day) == [f"Nothing from before {day} can be archived."]
     assert len(archive(tmp_path, "--until", "2019-03-06")) == 1
 
 

@@ -351,6 +351,11 @@ def test_years_after_the_last_day_of_a_february():
     assert years_after(dt.date(2016, 2, 29), 8) == dt.date(2024, 2, 29)
 
 
+def test_years_beyond_the_calendar_are_its_end():
+    assert years_after(dt.date(2016, 2, 29), 8000) == dt.date(9999, 12, 31)
+    assert years_after(dt.date(2016, 2, 29), -2016) == dt.date(1, 1, 1)
+
+
 @pytest.mark.parametrize("role", ["support_coordinator", "person_responsible_for_direct_fees"])
 def test_a_role_in_a_current_plan_is_refused_and_one_in_an_old_plan_is_not(participant, erase, role):
     plan = a_plan(plan_end_date=dt.date(2999, 1, 1), **{role: participant.contact})

@@ -1,9 +1,11 @@
 """Everything moves from one database to another, also of the other engine, with equal checksums."""
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import connection, connections
 
+from apps.core.database.configuration import read_database_url
 from apps.core.models import Change
 from apps.operations.services.moves import move_database
 from apps.operations.tables import read_last_number
@@ -59,6 +61,12 @@ def test_a_database_does_not_move_to_itself(on_installation):
 def test_what_is_no_address_is_refused(on_installation, url):
     with pytest.raises(CommandError, match="That is not the address of a database"):
         call_command("move_database", url)
+
+
+@pytest.mark.parametrize("url", ["records", "mysql://host/name"])
+def test_a_service_is_not_configured_with_what_is_no_address(url):
+    with pytest.raises(ImproperlyConfigured, match="That is not the address of a database"):
+        read_database_url(url, 0, 0, 0)
 
 
 def test_a_move_is_refused_when_records_are_written_meanwhile(databases, monkeypatch):

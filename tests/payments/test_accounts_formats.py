@@ -5,6 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from apps.payments.file_formats import accounts_forms
+from apps.payments.file_formats.accounts_forms import FORMS, check_forms
 from apps.payments.file_formats.journals import Journal, JournalLine, UnfitAccountsFile, split_journals
 from apps.payments.file_formats.myob_journal import read_myob_journal, write_myob_journal
 from apps.payments.file_formats.xero_bills import (
@@ -29,6 +31,25 @@ def a_journal(*amounts, narration="Received", number="A0010001", account="1-1234
 def a_bill(*amounts, reference="INV-1", mark="RUN1-1", contact="Harbour Lights"):
     lines = [BillLine("800", "BAS Excluded", Decimal(each)) for each in amounts]
     return XeroBill(contact, reference, mark, DAY, "Claim C-1", lines)
+
+
+@pytest.mark.parametrize("style", FORMS)
+def test_each_package_reads_what_it_writes(style):
+    form = FORMS[style]
+    journals = [a_journal("5.00", "-5.00", tax=tax[:3].upper()) for tax in form.tax_names.values()]
+    read = form.read(form.write(journals))
+    assert [line for journal in read for line in journal.lines] == [
+        line for journal in journals for line in journal.lines
+    ]
+
+
+def test_a_package_without_a_form_is_named(monkeypatch):
+    assert check_forms() == []
+    others = {style: form for style, form in FORMS.items() if style != "MyobJournal"}
+    monkeypatch.setattr(accounts_forms, "FORMS", others)
+    (error,) = check_forms()
+    assert error.id == "payments.E001"
+    assert error.msg == "The accounting package MyobJournal has no row in FORMS."
 
 
 def test_journals_of_xero_have_debits_above_zero_and_credits_below():

@@ -129,14 +129,18 @@ def test_a_run_pays_each_payee_once_and_nothing_stays_ready():
         create_run(None, clock.today(), None)
 
 
-def test_files_have_as_many_payments_as_the_bank_takes():
-    payment_settings(payments_per_file=2, debits_own_account=False, pays_each_claim=True)
+@pytest.mark.parametrize(
+    ("most", "debits", "counts"),
+    [(2, False, [2, 2, 1]), (2, True, [1] * 5), (1, True, [1] * 5)],  # the debit is a payment of its file
+)
+def test_files_have_as_many_payments_as_the_bank_takes(most, debits, counts):
+    payment_settings(payments_per_file=most, debits_own_account=debits, pays_each_claim=True)
     provider = a_client()
     an_account(provider)
     for _ in range(5):
         a_paid_claim(provider=provider)
     run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
-    assert [file.payment_count for file in run.bank_files.all()] == [2, 2, 1]
+    assert [file.payment_count for file in run.bank_files.all()] == counts
     assert sum(file.total for file in run.bank_files.all()) == run.total == Decimal("100.00")
 
 

@@ -46,15 +46,15 @@ class Figure:
 class Work:
     """A row of the table of work: what waits, how many, how much money, and since when.
 
-    ``amount``: the sum of the counted records, in the subscriber's currency. ``late``: those that wait too
-    long, and ``own``: those of the signed-in person, each in a list of its own. ``parts``: some of the
-    records by what they have in common.
+    ``amount``: the sum of the counted records, in the subscriber's currency, where they have one. ``late``:
+    those that wait too long, and ``own``: those of the signed-in person, each in a list of its own.
+    ``parts``: some of the records by what they have in common.
     """
 
     label: str
     count: int
     link: str
-    amount: Decimal
+    amount: Decimal | None = None
     oldest: dt.datetime | None = None
     late: Figure | None = None
     own: Figure | None = None

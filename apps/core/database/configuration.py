@@ -1,14 +1,26 @@
 """Django's configuration of a database, from its address."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
+
+SCHEMES = ("sqlite", "postgres", "postgresql")
+NO_ADDRESS = (
+    "That is not the address of a database: sqlite:///path and postgres://user:password@host/name are."
+)
 
 
 def read_database_url(
     url: str, statement_seconds: float, lock_seconds: float, idle_seconds: float
 ) -> dict[str, object]:
-    """The entry of ``DATABASES`` for a database on one of our backends; 0 seconds are no limit."""
+    """The entry of ``DATABASES`` for a database on one of our backends; 0 seconds are no limit.
+
+    ``ImproperlyConfigured`` for the address of anything else.
+    """
+    if urlsplit(url).scheme not in SCHEMES:
+        raise ImproperlyConfigured(NO_ADDRESS)
     database: dict[str, Any] = environ.Env.db_url_config(url)
     database["ATOMIC_REQUESTS"] = False
     if database["ENGINE"].endswith("sqlite3"):

@@ -237,11 +237,14 @@ def last_service(keys: RecordKeys) -> dt.date | None:
 
 
 def years_after(day: dt.date, years: int) -> dt.date:
-    """The same day that many years later; 1 March for a 29 February."""
+    """The same day that many years later, at most the calendar's end; 1 March for a 29 February."""
+    year = day.year + years
+    if not dt.MINYEAR <= year <= dt.MAXYEAR:
+        return dt.date.min if years < 0 else dt.date.max
     try:
-        return day.replace(year=day.year + years)
+        return day.replace(year=year)
     except ValueError:
-        return dt.date(day.year + years, 3, 1)
+        return dt.date(year, 3, 1)
 
 
 def model_label(model: type[models.Model]) -> str:

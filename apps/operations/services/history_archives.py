@@ -37,7 +37,7 @@ def archive_history(parent: Path, years: int) -> HistoryArchive:
         )
     zone = Subscriber.current().zone
     day = years_after(clock.now().astimezone(zone).date(), -years)
-    end = first_entry_since(dt.datetime.combine(day, dt.time(), zone))
+    end = first_entry_since(clock.in_utc(dt.datetime.combine(day, dt.time()), zone))
     if not Change.objects.filter(id__lt=end).exists():
         raise OperationError(f"No entry of the history is from before {day}.")
     name = Change._meta.db_table

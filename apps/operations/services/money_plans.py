@@ -71,7 +71,7 @@ def days_of(book: Book, until: dt.date) -> dict[Any, dt.date]:
     """The days of the records from before ``until``, by their keys; the records are locked."""
     zone = Subscriber.current().zone
     is_moment = isinstance(book.model._meta.get_field(book.day), DateTimeField)
-    end = dt.datetime.combine(until, dt.time(), zone) if is_moment else until
+    end = clock.in_utc(dt.datetime.combine(until, dt.time()), zone) if is_moment else until
     old = book.model._base_manager.filter(**{f"{book.day}__lt": end}).order_by("pk").select_for_update()
     pairs = list(old.values_list("pk", book.day))
     return {key: day.astimezone(zone).date() if is_moment else day for key, day in pairs}

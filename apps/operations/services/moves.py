@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from apps.core.database.configuration import read_database_url
+from apps.core.database.configuration import NO_ADDRESS, SCHEMES, read_database_url
 from apps.core.database.migrations import applied_migrations
 from apps.operations.backup_files import TableContent
 from apps.operations.services.restores import loaded_database
@@ -21,7 +21,6 @@ from apps.operations.tables import (
 )
 
 TARGET = "target"
-SCHEMES = {"sqlite", "postgres", "postgresql"}
 
 
 def move_database(url: str) -> dict[str, TableContent]:
@@ -54,12 +53,8 @@ def move_database(url: str) -> dict[str, TableContent]:
 @contextmanager
 def target_database(url: str) -> Iterator[str]:
     """The alias of another database within the block. Raises ``OperationError`` for a bad address."""
-    address = urlsplit(url)
-    if address.scheme not in SCHEMES or not address.path.strip("/"):
-        raise OperationError(
-            "That is not the address of a database:"
-            " sqlite:///path and postgres://user:password@host/name are."
-        )
+    if urlsplit(url).scheme not in SCHEMES or not urlsplit(url).path.strip("/"):
+        raise OperationError(NO_ADDRESS)
     target = read_database_url(url, 0, settings.DATABASE_LOCK_SECONDS, 0)
     source = connections[DEFAULT_DB_ALIAS].settings_dict
     if all(target.get(name, "") == source[name] for name in ("HOST", "PORT", "NAME")):

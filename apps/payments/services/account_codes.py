@@ -5,18 +5,11 @@ from typing import Any
 
 from apps.core.services import Checks, create_records, update_records
 from apps.funding.choices import TaxChoice
-from apps.payments.choices import AccountsStyle
 from apps.payments.drafts import AccountCodeDraft
+from apps.payments.file_formats.accounts_forms import FORMS
 from apps.payments.models import AccountCode, PaymentSettings
 from apps.payments.validation import ACCOUNT_CODE_RULES
 
-#: The usual names, by the option that replaces one: Xero's, and MYOB's codes.
-USUAL_NAMES = {
-    "tax_on_income": ("GST on Income", "GST"),
-    "tax_free_income": ("GST Free Income", "FRE"),
-    "tax_free_exports": ("GST Free Exports", "EXP"),
-    "tax_excluded": ("BAS Excluded", "N-T"),
-}
 INCOME_OPTIONS = {
     TaxChoice.GST_ON_INCOME: "tax_on_income",
     TaxChoice.GST_FREE_EXPORTS: "tax_free_exports",
@@ -51,8 +44,7 @@ def update_account_codes(drafts: Sequence[AccountCodeDraft], ignore_warnings: bo
 
 def package_name(settings: PaymentSettings, option: str) -> str:
     """The name of a tax by its option, or the usual one of the package."""
-    usual = USUAL_NAMES[option][settings.accounts_style == AccountsStyle.MYOB_JOURNAL]
-    return getattr(settings, option) or usual
+    return getattr(settings, option) or FORMS[settings.accounts_style].tax_names[option]
 
 
 def income_tax(settings: PaymentSettings, tax_choice: str | None) -> str:

@@ -20,11 +20,10 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.retries import retry_on_conflict
 from apps.core.bulk_insert import bulk_insert
-from apps.payments.choices import AccountsStyle, EntryKind
+from apps.payments.choices import EntryKind
+from apps.payments.file_formats.accounts_forms import FORMS
 from apps.payments.file_formats.journals import Journal, UnfitAccountsFile, split_journals
-from apps.payments.file_formats.myob_journal import write_myob_journal
 from apps.payments.file_formats.xero_bills import XeroBill, erase_from_bills, split_bills, write_xero_bills
-from apps.payments.file_formats.xero_journals import MAX_LINES, write_xero_journals
 from apps.payments.models import (
     ZERO,
     AccountsEntry,
@@ -45,8 +44,6 @@ from apps.payments.services.accounts_sources import AccountsSource, load_sources
 from apps.people.models import Staff
 
 ADD_PERMISSION = "payments.add_accountsexport"
-#: MYOB says nothing of a limit.
-MYOB_LINES = 10_000
 
 
 class AccountsRefused(Exception):
@@ -142,10 +139,7 @@ def plan_accounts_export(until: dt.date) -> AccountsPlan:
 
 def write_files(plan: AccountsPlan) -> list[ExportFile]:
     """The files of a plan; ``AccountsRefused`` for what the package cannot take."""
-    is_myob = plan.books.settings.accounts_style == AccountsStyle.MYOB_JOURNAL
-    write, most_lines, kind = write_xero_journals, MAX_LINES, "csv"
-    if is_myob:
-        write, most_lines, kind = write_myob_journal, MYOB_LINES, "txt"
+    form = FORMS[plan.books.settings.accounts_style]
     name = f"accounts-{plan.number}"
     try:
         files = [
@@ -161,14 +155,14 @@ def write_files(plan: AccountsPlan) -> list[ExportFile]:
         ]
         files += [
             ExportFile(
-                f"{name}-journals-{nth}.{kind}",
+                f"{name}-journals-{nth}.{form.suffix}",
                 False,
-                write(journals),
+                form.write(journals),
                 len(journals),
                 sum(len(each.lines) for each in journals),
                 sum((each.debits for each in journals), ZERO),
             )
-            for nth, journals in enumerate(split_journals(plan.journals, most_lines), 1)
+            for nth, journals in enumerate(split_journals(plan.journals, form.most_lines), 1)
         ]
     except UnfitAccountsFile as unfit:
         raise AccountsRefused(str(unfit)) from None

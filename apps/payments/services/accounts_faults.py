@@ -7,11 +7,10 @@ from decimal import Decimal
 from uuid import UUID
 
 from apps.core.computed import MoneySum
-from apps.payments.choices import AccountsStyle, EntryKind
+from apps.payments.choices import EntryKind
+from apps.payments.file_formats.accounts_forms import FORMS
 from apps.payments.file_formats.journals import net_by_account
-from apps.payments.file_formats.myob_journal import read_myob_journal
 from apps.payments.file_formats.xero_bills import total_of_bills
-from apps.payments.file_formats.xero_journals import read_xero_journals
 from apps.payments.models import ZERO, AccountsEntry, AccountsExport, AccountsFile, BankFile
 
 
@@ -47,14 +46,13 @@ def find_wrong_columns(export: AccountsExport, sums: dict[str, Decimal]) -> Iter
 def find_wrong_files(export: AccountsExport) -> Iterator[str]:
     """Files of an export that were changed, do not balance, or book other amounts than it says."""
     into_bank, bills = ZERO, ZERO
-    is_myob = export.style == AccountsStyle.MYOB_JOURNAL
-    read_journals = read_myob_journal if is_myob else read_xero_journals
+    form = FORMS[export.style]
     for file in AccountsFile.objects.filter(export=export).iterator(chunk_size=10):
         content = bytes(file.content)
         if hashlib.sha256(content).hexdigest() != file.sha256:
             yield f"{export}, {file}: it was changed: its SHA-256 differs"
             return
-        journals = [] if file.is_bills else read_journals(content)
+        journals = [] if file.is_bills else form.read(content)
         total = total_of_bills(content) if file.is_bills else sum((each.debits for each in journals), ZERO)
         bills += total if file.is_bills else ZERO
         if total != file.total:
@@ -64,10 +62,9 @@ def find_wrong_files(export: AccountsExport) -> Iterator[str]:
                 yield f"{export}, {file}, {journal.narration}: {difference:,.2f} are left over"
             into_bank += net_by_account(journal.lines)[export.bank_code]
     paid = export.paid_out - export.returned
-    has_bills = export.style == AccountsStyle.XERO_BILLS
-    if has_bills and bills != paid:
+    if form.has_bills and bills != paid:
         yield f"{export}: {paid:,.2f} paid to payees, its bills come to {bills:,.2f}"
-    expected = export.received - export.taken_back - (ZERO if has_bills else paid)
+    expected = export.received - export.taken_back - (ZERO if form.has_bills else paid)
     if into_bank != expected:
         yield f"{export}: {expected:,.2f} into the bank, its journals come to {into_bank:,.2f}"
 

@@ -11,7 +11,8 @@ from apps.base.batched_queries import AnyOf
 from apps.core.bulk_insert import in_batches
 from apps.funding.choices import TaxChoice
 from apps.funding.models import ClaimLine, CostCentre, to_cents
-from apps.payments.choices import AccountsStyle, CodeUse, EntryKind
+from apps.payments.choices import CodeUse, EntryKind
+from apps.payments.file_formats.accounts_forms import FORMS
 from apps.payments.file_formats.journals import Journal, JournalLine
 from apps.payments.file_formats.xero_bills import BillLine, XeroBill
 from apps.payments.models import ZERO, AccountCode, PaymentRunClaim, PaymentSettings, find_account_code
@@ -38,7 +39,7 @@ class Books:
 
     @property
     def has_bills(self) -> bool:
-        return self.settings.accounts_style == AccountsStyle.XERO_BILLS
+        return FORMS[self.settings.accounts_style].has_bills
 
     def income_code(self, line: SupplyLine) -> str | None:
         values = (line.cost_centre, line.category, line.tax_choice)

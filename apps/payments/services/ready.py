@@ -29,7 +29,7 @@ NOBODY = Value(UUID(int=0), UUIDField())
 #: The name under which queries of claims have what is to be paid out for them.
 READY = "ready"
 #: What is read of thousands of claims.
-CLAIM_COLUMNS = ("claim_number", "provider_invoice_reference", "send_payment_to", "contact", "creation_date")
+CLAIM_COLUMNS = ("claim_number", "provider_invoice_reference", "send_payment_to", "contact")
 #: Those who are paid as people; others are organisations.
 PEOPLE = frozenset({SendPaymentTo.CLIENT, SendPaymentTo.CLIENT_REPRESENTATIVE})
 

@@ -134,9 +134,9 @@ def release_run(key: UUID, staff: Staff | None) -> PaymentRun:
         settings.bsb, settings.account_number, settings.account_name, settings.bank, settings.user_id
     )
     items = list(run.items.select_related("account"))
-    size = settings.payments_per_file - settings.debits_own_account
-    for position, start in enumerate(range(0, len(items), max(size, 1)), 1):
-        part = items[start : start + max(size, 1)]
+    size = max(settings.payments_per_file - settings.debits_own_account, 1)
+    for position, start in enumerate(range(0, len(items), size), 1):
+        part = items[start : start + size]
         payments = [outgoing_payment(item) for item in part]
         try:
             content = write_bank_file(

@@ -5,13 +5,14 @@ import json
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
 from apps.access.callers import EVERYTHING
 from apps.access.services import register_application
+from apps.core.management.base import ServiceCommand
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Register an API application. Its secret is printed once and stored nowhere."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -1,11 +1,10 @@
 """Delete what is kept for some days only; to be run once a day."""
 
-from django.core.management.base import BaseCommand
-
 from apps.access.services import purge_expired
+from apps.core.management.base import ServiceCommand
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Delete expired access tokens, idempotency keys, usage counts, finished tasks, files of imports, "
         "exports, notices and entries of the read log. Run it once a day."

@@ -2,15 +2,16 @@
 
 import argparse
 
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 from django.db.models import Q
 
 from apps.access.models import ApiApplication
 from apps.access.services import revoke_applications
+from apps.core.management.base import ServiceCommand
 from apps.core.models import normalised
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Revoke an API application: its secret and its tokens are refused from now on."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

@@ -3,16 +3,17 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from apps.base.errors import plural
 from apps.core.exporting import export_file
 from apps.core.management.arguments import INVALID_INPUT
+from apps.core.management.base import ServiceCommand
 from apps.core.management.commands.import_records import entity_set_of
 from apps.core.table_files.tables import ImportFileError
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Writes records into a CSV, XLSX, JSON or NDJSON file that import_records reads."
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 
@@ -21,6 +21,7 @@ from apps.core.importing.mappings import find_mapping, keep_mapping, mapping_nam
 from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.importing.runs import ImportDisplay, import_file
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
+from apps.core.management.base import ServiceCommand
 from apps.core.table_files.tables import ImportFileError
 
 #: So many issues are shown; all errors are in the file of rejected rows.
@@ -41,7 +42,7 @@ ISSUES_HELP = "a CSV file of all faults and warnings, one line each"
 MAPPING_HELP = "a name under which --map and --value are kept, and taken again next time"
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Imports records from a CSV, XLSX, JSON or NDJSON file by the same rules as the interface. Good rows"
         " go in, bad rows come back in a file of the same columns with the reason; a second run changes"
@@ -154,7 +155,7 @@ def summary(report: ImportReport, options: ImportOptions) -> str:
 
 
 @contextlib.contextmanager
-def display_of(command: BaseCommand) -> Iterator[ImportDisplay]:
+def display_of(command: ServiceCommand) -> Iterator[ImportDisplay]:
     """Shows issues as they are found, and a bar on a terminal; ends the command for an unusable file."""
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())

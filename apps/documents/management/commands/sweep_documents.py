@@ -5,15 +5,16 @@ import datetime as dt
 import re
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from apps.base.errors import plural
+from apps.core.management.base import ServiceCommand
 from apps.documents.services import sweep
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days"}
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Removes files without a document: those left by a process that died during an upload"
         " and those of forms that were never saved. Safe at any time; run it once a day."

@@ -4,15 +4,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from apps.core.importing.definition import ImportOptions
 from apps.core.management.arguments import SOME_REFUSED, add_day_order
+from apps.core.management.base import ServiceCommand
 from apps.core.management.commands.import_records import ERRORS_HELP, display_of, summary
 from apps.engagements.imports.components import import_components
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Imports components of PACE plans and their funding periods (CSV or XLSX, a period to a row). Plans"
         " are known by their participant and their first day, components by their name, else by what they pay"

@@ -4,15 +4,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 
 from apps.core.importing.definition import ImportOptions
 from apps.core.management.arguments import SOME_REFUSED, add_day_order
+from apps.core.management.base import ServiceCommand
 from apps.core.management.commands.import_records import ERRORS_HELP, display_of, summary
 from apps.engagements.imports.service_bookings import import_bookings
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Imports service bookings from the agency portal's list (CSV or XLSX). Bookings are known by their"
         " number, participants by their scheme number; plans are found or created. Rejected rows go to a file"

@@ -3,13 +3,12 @@
 import datetime as dt
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
+from django.core.management.base import CommandError, CommandParser
 
 from apps.base import clock
 from apps.base.errors import plural
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_made_files, write_made_file
-from apps.core.models import Subscriber
+from apps.core.management.base import ServiceCommand
 from apps.funding.services.claim_files import (
     ClaimFilePlan,
     ClaimFileRefusal,
@@ -18,7 +17,7 @@ from apps.funding.services.claim_files import (
 )
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Makes claim files of all approved claims and invoices to the agency, and writes them into a folder"
         " (docs/money.md). Their bills are claimed then; what is left out is listed with its reason. Exit"
@@ -33,22 +32,20 @@ class Command(BaseCommand):
     ) -> None:
         if not out.is_dir():
             raise CommandError(f"{out} is no folder.", returncode=INVALID_INPUT)
-        with timezone.override(Subscriber.current().zone):
-            clock.reset_now()
-            last_day = until or clock.today()
-            plan = plan_claim_files(last_day)
-            self.list_left_out(plan)
-            if not plan.files:
-                raise CommandError(
-                    f"There is nothing to be sent of what ends by {last_day}.", returncode=SOME_REFUSED
-                )
-            if dry_run:
-                self.stdout.write(
-                    f"{plural(len(plan.files), 'file')} of {plural(plan.line_count, 'line')},"
-                    f" {plan.total:,.2f}, would be made."
-                )
-                return
-            self.make(last_day, out)
+        last_day = until or clock.today()
+        plan = plan_claim_files(last_day)
+        self.list_left_out(plan)
+        if not plan.files:
+            raise CommandError(
+                f"There is nothing to be sent of what ends by {last_day}.", returncode=SOME_REFUSED
+            )
+        if dry_run:
+            self.stdout.write(
+                f"{plural(len(plan.files), 'file')} of {plural(plan.line_count, 'line')},"
+                f" {plan.total:,.2f}, would be made."
+            )
+            return
+        self.make(last_day, out)
 
     def list_left_out(self, plan: ClaimFilePlan) -> None:
         for group in plan.left_out:

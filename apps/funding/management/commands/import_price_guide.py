@@ -3,13 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import IntegrityError
-from django.utils import timezone
 
 from apps.base.errors import plural
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
-from apps.core.models import Subscriber
+from apps.core.management.base import ServiceCommand
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
@@ -23,7 +22,7 @@ FORMATS = ("csv", "xlsx")
 SHOWN = 100
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Imports the price guide (support catalogue) into a price book: new support items and prices, ranges"
         " that end because the next begin, and what changed. A second run changes nothing. With a fault"
@@ -52,10 +51,9 @@ class Command(BaseCommand):
                 self.stderr.write(f"Warning: {warning}")
             if len(guide.warnings) > SHOWN:
                 self.stderr.write(f"{len(guide.warnings) - SHOWN:,} more warnings are not shown.")
-            with timezone.override(Subscriber.current().zone):
-                report = import_guide(
-                    guide, price_book_name(options["price_book"]), options["end_missing"], options["dry_run"]
-                )
+            report = import_guide(
+                guide, price_book_name(options["price_book"]), options["end_missing"], options["dry_run"]
+            )
         except ImportFileError as reason:
             raise CommandError(str(reason), returncode=INVALID_INPUT) from None
         except InvalidGuide as refused:

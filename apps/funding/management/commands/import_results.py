@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
-from apps.base import clock
 from apps.core import history
 from apps.core.importing.runs import import_author
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED
-from apps.core.models import Subscriber
+from apps.core.management.base import ServiceCommand
 from apps.core.table_files.tables import ImportFileError, Table
 from apps.funding.file_formats.answer_files import InvalidAnswers
 from apps.funding.file_formats.results import read_results
@@ -22,7 +21,7 @@ from apps.funding.services.claim_results import import_results
 SHOWN = 200
 
 
-class AnswerCommand(BaseCommand):
+class AnswerCommand(ServiceCommand):
     """The common part of ``import_results`` and ``import_remittances``."""
 
     #: The rows of these words leave an exit status of 1.
@@ -36,7 +35,6 @@ class AnswerCommand(BaseCommand):
         raise NotImplementedError
 
     def handle(self, *args: object, files: list[Path], **options: Any) -> None:
-        clock.activate_zone(Subscriber.current().time_zone)
         failed = refused = False
         with history.as_author(import_author()):
             for path in files:

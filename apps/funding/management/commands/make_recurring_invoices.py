@@ -2,17 +2,16 @@
 
 import datetime as dt
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
+from django.core.management.base import CommandError, CommandParser
 
 from apps.base import clock
 from apps.base.errors import plural
 from apps.core.management.arguments import SOME_REFUSED, read_day
-from apps.core.models import Subscriber
+from apps.core.management.base import ServiceCommand
 from apps.funding.services.recurring import FailedInvoice, create_recurring_invoices
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Makes an invoice for every period of every recurring invoice that has begun and has none: until it"
         " ends, or the participant's plan does. Run it every day, on as many machines as you like: a second"
@@ -26,10 +25,8 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="show what would be made, store nothing")
 
     def handle(self, *args: object, until: dt.date | None, dry_run: bool, **options: object) -> None:
-        with timezone.override(Subscriber.current().zone):
-            clock.reset_now()
-            last_day = until or clock.today()
-            created, failed = self.run(last_day, dry_run)
+        last_day = until or clock.today()
+        created, failed = self.run(last_day, dry_run)
         summary = f"{plural(created, 'invoice')} {'would be ' if dry_run else ''}made up to {last_day}"
         if failed:
             raise CommandError(f"{summary}; {failed:,} could not be, see above.", returncode=SOME_REFUSED)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core import history
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, read_day
-from apps.core.models import Subscriber, normalised
+from apps.core.management.base import ServiceCommand
+from apps.core.models import normalised
 from apps.funding.models import Claim
 from apps.funding.services.shown_warnings import find_shown_warnings
 from apps.funding.services.transition_requests import ShownWarnings, TransitionResult
@@ -32,7 +32,7 @@ from apps.people.services import find_staff
 Payments = dict[str, Decimal | None]
 
 
-class TransitionCommand(BaseCommand):
+class TransitionCommand(ServiceCommand):
     """The common part of ``move_claims`` and ``move_invoices``; ``model`` says which of them it is."""
 
     model: ClassVar[type[AnyBill]]
@@ -60,7 +60,6 @@ class TransitionCommand(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="check every one, move none")
 
     def handle(self, *args: object, transition: str, numbers: list[str], **options: Any) -> None:
-        clock.activate_zone(Subscriber.current().time_zone)
         pairs = [(number, options["amount"]) for number in numbers]
         if options["file"] is not None:
             pairs += read_file(options["file"], options["amount"])

@@ -1,14 +1,15 @@
 """The command ``recount_budgets``: what budgets and provider invoices say of claims, computed anew."""
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from apps.base.errors import plural
+from apps.core.management.base import ServiceCommand
 from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.invariants import find_money_faults
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Sums what every service booking, budget by category and funding period has claimed, paid and waiting"
         " anew from the lines of claims and invoices, looks up anew which provider invoices are claimed and"

@@ -6,11 +6,12 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from apps.base.errors import plural
+from apps.core.management.base import ServiceCommand
 from apps.operations.management.base import OperatorCommand
 from apps.operations.services.history_archives import archive_history
 
 
-class Command(OperatorCommand):
+class Command(OperatorCommand, ServiceCommand):
     help = (
         "Writes the entries of the history that are older than --years into a new folder below DIR, reads it"
         " again, and deletes them from the database. `verify` checks the folder at any time."

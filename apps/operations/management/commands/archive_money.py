@@ -7,12 +7,13 @@ from django.core.management.base import CommandParser
 from django.db import transaction
 
 from apps.core.management.arguments import read_day
+from apps.core.management.base import ServiceCommand
 from apps.operations.management.base import OperatorCommand
 from apps.operations.services.money_archives import archive_money
 from apps.operations.services.money_plans import last_day, plan_archive
 
 
-class Command(OperatorCommand):
+class Command(OperatorCommand, ServiceCommand):
     help = (
         "Writes claim files, the agency's answers and payment runs that are older than RETENTION_YEARS into a"
         " ZIP file for each year below DIR, reads it again, and deletes them from the database. Claims stay,"

@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from apps.base.errors import plural
-from apps.core.history import Author
-from apps.core.task_queue import task_author
+from apps.core.history import Author, as_author
+from apps.core.management.base import ServiceCommand
 from apps.operations.management.base import OperatorCommand, add_person_arguments, staff_member
 from apps.operations.personal_records import find_own_client, find_person
 from apps.operations.services.erasure import erase_person
@@ -16,7 +16,7 @@ from apps.operations.services.erasure_plans import check_erasure, plan_erasure
 from apps.people.models import Staff
 
 
-class Command(OperatorCommand):
+class Command(OperatorCommand, ServiceCommand):
     help = (
         "Erases the records of a participant whose retention is over, and writes a certificate of what was"
         " removed. Claims and invoices keep their amounts and name nobody. Cannot be undone."
@@ -42,7 +42,7 @@ class Command(OperatorCommand):
 
     def handle(self, *args: object, by: str, **options: Any) -> None:
         staff = staff_member(by)
-        with task_author(Author(staff_id=staff.pk)):
+        with as_author(Author(staff_id=staff.pk)):
             self.erase(staff, **options)
 
     def erase(

@@ -5,14 +5,14 @@ from pathlib import Path
 from django.core.management.base import CommandError, CommandParser
 
 from apps.base.errors import plural
-from apps.core.history import Author
-from apps.core.task_queue import task_author
+from apps.core.history import Author, as_author
+from apps.core.management.base import ServiceCommand
 from apps.operations.management.base import OperatorCommand, add_person_arguments, staff_member
 from apps.operations.personal_records import find_own_client, find_person
 from apps.operations.services.person_exports import export_person
 
 
-class Command(OperatorCommand):
+class Command(OperatorCommand, ServiceCommand):
     help = (
         "Writes everything of a participant into a new ZIP file: records as JSON and as a page to read, the"
         " files of documents, the history. The history of the contact records who exported it."
@@ -25,7 +25,7 @@ class Command(OperatorCommand):
     def handle(
         self, *args: object, person: str, file: Path, by: str, own_client: bool, **options: object
     ) -> None:
-        with task_author(Author(staff_id=staff_member(by).pk)):
+        with as_author(Author(staff_id=staff_member(by).pk)):
             contact = find_person(person)
             export = export_person(contact, find_own_client(contact) if own_client else None, file)
         self.stdout.write(

@@ -3,13 +3,12 @@
 import datetime as dt
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
+from django.core.management.base import CommandError, CommandParser
 
 from apps.base import clock
 from apps.base.errors import plural
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_made_files, write_made_file
-from apps.core.models import Subscriber
+from apps.core.management.base import ServiceCommand
 from apps.payments.services.accounts_exports import (
     AccountsPlan,
     AccountsRefused,
@@ -20,7 +19,7 @@ from apps.payments.services.accounts_exports import (
 )
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Makes the accounts export of all that happened until a day and was not exported, and writes its"
         " files into a folder (docs/accounts.md). Exit status: 0 an export was made, 1 nothing is new or"
@@ -35,23 +34,21 @@ class Command(BaseCommand):
     ) -> None:
         if not out.is_dir():
             raise CommandError(f"{out} is no folder.", returncode=INVALID_INPUT)
-        with timezone.override(Subscriber.current().zone):
-            clock.reset_now()
-            last_day = until or last_day_of_month_before(clock.today())
-            try:
-                plan = plan_accounts_export(last_day)
-            except AccountsRefused as refused:
-                raise CommandError(str(refused), returncode=INVALID_INPUT) from None
-            self.list_rows(plan)
-            try:
-                if plan.problem:
-                    raise AccountsRefused(plan.problem)
-                if dry_run:
-                    self.stdout.write(f"{plural(len(write_files(plan)), 'file')} would be made.")
-                else:
-                    self.make(last_day, out)
-            except AccountsRefused as refused:
-                raise CommandError(str(refused), returncode=SOME_REFUSED) from None
+        last_day = until or last_day_of_month_before(clock.today())
+        try:
+            plan = plan_accounts_export(last_day)
+        except AccountsRefused as refused:
+            raise CommandError(str(refused), returncode=INVALID_INPUT) from None
+        self.list_rows(plan)
+        try:
+            if plan.problem:
+                raise AccountsRefused(plan.problem)
+            if dry_run:
+                self.stdout.write(f"{plural(len(write_files(plan)), 'file')} would be made.")
+            else:
+                self.make(last_day, out)
+        except AccountsRefused as refused:
+            raise CommandError(str(refused), returncode=SOME_REFUSED) from None
 
     def list_rows(self, plan: AccountsPlan) -> None:
         for label, count, amount in plan.rows:

@@ -1,14 +1,13 @@
 """Write the GST report of a quarter as CSV."""
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
+from django.core.management.base import CommandError, CommandParser
 
 from apps.core.management.arguments import INVALID_INPUT
-from apps.core.models import Subscriber
+from apps.core.management.base import ServiceCommand
 from apps.payments.services.gst_report import Quarter, load_gst_report
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Writes what was paid of the organisation's own supplies in a quarter, by tax, as CSV to the standard"
         " output (docs/accounts.md). Exit status: 0 written, 2 there is no such quarter."
@@ -22,5 +21,4 @@ class Command(BaseCommand):
             chosen = Quarter.of(quarter)
         except ValueError as error:
             raise CommandError(str(error), returncode=INVALID_INPUT) from None
-        with timezone.override(Subscriber.current().zone):
-            self.stdout.write(load_gst_report(chosen).as_csv().decode(), ending="")
+        self.stdout.write(load_gst_report(chosen).as_csv().decode(), ending="")

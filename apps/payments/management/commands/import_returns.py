@@ -2,17 +2,15 @@
 
 from pathlib import Path
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.utils import timezone
+from django.core.management.base import CommandError, CommandParser
 
-from apps.base import clock
-from apps.core.models import Subscriber
+from apps.core.management.base import ServiceCommand
 from apps.payments.file_formats.bank_file import UnfitBankFile
 from apps.payments.file_formats.bank_returns import ReturnedPayment, read_returns
 from apps.payments.services.returns import apply_returns, return_sentences
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Marks payments that came back, by the bank's files: their claims are ready to be paid again, their"
         " accounts are confirmed anew."
@@ -24,9 +22,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, files: list[Path], **options: object) -> None:
         rows = [row for path in files for row in read_file(path)]
-        with timezone.override(Subscriber.current().zone):
-            clock.reset_now()
-            report = apply_returns(rows, None)
+        report = apply_returns(rows, None)
         for sentence in return_sentences(report):
             self.stdout.write(sentence)
         self.stdout.write(

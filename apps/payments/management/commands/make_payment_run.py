@@ -2,18 +2,17 @@
 
 import datetime as dt
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
-from django.utils import timezone
 
 from apps.base import clock
 from apps.base.errors import plural
 from apps.core.management.arguments import read_day
-from apps.core.models import Subscriber
+from apps.core.management.base import ServiceCommand
 from apps.payments.services.runs import RunRefused, create_run
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Makes a payment run of all that is ready for payees with a confirmed account. It is released in the"
         " back office, by a person: a command releases nothing. Exit status: 0 made, 1 nothing to make."
@@ -24,8 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="show what would be made, store nothing")
 
     def handle(self, *args: object, day: dt.date | None, dry_run: bool, **options: object) -> None:
-        with timezone.override(Subscriber.current().zone), transaction.atomic():
-            clock.reset_now()
+        with transaction.atomic():
             try:
                 run = create_run(None, day or clock.today(), None)
             except RunRefused as refused:

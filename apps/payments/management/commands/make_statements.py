@@ -5,14 +5,13 @@ from argparse import ArgumentTypeError
 from collections import Counter
 from uuid import UUID
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from django.db.models import Q
-from django.utils import timezone
 
-from apps.base import clock
 from apps.base.errors import plural
-from apps.core.models import Subscriber, normalised
+from apps.core.management.base import ServiceCommand
+from apps.core.models import normalised
 from apps.payments.models import month_name
 from apps.payments.services.statement_mail import enqueue_mail, find_recipients, unsent_statements
 from apps.payments.services.statements import StatementRefused, make_statements, read_month
@@ -20,7 +19,7 @@ from apps.people.merging import find_in_use
 from apps.people.models import Contact
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = (
         "Makes the statements of a month, a corrected one where its claims changed since. With --send a"
         " worker mails those that a consent is recorded for. A second run makes and sends none twice."
@@ -44,26 +43,24 @@ class Command(BaseCommand):
         dry_run: bool,
         **options: object,
     ) -> None:
-        with timezone.override(Subscriber.current().zone):
-            clock.reset_now()
-            contacts = None if contact is None else [find_participant(contact).pk]
-            # Stored chunk by chunk, so that a run that breaks off has made what it had made.
-            try:
-                if dry_run:
-                    with transaction.atomic():
-                        made = make_statements(month, contacts)
-                        transaction.set_rollback(True)
-                else:
+        contacts = None if contact is None else [find_participant(contact).pk]
+        # Stored chunk by chunk, so that a run that breaks off has made what it had made.
+        try:
+            if dry_run:
+                with transaction.atomic():
                     made = make_statements(month, contacts)
-            except StatementRefused as refused:
-                raise CommandError(str(refused)) from None
-            verb = "would be made" if dry_run else "made"
-            self.stdout.write(
-                f"{month_name(month)}: {plural(made.made, 'statement')} {verb}, {made.corrected:,} of them"
-                f" corrected; {made.unchanged:,} stay as they are."
-            )
-            if send and not dry_run:
-                self.send(month, contacts)
+                    transaction.set_rollback(True)
+            else:
+                made = make_statements(month, contacts)
+        except StatementRefused as refused:
+            raise CommandError(str(refused)) from None
+        verb = "would be made" if dry_run else "made"
+        self.stdout.write(
+            f"{month_name(month)}: {plural(made.made, 'statement')} {verb}, {made.corrected:,} of them"
+            f" corrected; {made.unchanged:,} stay as they are."
+        )
+        if send and not dry_run:
+            self.send(month, contacts)
 
     def send(self, month: dt.date, contacts: list[UUID] | None) -> None:
         """Enqueue the mail of what can be sent, and count the others by reason."""

@@ -7,13 +7,14 @@ import sys
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import CommandError
 
+from apps.core.management.base import ServiceCommand
 from apps.people.models import Staff
 from apps.people.services import ADMINISTRATOR, find_staff, remove_second_factors, save_login
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "Create a staff login, or with --reset give an existing one a new password."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

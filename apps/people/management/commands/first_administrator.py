@@ -2,13 +2,12 @@
 
 import argparse
 
-from django.core.management.base import BaseCommand
-
+from apps.core.management.base import ServiceCommand
 from apps.people.authentication.first_administrator import VALIDITY, first_administrator_path
 from apps.people.services import administrators
 
 
-class Command(BaseCommand):
+class Command(ServiceCommand):
     help = "While there is no administrator: print the address of the page that makes the first one."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:

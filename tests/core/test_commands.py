@@ -1,0 +1,76 @@
+"""What every command begins with: the clock and the days of the organisation."""
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.core.management import call_command, get_commands, load_command_class
+
+from apps.base import clock
+from apps.core.management.base import ServiceCommand
+from apps.core.models import Subscriber
+
+#: Commands that are no ServiceCommand, each with the reason.
+OTHERS = {
+    "backup": "writes tables as they are, whatever they hold",
+    "check_upgrade": "runs before the tables have their columns",
+    "load_demo": "has the days of the demo data",
+    "move_database": "writes tables as they are",
+    "prepare_demo": "runs before there is an organisation",
+    "prepare_static": "reads no records",
+    "restore": "runs before there are records",
+    "sbom": "reads no records",
+    "subscribers": "has a process for each organisation",
+    "verify": "reads backups as well, where there are no records",
+    "worker": "sets the zone for each task",
+    "write_interface": "reads no records",
+}
+
+
+def own_commands():
+    """The commands of our apps, each with the path of its file."""
+    for name, app in get_commands().items():
+        if str(app).startswith("apps."):
+            file = Path(settings.BASE_DIR, *app.split("."), "management", "commands", f"{name}.py")
+            yield name, app, file.relative_to(settings.BASE_DIR)
+
+
+def test_every_command_that_reads_records_is_a_service_command():
+    found = {
+        name: file
+        for name, app, file in own_commands()
+        if not isinstance(load_command_class(app, name), ServiceCommand)
+    }
+    assert {str(file) for name, file in found.items() if name not in OTHERS} == set()
+    assert OTHERS.keys() - found.keys() == set()
+
+
+def test_every_command_says_what_it_does():
+    commands = [(file, load_command_class(app, name).help) for name, app, file in own_commands()]
+    assert len(commands) > 30
+    assert [str(file) for file, text in commands if not text] == []
+
+
+class Today(ServiceCommand):
+    def handle(self, *args, **options):
+        return str(clock.today())
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("zone", "day"), [("Australia/Perth", 30), ("Pacific/Auckland", 1)])
+def test_a_command_has_the_days_of_the_organisation(at, capsys, zone, day):
+    at("2026-07-01 00:30")  # in Sydney
+    Subscriber.objects.update_or_create(pk=1, defaults={"time_zone": zone})
+    Subscriber.clear_cache()
+    call_command(Today())
+    assert dt.date.fromisoformat(capsys.readouterr().out.strip()).day == day
+
+
+@pytest.mark.django_db
+def test_a_command_reads_the_clock_anew(monkeypatch, capsys):
+    clock.now()
+    moment = dt.datetime(2031, 5, 6, tzinfo=dt.UTC)
+    monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
+    call_command(Today())
+    assert capsys.readouterr().out == "2031-05-06\n"
