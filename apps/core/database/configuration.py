@@ -45,8 +45,7 @@ def read_database_url(
         # Compiling the statement of a page of many columns takes a second each time, running it a tenth.
         " -c jit=off"
         # PostgreSQL's 4 is of disks that turn. With it all of 500,000 claims are read to count those of five
-        # of 300 account managers: 150 ms, and 17 by their participants; sums of all of
-        # them by status take 61 in place of 132.
+        # of 300 account managers: 150 ms, and 17 by their participants. Sums of all by status: 132, and 61.
         " -c random_page_cost=1.1",
         **database.get("OPTIONS", {}),
     }
