@@ -180,7 +180,7 @@ def find_application_by_secret(client_id: str, secret: str) -> ApplicationCaller
         now = connection.ops.adapt_datetimefield_value(clock.now())
         cursor.execute(_BY_CLIENT_ID, [now, client_id if _CLIENT_ID.fullmatch(client_id) else ""])
         row = cursor.fetchone()
-    *application, secret_hash, previous_hash = row or (None,) * 8
+    *application, secret_hash, previous_hash = row or (None, None)
     # Checked for an unknown client as well, so that it takes as long as a wrong secret.
     if not secret_matches(secret, secret_hash, previous_hash) or row is None:
         return None

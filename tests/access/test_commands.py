@@ -158,6 +158,13 @@ def test_a_login_that_cannot_be_made_stores_nothing(monkeypatch, words, stdin, c
     assert not Staff.objects.exists()
 
 
+def test_of_many_roles_twenty_are_named():
+    Role.objects.bulk_create([Role(name=f"Role {number:02}") for number in range(22)])
+    with pytest.raises(CommandError) as refused:
+        run("create_staff_login", "ann@example.org", "--role", "Nurse")
+    assert str(refused.value).count("Role ") == 20
+
+
 def test_a_login_without_permissions_is_reported():
     Role.objects.create(name="Nurse")
     assert "grants nothing yet" in run("create_staff_login", "ann@example.org", "--role", "nurse")

@@ -17,6 +17,7 @@ from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.plan_changes import (
     change_plan,
+    choose_successor,
     find_successor,
     move_lines,
     preview_change,
@@ -239,6 +240,15 @@ def test_a_plan_that_ended_before_keeps_its_end():
     plan.refresh_from_db()
     assert plan.no_active_plan_from_date == day("2027-01-10")
     assert find_successor(plan) == change.new
+
+
+@pytest.mark.parametrize(("first_day", "follows"), [(9, False), (10, False), (11, True)])
+def test_a_plan_that_ended_on_its_first_day_is_followed_by_one_that_begins_later(first_day, follows):
+    day = dt.date(2026, 1, 1)
+    begin, end = day.replace(day=10), day.replace(day=9)
+    old = ClientEngagement(plan_start_date=begin, no_active_plan_from_date=end)
+    other = ClientEngagement(plan_start_date=day.replace(day=first_day))
+    assert choose_successor(old, [other]) is (other if follows else None)
 
 
 def test_what_is_warned_of_in_the_old_plan_does_not_stop_the_new_one():

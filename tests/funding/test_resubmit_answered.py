@@ -74,6 +74,13 @@ def test_where_all_that_is_open_still_waits_there_is_no_gap():
     assert not Claim.objects.filter(resubmission_of=claim).exists()
 
 
+def test_a_part_of_a_dollar_that_was_refused_is_a_gap():
+    claim, (short, accepted) = a_paid_claim("139.50", 0)
+    told(short, True, Decimal("139.50"))
+    told(accepted, True, 140)
+    assert gap_of(claim) == ["0.50"]
+
+
 def test_what_was_taken_back_is_in_the_gap():
     claim, (paid, accepted) = a_paid_claim(140, 0)
     told(paid, True, 140)

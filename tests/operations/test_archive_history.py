@@ -2,6 +2,7 @@
 
 import datetime as dt
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,7 @@ def test_entries_older_than_seven_years_are_moved_into_a_folder_that_can_be_veri
     lines = gzip.decompress((archive / "tables/core_change.copy.gz").read_bytes()).decode().splitlines()
     assert [key for key in ("old", "last") if any(f"\t{key}\t" in line for line in lines)] == ["old", "last"]
     call_command("verify", archive)
+    assert not json.loads((archive / "manifest.json").read_text())["has_secret_key"]
     assert complete_backups(tmp_path) == []  # backup --keep counts and deletes others only
 
 

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.models import F
 
 from apps.base import clock
 from apps.documents.models import Document
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimLine
+from apps.operations.services import verification
 from apps.operations.services.restores import restore_backup
 from apps.payments.models import PaymentRun
 from tests.operations.databases import default_database
@@ -34,6 +35,19 @@ def flip_byte(path, position=-20):
 
 def a_document_file(backup):
     return sorted(path for path in (backup / "documents").rglob("*") if path.is_file())[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "subject"),
+    [("find_money_faults", "claims and invoices"), ("find_payment_faults", "payment runs")],
+)
+def test_money_that_cannot_be_read_is_a_fault(db, monkeypatch, name, subject):
+    def fail():
+        raise DatabaseError("disk I/O error")
+
+    monkeypatch.setattr(verification, name, fail)
+    found = [*verification.find_wrong_money(), *verification.find_wrong_payments()]
+    assert found == [f"{subject}: disk I/O error"]
 
 
 # --- a backup -------------------------------------------------------------------------------------------

@@ -80,6 +80,14 @@ def test_half_a_file_twice_brings_one_of_two_equal_payments_back(today, provider
     assert "If this one came back as well, mark it" in next(return_sentences(found[1]))
 
 
+def test_a_row_is_doubtful_about_one_payment_of_several(today, provider):
+    for _ in range(3):
+        a_paid_claim("20.00", provider=provider, provider_invoice_reference="INV-1")
+    run = a_run()
+    one = read_returns(returns_of(run, day=run.day))[:1]
+    assert [len(apply_returns(one, None).doubtful) for _ in range(2)] == [0, 1]
+
+
 def test_a_file_without_days_is_read(today, provider):
     a_paid_claim("20.00", provider=provider)
     run = a_run()

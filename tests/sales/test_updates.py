@@ -77,6 +77,14 @@ def test_another_outcome_drops_the_reasons_of_the_first():
     assert not record.outcome_reasons.exists()
 
 
+def test_a_first_outcome_of_today_keeps_its_date():
+    record = an_opportunity()
+    change_stage(record, the_result())
+    update(record, outcome="SaleSuccessful", outcome_moment=clock.start_of_day(clock.today()))
+    record.refresh_from_db()
+    assert (record.outcome, record.outcome_date) == ("SaleSuccessful", clock.today())
+
+
 def test_a_date_that_passed_is_no_fault_until_it_is_set_anew():
     record = overdue(an_opportunity(), a_staff_member())
     passed = clock.today() - dt.timedelta(days=1)

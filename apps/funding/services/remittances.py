@@ -139,7 +139,7 @@ class RemittanceImport:
             problem = "its line is gone." if line.line is None else moves.refused.get(line.bill.pk, "")
             if problem:
                 stored.is_applied, stored.reason = False, problem[:400]
-                line.paid, line.recorded = line.paid - row.amount, line.recorded - row.amount
+                line.recorded -= row.amount
             self.note(row, line, "not_applicable" if problem else "applied", problem)
         short = {
             line.key: (row, line)
