@@ -1,5 +1,7 @@
 """Two people change one record in the back office: the second sees both sides and chooses for each field."""
 
+import datetime as dt
+
 import pytest
 
 from apps.base import clock
@@ -48,6 +50,19 @@ def test_the_second_sees_what_differs_and_saves_a_choice_a_field(client, ada):
     assert (record.first_name, record.last_name, record.partner_first_name) == ("Minh", "Tran", "Partner")
     last = Change.objects.filter(record_key=str(record.pk)).first()
     assert (last.staff_id, set(last.differences)) == (ada.pk, {"first_name", "partner_first_name"})
+
+
+def test_what_somebody_saved_is_kept_also_when_the_clock_was_put_back(client, ada):
+    record = a_contact(first_name="Mia", last_name="Nguyen")
+    data = form_data(get_unrendered(client, page_of(record)), first_name="Minh")
+    with clock.set_to(record.modify_date - dt.timedelta(minutes=5)):
+        saved_by_cora(record, last_name="Tran")
+    answer = client.post(page_of(record), data)
+    assert "Cora Smith changed this record" in answer.content.decode()
+    assert sides(answer) == {
+        "First name": ("Mia", "Minh", "mine"),
+        "Last name": ("Tran", "Nguyen", "theirs"),
+    }
 
 
 def test_a_third_person_between_the_choice_and_the_save_is_seen_too(client, ada):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
-from django.db.models import Model
+from django.db.models import Max, Model
 from django.utils import formats, timezone
 
 from apps.core import history_display
@@ -33,12 +33,17 @@ class FieldConflict:
 
 
 def changes_since(record: Model, version: str) -> list[Change]:
-    """The history of a record after the version that somebody opened; all of it for an unreadable one."""
+    """The history of a record after the version that somebody opened; all of it for an unreadable one.
+
+    After the entry of that version, since the clock may have been put back.
+    """
     changes = history_display.changes_of(record)
     try:
-        return list(changes.filter(at__gt=dt.datetime.fromisoformat(version).astimezone(dt.UTC)))
+        moment = dt.datetime.fromisoformat(version).astimezone(dt.UTC)
     except (ValueError, TypeError, OverflowError):
         return list(changes)
+    entry = changes.filter(at=moment).aggregate(last=Max("id"))["last"]
+    return list(changes.filter(at__gt=moment) if entry is None else changes.filter(id__gt=entry))
 
 
 def changed_columns(changes: Collection[Change]) -> set[str]:
