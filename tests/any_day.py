@@ -24,6 +24,7 @@ MOMENTS = (
     "2027-10-03T01:59+10:00",  # Sunday; a minute later it is 3:00
     "2027-02-28T09:00+11:00",  # Sunday
     "2027-04-04T02:30+11:00",  # Sunday; this hour comes twice
+    "2027-04-04T02:30+10:00",  # and this is the second
 )
 
 

@@ -283,18 +283,66 @@ class AnyOf(Func):
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
     ) -> tuple[str, list[object]]:
         column, params = compiler.compile(self.source_expressions[0])
-        if isinstance(self.compared, models.CharField):
-            return f"{column} = ANY(%s::text[])", [*params, adapted(self.values, array_of_texts)]
-        if not isinstance(self.compared, models.UUIDField):
-            return f"{column} = ANY(%s)", [*params, self.values]
-        return f"{column} = ANY(%s::uuid[])", [*params, adapted(self.values, array_of_guids)]
+        condition, values = self.in_array(column)
+        return condition, [*params, values]
 
     def as_sqlite(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
     ) -> tuple[str, list[object]]:
         column, params = compiler.compile(self.source_expressions[0])
-        values = adapted(self.values, partial(json_array, self.compared, connection.alias))
-        return f"{column} IN (SELECT value FROM json_each(%s))", [*params, values]
+        condition, values = self.in_json(connection.alias, column)
+        return condition, [*params, values]
+
+    def in_array(self, column: str) -> tuple[str, object]:
+        """PostgreSQL's condition on a column, and its parameter."""
+        if isinstance(self.compared, models.CharField):
+            return f"{column} = ANY(%s::text[])", adapted(self.values, array_of_texts)
+        if not isinstance(self.compared, models.UUIDField):
+            return f"{column} = ANY(%s)", self.values
+        return f"{column} = ANY(%s::uuid[])", adapted(self.values, array_of_guids)
+
+    def in_json(self, alias: str, column: str) -> tuple[str, object]:
+        """SQLite's."""
+        values = adapted(self.values, partial(json_array, self.compared, alias))
+        return f"{column} IN (SELECT value FROM json_each(%s))", values
+
+
+class AnyOfReferred(AnyOf):
+    """A condition that a record refers by ``path`` to one that holds any of the values in ``column``.
+
+    Where ``are_few`` such records, their keys are read first, and what leads to them is found in an index:
+    PostgreSQL takes an array for ten keys. Otherwise it chooses, and most often looks up one by one.
+    """
+
+    def __init__(self, path: str, column: models.Field, values: Iterable[object], are_few: bool) -> None:
+        super().__init__(path, values)
+        self.column, self.are_few = column, are_few
+
+    @property
+    def compared(self) -> models.Field:
+        return final_field(self.column)
+
+    def as_postgresql(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
+    ) -> tuple[str, list[object]]:
+        return self.by_referred(compiler, self.in_array, "{} = ANY(ARRAY({}))")
+
+    def as_sqlite(
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, **_: object
+    ) -> tuple[str, list[object]]:
+        return self.by_referred(compiler, partial(self.in_json, connection.alias), "{} IN ({})")
+
+    def by_referred(
+        self, compiler: SQLCompiler, holds: Callable[[str], tuple[str, object]], is_among: str
+    ) -> tuple[str, list[object]]:
+        place, params = compiler.compile(self.source_expressions[0])
+        condition, values = holds(f'referred."{self.column.column}"')
+        meta = self.column.model._meta
+        key = f'referred."{meta.pk.column}"'
+        referred = f'SELECT {key} FROM "{meta.db_table}" referred WHERE {condition}'
+        if self.are_few:
+            return is_among.format(place, referred), [*params, values]
+        return f"EXISTS ({referred} AND {key} = {place})", [values, *params]
 
 
 class AnyRowOf(Func):

@@ -97,6 +97,8 @@ def last_day_of_plan(plan_end_date: dt.date, no_active_plan_from_date: dt.date |
     """The last day a plan covers: a participant without an active plan is covered by none."""
     if no_active_plan_from_date is None:
         return plan_end_date
+    if no_active_plan_from_date == dt.date.min:  # no day is before it
+        return dt.date.min
     return min(plan_end_date, no_active_plan_from_date - dt.timedelta(days=1))
 
 

@@ -10,6 +10,7 @@ from django.test import Client as Session
 
 from apps.access.models import ApiApplication
 from apps.base.declaration.service import get_service
+from apps.core import caseload
 from apps.core.caseload import caseload_path
 from apps.payments.models import Statement
 from apps.people.models import Contact
@@ -62,6 +63,12 @@ def limited(mine):
     return LaterCaller(caller.authorization)
 
 
+@pytest.fixture(params=[True, False], ids=["few", "many"])
+def either_way(request, monkeypatch):
+    """Both ways to find what belongs to a caseload: by its participants, or record by record."""
+    monkeypatch.setattr(caseload, "are_few", lambda *_: request.param)
+
+
 def key_of(entity_set, row):
     return entity_set.model._meta.pk.to_python(str(row[entity_set.key.name]))
 
@@ -73,6 +80,7 @@ def keys_of(entity_set, rows):
 # --- reading ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("either_way")
 @each_open_set
 def test_a_list_has_what_belongs_to_the_caseload(limited, mine, entity_set):
     expected = keys_in_caseload(entity_set.model, {mine.pk})
@@ -153,6 +161,7 @@ def test_each_set_is_somebodys(records):
     assert {each.path for each in CLOSED} == {"claimFile", "remittance", "paymentRun", "importJob"}
 
 
+@pytest.mark.usefixtures("either_way")
 @each_navigation
 def test_no_navigation_leads_out_of_the_caseload(limited, mine, entity_set, navigation):
     target = navigation.entity_set

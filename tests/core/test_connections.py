@@ -29,10 +29,11 @@ def test_a_connection_is_usable_until_the_server_ends_it():
         idle.close()
 
 
-def test_statements_are_not_compiled():
+@pytest.mark.parametrize(("name", "value"), [("jit", "off"), ("random_page_cost", "1.1")])
+def test_statements_are_not_compiled_and_planned_for_memory(name, value):
     with connection.cursor() as cursor:
-        cursor.execute("SHOW jit")
-        assert cursor.fetchone() == ("off",)
+        cursor.execute(f"SHOW {name}")
+        assert cursor.fetchone() == (value,)
 
 
 def test_a_zone_that_a_rollback_undoes_is_not_read_in():

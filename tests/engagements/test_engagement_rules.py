@@ -101,6 +101,10 @@ class TestOverlaps:
         assert warnings(self.draft(plan, "2026-12-01", "2027-11-30")) == []
         assert warnings(self.draft(plan, "2026-11-30", "2027-11-29")) == self.OVERLAP
 
+    def test_a_plan_does_not_overlap_one_that_was_never_active(self):
+        plan = a_plan(no_active_plan_from_date=day("0001-01-01"))
+        assert warnings(self.draft(plan, "2026-12-01", "2026-12-31")) == []
+
     def test_an_archived_plan_and_other_peoples_are_not_in_the_way(self):
         plan = a_plan(archive_date=clock.now())
         a_plan()

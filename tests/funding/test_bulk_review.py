@@ -131,7 +131,7 @@ def test_the_status_history_says_which_warnings_were_shown_and_accepted(client):
     assert shown_at_approval(plain, one, other) == [[], ["TooOld", "OverBudget"], ["TooOld"]]
     text = client.get(f"{CLAIMS}{one.pk}/change/").content.decode()
     assert "Shown before, and accepted:</p><p>Too old: A message of TooOld</p><p>Over budget: " in text
-    assert "There were no warnings." in client.get(f"{CLAIMS}{plain.pk}/change/").content.decode()
+    assert "No warnings were shown." in client.get(f"{CLAIMS}{plain.pk}/change/").content.decode()
 
 
 def test_what_was_shown_is_kept_where_it_has_changed_by_the_time_it_is_confirmed(client):
@@ -147,7 +147,7 @@ def test_transitions_that_show_no_warnings_say_nothing_of_them(client):
     claim = a_warned_claim("TooOld")
     confirm_list_action(client, AWAITING, "hold", [claim], reason="Later")
     assert StatusMove.objects.get(claim=claim).warnings is None
-    assert "There were no warnings." not in client.get(f"{CLAIMS}{claim.pk}/change/").content.decode()
+    assert "No warnings were shown." not in client.get(f"{CLAIMS}{claim.pk}/change/").content.decode()
 
 
 def test_payments_of_many_say_what_is_outstanding_and_keep_the_review_when_the_day_is_wrong(client):

@@ -3,13 +3,16 @@
 import datetime as dt
 
 import pytest
+from django.contrib.admin.utils import get_fields_from_path
 from django.db import DEFAULT_DB_ALIAS, DataError, ProgrammingError, connection, connections, transaction
+from django.db.models import Exists, OuterRef
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.base import batched_queries, clock, pooled_statements
 from apps.base.batched_queries import (
     AnyOf,
+    AnyOfReferred,
     AnyRowOf,
     SqlStatement,
     by_name,
@@ -17,8 +20,8 @@ from apps.base.batched_queries import (
     prepared_query,
     reused_cursor,
 )
-from apps.people.models import Client, Staff, Team
-from tests.people.builders import a_client, a_staff_member, a_team
+from apps.people.models import Client, Contact, Staff, Team
+from tests.people.builders import a_client, a_contact, a_staff_member, a_team
 
 pytestmark = pytest.mark.django_db
 
@@ -83,6 +86,30 @@ def test_both_values_of_a_pair_belong_to_one_row():
     for some, expected in ((pairs, [(ada.pk,)]), (pairs[1:], []), ([], [])):
         assert fetch_all([staff_of_pairs(some)]) == [expected]
         assert list(staff_of_pairs.make(some)) == [key for (key,) in expected]
+
+
+@pytest.mark.parametrize("are_few", [True, False])
+def test_a_condition_by_one_step_more_has_the_rows_of_the_path(are_few):
+    """Also where the other table is in the query already, and in a query inside; one contact has nobody."""
+    ada, bea = a_staff_member(LastName="Ada, %s"), a_staff_member(LastName="Bea")
+    contacts = [a_contact(AccountManager={"StaffGuid": str(each.pk)}) for each in (ada, ada, bea)]
+    contacts.append(a_contact())
+    Contact.objects.filter(pk=contacts[-1].pk).update(account_manager=None)
+    for path, column, values in (
+        ("account_manager", "last_name", ["Ada, %s", "nobody"]),
+        ("account_manager", "guid", [bea.pk]),
+        ("account_manager__role", "guid", [ada.role_id]),
+        ("account_manager", "last_name", []),
+    ):
+        compared = get_fields_from_path(Contact, f"{path}__{column}")[-1]
+        condition = AnyOfReferred(path, compared, values, are_few)
+        expected = set(Contact.objects.filter(AnyOf(f"{path}__{column}", values)))
+        assert bool(expected) is bool(values)
+        assert set(Contact.objects.filter(condition)) == expected
+        joined = Contact.objects.filter(condition, account_manager__birthday=None)
+        assert set(joined.select_related("account_manager")) == expected
+        inside = Contact.objects.filter(condition, pk=OuterRef("pk"))
+        assert set(Contact.objects.filter(Exists(inside))) == expected
 
 
 def test_rows_of_any_columns_are_compared():

@@ -79,7 +79,7 @@ def test_a_month_is_made_and_sent_from_its_page(client, server):
 def test_the_menu_opens_the_last_month_and_other_addresses_are_404(client):
     last = (clock.today().replace(day=1) - dt.timedelta(days=1)).replace(day=1)
     assert client.get(f"{PAGES}months/").headers["Location"] == f"{PAGES}month/{last:%Y-%m}/"
-    for text in ("2025-13", "2025-10-01", "x", "202510"):
+    for text in ("2025-13", "2025-10-01", "x", "202510", "0001-01", "9999-12"):
         assert client.get(f"{PAGES}month/{text}/").status_code == 404
 
 

@@ -33,8 +33,8 @@ def stored(body):
 
 
 def local(**ago):
-    """A moment so long ago, as bodies write local time."""
-    return timezone.localtime(clock.now() - dt.timedelta(**ago)).strftime("%Y-%m-%d %H:%M:%S")
+    """A moment so long ago in local time, with its offset: in one night a year an hour comes twice."""
+    return timezone.localtime(clock.now() - dt.timedelta(**ago)).isoformat()
 
 
 def test_name_owner_and_stage_are_required_at_once(refused):

@@ -43,7 +43,10 @@ def read_database_url(
         # Of prepared statements, which find few records by their keys: else most are planned each time again.
         " -c plan_cache_mode=force_generic_plan"
         # Compiling the statement of a page of many columns takes a second each time, running it a tenth.
-        " -c jit=off",
+        " -c jit=off"
+        # PostgreSQL's 4 is of disks that turn. With it all of 500,000 claims are read to count those of five
+        # of 300 account managers: 150 ms, and 17 by their participants.
+        " -c random_page_cost=1.1",
         **database.get("OPTIONS", {}),
     }
     database["CONN_HEALTH_CHECKS"] = True

@@ -57,8 +57,11 @@ class Made(NamedTuple):
 
 
 def read_month(text: str) -> dt.date:
-    """The first day of ``2026-10``; raises ``ValueError`` for anything else."""
-    return dt.date.fromisoformat(f"{text}-01")
+    """The first day of ``2026-10``; raises ``ValueError`` for what has no month before and after it."""
+    month = dt.date.fromisoformat(f"{text}-01")
+    if month.year in (dt.MINYEAR, dt.MAXYEAR):
+        raise ValueError(f"{text} is at the end of the calendar")
+    return month
 
 
 def participants_of(month: dt.date) -> QuerySet[Contact]:
