@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from apps.core import history
 from apps.core.models import Subscriber
 from apps.funding.file_formats.results import read_results
 from apps.funding.models import Claim, ClaimResult, StatusMove
@@ -16,6 +17,7 @@ from tests.engagements.builders import a_booking
 from tests.funding.answer_files import a_result, as_csv
 from tests.funding.builders import a_claim, an_invoice
 from tests.funding.claim_files import claimed_lines
+from tests.people.records import a_staff_member
 
 pytestmark = pytest.mark.django_db
 
@@ -126,10 +128,13 @@ def test_a_line_under_review_that_is_cancelled_later_is_refused(told):
     claim = a_claim(**CLAIMED)
     (line,) = claimed_lines(claim)
     told(a_result(line.reference, amount="140.00"))
-    assert counts(told(a_result(line.reference, "CANCELLED"), name="later.csv")) == {"refused": 1}
+    person = a_staff_member()
+    with history.as_author(history.Author(staff_id=person.pk)):
+        assert counts(told(a_result(line.reference, "CANCELLED"), name="later.csv")) == {"refused": 1}
     assert status(claim) == "PaymentProviderRejected"
     result = ClaimResult.objects.get()
     assert (result.is_accepted, result.text, result.file_name) == (False, "CANCELLED", "later.csv")
+    assert result.staff == person
 
 
 def test_a_second_time_nothing_changes(told):

@@ -23,6 +23,7 @@ from apps.funding.services.recurring import (
     FailedInvoice,
     create_recurring_invoices,
 )
+from apps.funding.services.transitions import apply_transition
 from apps.funding.statuses import InvoiceStatus
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.admin_forms import INVOICES
@@ -263,6 +264,14 @@ def test_an_archived_recurrence_is_not_made_again():
     run(AUGUST)
     Invoice.objects.filter(recurrence_of=entered).update(archive_date=clock.now())
     assert run(AUGUST) == []
+
+
+def test_a_resubmission_is_no_invoice_of_the_series():
+    made = an_invoice(
+        recurrence_of=a_recurring_invoice(), recurrence_date=AUGUST, funding_status="PaymentProviderRejected"
+    )
+    new = apply_transition(Invoice, [made.pk], "resubmit").resubmissions[made.pk]
+    assert Invoice.objects.values_list("recurrence_of", "recurrence_date").get(pk=new) == (None, None)
 
 
 def test_what_was_resubmitted_goes_on_and_its_resubmission_does_not_double_it():

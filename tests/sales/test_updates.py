@@ -80,9 +80,10 @@ def test_another_outcome_drops_the_reasons_of_the_first():
 def test_a_first_outcome_of_today_keeps_its_date():
     record = an_opportunity()
     change_stage(record, the_result())
-    update(record, outcome="SaleSuccessful", outcome_moment=clock.start_of_day(clock.today()))
+    midnight = clock.start_of_day(clock.today())
+    update(record, outcome="SaleSuccessful", outcome_moment=midnight)
     record.refresh_from_db()
-    assert (record.outcome, record.outcome_date) == ("SaleSuccessful", clock.today())
+    assert (record.outcome, record.outcome_moment) == ("SaleSuccessful", midnight)
 
 
 def test_a_date_that_passed_is_no_fault_until_it_is_set_anew():
