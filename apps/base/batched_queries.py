@@ -333,7 +333,7 @@ class AnyOfReferred(AnyOf):
         return self.by_referred(compiler, partial(self.in_json, connection.alias), "{} IN ({})")
 
     def by_referred(
-        self, compiler: SQLCompiler, holds: Callable[[str], tuple[str, object]], is_among: str
+        self, compiler: SQLCompiler, holds: Callable[[str], tuple[str, object]], condition_form: str
     ) -> tuple[str, list[object]]:
         place, params = compiler.compile(self.source_expressions[0])
         condition, values = holds(f'referred."{self.column.column}"')
@@ -341,7 +341,7 @@ class AnyOfReferred(AnyOf):
         key = f'referred."{meta.pk.column}"'
         referred = f'SELECT {key} FROM "{meta.db_table}" referred WHERE {condition}'
         if self.are_few:
-            return is_among.format(place, referred), [*params, values]
+            return condition_form.format(place, referred), [*params, values]
         return f"EXISTS ({referred} AND {key} = {place})", [values, *params]
 
 

@@ -10,21 +10,25 @@ from uuid import UUID
 from django.db import connection
 
 
-def mark_of(guid: UUID) -> Path | None:
+def path_of(guid: UUID) -> Path | None:
     name = str(connection.settings_dict["NAME"])
     is_file = connection.vendor == "sqlite" and not ("mode=memory" in name or name == ":memory:")
     return Path(f"{name}.cancel-{guid}") if is_file else None
 
 
-def ask_to_stop(guid: UUID) -> None:
-    if (mark := mark_of(guid)) is not None:
-        mark.touch()
+class CancelMark:
+    """The mark of one job; always unset where the database has none."""
 
+    def __init__(self, guid: UUID) -> None:
+        self.path = path_of(guid)
 
-def is_asked_to_stop(guid: UUID) -> bool:
-    return (mark := mark_of(guid)) is not None and mark.exists()
+    def set(self) -> None:
+        if self.path is not None:
+            self.path.touch()
 
+    def is_set(self) -> bool:
+        return self.path is not None and self.path.exists()
 
-def forget(guid: UUID) -> None:
-    if (mark := mark_of(guid)) is not None:
-        mark.unlink(missing_ok=True)
+    def clear(self) -> None:
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)

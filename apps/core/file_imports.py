@@ -18,7 +18,8 @@ from django_tasks import TaskContext, task
 
 from apps.base.declaration.resource import V2_1
 from apps.base.declaration.service import get_service
-from apps.core import cancel_marks, history
+from apps.core import history
+from apps.core.cancel_marks import CancelMark
 from apps.core.file_import_kinds import (
     RECORD_COUNTS,
     ImportKind,
@@ -178,7 +179,7 @@ def start(file_import: FileImport, status: Status, **values: object) -> bool:
     The history names whoever asks for it, who may be another than brought the file.
     """
     author = history.author()
-    cancel_marks.forget(file_import.pk)
+    CancelMark(file_import.pk).clear()
     with transaction.atomic():
         unchanged = FileImport.objects.filter(pk=file_import.pk, status=file_import.status)
         fresh = {"rows_done": 0, "rows_total": 0, "message": "", "finished_at": None}
@@ -197,10 +198,10 @@ def cancel(file_import: FileImport) -> bool:
     a file keeps others from writing: it is asked to stop before anything is written here.
     """
     if file_import.status in FileImport.cancellable_statuses:
-        cancel_marks.ask_to_stop(file_import.pk)
+        CancelMark(file_import.pk).set()
     will_stop = store_cancelled(file_import)
     if file_import.status != Status.CANCELLING:
-        cancel_marks.forget(file_import.pk)
+        CancelMark(file_import.pk).clear()
     return will_stop
 
 
@@ -215,7 +216,7 @@ def store_cancelled(file_import: FileImport) -> bool:
 
 
 def is_cancelled(file_import: FileImport) -> bool:
-    if cancel_marks.is_asked_to_stop(file_import.pk):
+    if CancelMark(file_import.pk).is_set():
         return True
     return FileImport.objects.filter(pk=file_import.pk, status=Status.CANCELLING).exists()
 
@@ -244,7 +245,7 @@ def finish(file_import: FileImport, status: Status, **values: object) -> None:
     for name, value in {"status": status, "finished_at": timezone.now(), **values}.items():
         setattr(file_import, name, value)
     file_import.save(update_fields=["status", "finished_at", *values])
-    cancel_marks.forget(file_import.pk)
+    CancelMark(file_import.pk).clear()
     if file_import.staff_id is not None and status not in {Status.UPLOADED, Status.CHECKED}:
         done = count_texts(file_import, [word for word in count_words(file_import) if word != "unchanged"])
         text = f"{file_import.file_name}: {status.lower()}. {file_import.message or ', '.join(done)}"

@@ -34,7 +34,7 @@ from apps.core.admin_base import (
     record_panel,
     register_panels,
 )
-from apps.core.admin_base.choosing import RecordSelect
+from apps.core.admin_base.record_fields import RecordSelect
 from apps.core.admin_base.display import admin_url, link
 from apps.core.admin_base.forms import offer_visible_records
 from apps.core.caseload import visible_rows

@@ -24,7 +24,7 @@ def marks(tmp_path, monkeypatch):
     monkeypatch.setattr(runs, "BATCH", 2)
     folder = tmp_path / "marks"
     folder.mkdir()
-    monkeypatch.setattr(cancel_marks, "mark_of", lambda guid: folder / f"cancel-{guid}")
+    monkeypatch.setattr(cancel_marks, "path_of", lambda guid: folder / f"cancel-{guid}")
     return folder
 
 
@@ -65,7 +65,7 @@ def test_no_mark_is_left_of_a_job_that_is_done(application, marks, fields):
 def test_a_mark_of_an_earlier_attempt_stops_no_later_one(application, marks):
     job = ok(post(application, PEOPLE, CheckOnly="true"), 201)
     run_tasks()
-    cancel_marks.ask_to_stop(FileImport.objects.get().pk)
+    cancel_marks.CancelMark(FileImport.objects.get().pk).set()
     ok(application.post(f"{address_of(job)}/Import", None))
     run_tasks()
     assert ok(application.get(address_of(job)))["Status"] == "Imported"
@@ -77,5 +77,5 @@ def test_only_a_database_in_a_file_has_marks(monkeypatch, tmp_path):
     names = {f"{tmp_path}/records.sqlite3": True, ":memory:": False, "file:memorydb?mode=memory": False}
     for name, is_file in names.items():
         monkeypatch.setitem(connection.settings_dict, "NAME", name)
-        mark = cancel_marks.mark_of("1")
+        mark = cancel_marks.path_of("1")
         assert mark == (Path(f"{name}.cancel-1") if is_file and connection.vendor == "sqlite" else None)

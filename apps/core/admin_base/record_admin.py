@@ -24,7 +24,7 @@ from apps.base import draft_checks
 from apps.base.drafts import UNSEEN, Draft, Issue, Rule, ValidationFailed, apply_rules
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
-from apps.core.admin_base.choosing import RecordSelect, RecordSelectMultiple, RecordsField, is_key
+from apps.core.admin_base.record_fields import RecordSelect, RecordSelectMultiple, RecordsField, is_key
 from apps.core.admin_base.display import record_link, short_day
 from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter
@@ -202,7 +202,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         return form
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """What the address fills in. Django's widgets fail on what a column refuses, so that is left out."""
+        """Initial values from the address. Django's widgets fail on what a column refuses, so that is left out."""
         read = {}
         for name, text in super().get_changeform_initial_data(request).items():
             with suppress(ValidationError):

@@ -63,7 +63,7 @@ class ActionReview:
         return sum((row.amount for row in self.warned), ZERO)
 
     def sign(self, request: HttpRequest, name: str) -> str:
-        """What the page shows, for its field ``SHOWN``: one text, however many records."""
+        """The content of the page, signed for its field ``SHOWN``: one text, however many records."""
         shown = {
             "possible": shown_versions(self.possible),
             "warned": shown_versions(row.record for row in self.warned),

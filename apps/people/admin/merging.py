@@ -13,7 +13,7 @@ from django.utils.text import capfirst
 from apps.base.drafts import ValidationFailed, is_merged
 from apps.base.errors import plural
 from apps.core.admin_base import Page
-from apps.core.admin_base.choosing import RecordSelect
+from apps.core.admin_base.record_fields import RecordSelect
 from apps.core.admin_base.display import record_link
 from apps.core.caseload import is_visible
 from apps.people.admin.custom_fields import CustomFieldsAdmin

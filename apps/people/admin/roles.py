@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from django.utils.text import capfirst
 
 from apps.core.admin_base import LookupAdmin, RecordAdmin, RecordForm, fieldset
-from apps.core.admin_base.choosing import RecordsField
+from apps.core.admin_base.record_fields import RecordsField
 from apps.people.models import Role, Staff
 
 USUAL_PERMISSIONS = ("view", "add", "change")
