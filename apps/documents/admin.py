@@ -34,9 +34,9 @@ from apps.core.admin_base import (
     record_panel,
     register_panels,
 )
-from apps.core.admin_base.record_fields import RecordSelect
 from apps.core.admin_base.display import admin_url, link
 from apps.core.admin_base.forms import offer_visible_records
+from apps.core.admin_base.record_fields import RecordSelect
 from apps.core.caseload import visible_rows
 from apps.documents.downloads import IMAGES, PDF, file_response
 from apps.documents.file_types import allowed_extensions

@@ -21,9 +21,9 @@ from django.urls import URLPattern, path, reverse
 from django.utils.text import capfirst
 from unfold.admin import ModelAdmin
 
-from apps.core.admin_base.record_fields import is_key
 from apps.core.admin_base.filters import CappedPaginator, filter_media
 from apps.core.admin_base.lists import RecordChangeList
+from apps.core.admin_base.record_fields import is_key
 from apps.core.caseload import caseload_of, visible_rows
 from apps.core.models import Subscriber
 

@@ -24,7 +24,6 @@ from apps.base import draft_checks
 from apps.base.drafts import UNSEEN, Draft, Issue, Rule, ValidationFailed, apply_rules
 from apps.core import history_display, saving
 from apps.core.admin_base.archiving import ArchivingAdmin
-from apps.core.admin_base.record_fields import RecordSelect, RecordSelectMultiple, RecordsField, is_key
 from apps.core.admin_base.display import record_link, short_day
 from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter
@@ -39,6 +38,7 @@ from apps.core.admin_base.forms import (
 )
 from apps.core.admin_base.pages import Page, is_page, sees_everybody
 from apps.core.admin_base.panels import cell_text, overview_context
+from apps.core.admin_base.record_fields import RecordSelect, RecordSelectMultiple, RecordsField, is_key
 from apps.core.admin_base.searching import search_records
 from apps.core.caseload import caseload_of, is_visible, visible_rows
 from apps.core.declaration_checks import editable_columns

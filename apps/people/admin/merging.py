@@ -13,8 +13,8 @@ from django.utils.text import capfirst
 from apps.base.drafts import ValidationFailed, is_merged
 from apps.base.errors import plural
 from apps.core.admin_base import Page
-from apps.core.admin_base.record_fields import RecordSelect
 from apps.core.admin_base.display import record_link
+from apps.core.admin_base.record_fields import RecordSelect
 from apps.core.caseload import is_visible
 from apps.people.admin.custom_fields import CustomFieldsAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge

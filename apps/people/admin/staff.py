@@ -17,8 +17,8 @@ from apps.base.drafts import ValidationFailed
 from apps.base.errors import plural
 from apps.core.admin_base import ArchivedFilter, ConditionFilter, Conditions, Page, RecordLink, fieldset
 from apps.core.admin_base.archiving import call_where_allowed
-from apps.core.admin_base.record_fields import RecordSelect
 from apps.core.admin_base.display import list_url
+from apps.core.admin_base.record_fields import RecordSelect
 from apps.core.models import Change, PersonalDataRead
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
 from apps.people.admin.roles import CoveredAdmin
