@@ -32,7 +32,7 @@ class WaitingSupport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LosingDays:
-    """Supports that wait for days that a change takes from a plan or a booking, at its beginning and its end."""
+    """Supports that wait for days that a change takes from a plan or a booking, before and after it."""
 
     before: Sequence[WaitingSupport] = ()
     after: Sequence[WaitingSupport] = ()

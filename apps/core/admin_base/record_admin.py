@@ -202,7 +202,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         return form
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Initial values from the address. Django's widgets fail on what a column refuses, so that is left out."""
+        """Initial values from the address; what a column refuses is left out, since Django's widgets fail on it."""
         read = {}
         for name, text in super().get_changeform_initial_data(request).items():
             with suppress(ValidationError):
