@@ -12,6 +12,7 @@ from django.db import models
 from apps.base.declaration.resource import V2_1
 from apps.base.declaration.schema import DeclarationError, EntitySet, StructuredType
 from apps.base.declaration.service import get_service
+from apps.core.domains import source_file
 from apps.core.file_import_kinds import FILE_KINDS
 from apps.core.models import Lookup
 
@@ -56,7 +57,7 @@ def find_lists_without_purpose(model: type[models.Model]) -> Iterator[CheckMessa
     if page is not None and not getattr(page, "purpose", ""):
         yield Error(
             f"{type(page).__name__} does not say what its list is for, which people read while it is empty.",
-            hint=f"Give it a purpose in {file_of(model, 'admin')}.",
+            hint=f"Give it a purpose in {source_file(type(page))}.",
             obj=type(page),
             id="core.E025",
         )
@@ -91,7 +92,7 @@ def find_unknown_permissions() -> Iterator[CheckMessage]:
 def find_undeclared_columns(entity_set: EntitySet) -> Iterator[CheckMessage]:
     """The columns that forms have and the resource neither declares nor names as unpublished."""
     resource = type(entity_set.resource)
-    file = f"{resource.__module__.replace('.', '/')}.py"
+    file = source_file(resource)
     known = {*columns_of(entity_set.type), *resource.unpublished}
     for column in editable_columns(entity_set.model):
         if column.name not in known:

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import getfile
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
@@ -17,6 +19,11 @@ from apps.base.declaration.service import get_service
 ROUTER, DEMO = ("viewsets", "router"), ("demo", "DEMO")
 #: Modules that Django and the interface find by themselves.
 MODULES = ("models", "validation", "resources", "admin", "imports")
+
+
+def source_file(class_: type) -> str:
+    """The file that defines the class, below the folder of the project: hints of checks name it."""
+    return str(Path(getfile(class_)).relative_to(settings.BASE_DIR))
 
 
 def find_parts(part: tuple[str, str], apps: Iterable[str] | None = None) -> list[Any]:

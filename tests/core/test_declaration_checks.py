@@ -11,11 +11,13 @@ from apps.base.declaration.service import Service, declared_set, get_service
 from apps.core import declaration_checks
 from apps.core.admin_base import Page
 from apps.core.declaration_checks import check_declarations
+from apps.core.domains import source_file
 from apps.core.file_import_kinds import find_kind
 from apps.core.importing.checks import check_imports
 from apps.core.models import Responsibility
 from apps.core.services import draft_class_of, service_of
 from apps.documents.resources import DocumentResource
+from apps.engagements.imports import ClientEngagementImport
 from apps.odata.checks import check_service
 from apps.people.admin.people import ClientAdmin
 from apps.people.admin.staff import StaffAdmin
@@ -157,3 +159,7 @@ def test_forms_and_files_know_a_set_that_only_the_later_version_has(monkeypatch)
     assert draft_class_of(Client) is ClientResource.draft_class
     assert find_kind("client").model is Client
     assert check_imports() == []
+
+
+def test_hints_name_the_file_of_a_package():
+    assert source_file(ClientEngagementImport) == "apps/engagements/imports/__init__.py"

@@ -202,7 +202,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         return form
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Initial values from the address; what a column refuses is left out, since Django's widgets fail on it."""
+        """Initial values from the address; left out is what a column refuses: Django's widgets fail on it."""
         read = {}
         for name, text in super().get_changeform_initial_data(request).items():
             with suppress(ValidationError):

@@ -9,6 +9,7 @@ from django.core.checks import CheckMessage, Error
 
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import declared_sets
+from apps.core.domains import source_file
 from apps.core.importing.cells import letters_of
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.file_declaration import definition_of, file_entity_set
@@ -42,7 +43,7 @@ def find_unused_definitions(used: Iterable[type[ImportDefinition]]) -> Iterator[
 def find_unknown_columns(entity_set: EntitySet, definition: type[ImportDefinition]) -> Iterator[CheckMessage]:
     in_files = file_entity_set(entity_set)
     known, spellings = possible_columns(in_files, definition()), spellings_of(in_files, definition())
-    file = f"{definition.__module__.replace('.', '/')}.py"
+    file = source_file(definition)
     for name in names_in(definition):
         if name not in known or known[name].is_read_only:
             hint = f"Its name stands in {file}{suggestion(name, spellings)}."
