@@ -16,7 +16,13 @@ from apps.funding.validation.transitions import TransitionName
 from apps.people.models import Client
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.admin_forms import CLAIMS, confirm_list_action, reloaded, run_list_action
-from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_priced_entry, submitted
+from tests.funding.bodies import (
+    a_claim_body,
+    a_full_provider_invoice,
+    a_line_body,
+    a_priced_entry,
+    submitted,
+)
 from tests.funding.test_transition_commands import ran
 from tests.people.records import a_client, a_contact
 
@@ -144,6 +150,26 @@ def test_what_somebody_acknowledged_is_not_new(client):
         claim=claim, code=warning.code, place=warning.place, message=warning.message, at=clock.now()
     )
     assert find_warnings_since(Claim, [claim.pk]) == {}
+
+
+def test_a_warning_that_counts_the_days_is_the_same_on_the_next_day(at):
+    """“404 days ago” is 405 tomorrow, and “after today” names another day; another end is news."""
+    plan = a_plan(
+        participant=a_contact(scheme_number="430000001", state="NSW", country="Australia"),
+        plan_start_date=dt.date(2025, 1, 1),
+        plan_end_date=dt.date(2026, 12, 31),
+    )
+    booking = a_booking(plan, category=9, budget=Decimal("5000.00"), booking_end_date=dt.date(2025, 4, 1))
+    invoice = a_full_provider_invoice(contact=plan.participant, provider=a_client(business_number=ABN))
+    future = a_line_body(a_priced_entry(), FromDate="2025-12-01", ToDate="2025-12-01")
+    (key,) = submitted("claim", a_claim_body(invoice, LineItems=[a_line_body(), future]))
+    codes = AcknowledgedWarning.objects.filter(claim=key).values_list("code", flat=True)
+    assert {"AfterBooking", "FutureService"} <= set(codes)
+    at("2025-07-23 10:00")
+    assert find_warnings_since(Claim, [key]) == {}
+    booking.booking_end_date = dt.date(2025, 4, 2)
+    booking.save()
+    assert "AfterBooking" in {each.code for each in find_warnings_since(Claim, [key])[key]}
 
 
 def test_a_claim_that_a_rule_would_refuse_by_now_is_judged_all_the_same(client):

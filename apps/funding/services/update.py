@@ -32,6 +32,7 @@ from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.paid import PAID_CLAIM_RULES, PAID_INVOICE_RULES
 from apps.funding.validation.transitions import TransitionName
+from apps.funding.validation.warning_messages import without_today
 
 
 def update_claims(drafts: Sequence[ClaimDraft], ignore_warnings: bool = False) -> list[UUID]:
@@ -103,16 +104,21 @@ archive_invoices = partial(archive_bills, INVOICES)
 def find_new_warnings(
     bill_type: BillType, keys: Sequence[UUID], warnings: Sequence[tuple[int, Issue]]
 ) -> list[tuple[int, Issue]]:
-    """The warnings without those that were acknowledged before: same place, same words, same figures."""
+    """The warnings without those that were acknowledged before: same place, same words, same figures.
+
+    The day of which they speak as today does not count.
+    """
     if not warnings:
         return []
     rows = AcknowledgedWarning.objects.filter(AnyOf(bill_type.name, keys)).order_by()
-    known = set(rows.values_list(f"{bill_type.name}_id", "code", "place", "message"))
-    return [
-        (number, issue)
-        for number, issue in warnings
-        if acknowledged(bill_type, keys[number], issue) not in known
-    ]
+    columns = (f"{bill_type.name}_id", "code", "place", "message")
+    known = {(*of_bill, without_today(message)) for *of_bill, message in rows.values_list(*columns)}
+    found = []
+    for number, issue in warnings:
+        *of_bill, message = acknowledged(bill_type, keys[number], issue)
+        if (*of_bill, without_today(message)) not in known:
+            found.append((number, issue))
+    return found
 
 
 @transaction.atomic

@@ -1,6 +1,7 @@
 """The longer sentences of warnings, and their amounts and days in words."""
 
 import datetime as dt
+import re
 from collections.abc import Sequence
 from decimal import Decimal
 
@@ -28,6 +29,15 @@ def format_days(first: dt.date, last: dt.date) -> str:
 def format_period(first: dt.date, last: dt.date) -> str:
     """The day, or the days from the first to the last."""
     return f"{first:%d %b %Y}" if last == first else format_days(first, last)
+
+
+#: Parts of messages that follow today: they differ from one day to the next, and say nothing new.
+TODAY_PARTS = re.compile(r"\d+ days ago|after today, \d\d \w+ \d{4}")
+
+
+def without_today(message: str) -> str:
+    """The message as it is on any day, by which one that was acknowledged is known."""
+    return TODAY_PARTS.sub("", message)
 
 
 # --- sentences ------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """Warnings about claims and invoices: what is seldom meant, and may be saved all the same on confirmation.
 
 The codes are those of the warnings of POST /claim and /invoice. Each message says the figure, the limit and
-what to do. The same entry gives the same text whenever it is entered, since the text is stored with the bill.
+what to do. The same entry gives the same text whenever it is entered, since the text is stored with the bill;
+``TODAY_PARTS`` has what follows the day of entry.
 """
 
 import re
