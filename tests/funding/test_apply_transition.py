@@ -325,10 +325,12 @@ def test_a_full_payment_of_another_amount_is_refused():
     applied(claim, "pay", amounts={claim.pk: Decimal("100.00")})
 
 
-def test_nothing_is_paid_tomorrow(at):
+def test_nothing_is_paid_tomorrow_nor_in_1899(at):
     at("2026-05-03 23:00")
     claim = a_claim(funding_status="AgencyClaimed")
     assert "lies ahead" in refused(claim, "pay", day=dt.date(2026, 5, 4))
+    said = refused(claim, "pay", day=dt.date(1899, 5, 3))
+    assert said == "The day of payment, 3 May 1899, is more than 7 years ago."
     assert applied(claim, "pay", day=dt.date(2026, 5, 3)).payment_date == clock.now()
 
 

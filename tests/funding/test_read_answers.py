@@ -122,6 +122,15 @@ def test_where_no_form_fits_every_row_somebody_is_asked(remittance, texts):
 def test_the_form_that_somebody_states_is_taken(remittance):
     (row,) = remittance([a_payment("R1", "5", day="01122026")], "DDMMYYYY")
     assert row.day == dt.date(2026, 12, 1)
+
+
+@pytest.mark.parametrize("text", ["01011899", "01112019", "01122999"])
+def test_a_day_that_is_stated_and_a_slip_is_a_fault_of_its_row(remittance, text):
+    with pytest.raises(InvalidAnswers) as refused:
+        remittance([a_payment("R1", "5", day=text)], "DDMMYYYY")
+    assert refused.value.faults == [
+        f"row 2: PayReqDocDate is no day of the last 7 years written as DDMMYYYY. It is “{text}”."
+    ]
     with pytest.raises(InvalidAnswers) as refused:
         remittance([a_payment("R1", "5", day="31122026")], "YYYYMMDD")
     assert refused.value.faults == ["row 2: PayReqDocDate is no day written as YYYYMMDD. It is “31122026”."]

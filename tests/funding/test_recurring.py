@@ -508,7 +508,7 @@ def test_a_dry_run_of_the_command_stores_nothing():
     assert not created_from(entered)
 
 
-@pytest.mark.parametrize("text", ["tomorrow", "2026-02-30", "01/08/2026"])
+@pytest.mark.parametrize("text", ["tomorrow", "2026-02-30", "01/08/2026", "2026W051", "20260801"])
 def test_a_date_that_is_none_is_refused(text):
     status, _, err = command("--until", text)
     assert status != 0

@@ -206,12 +206,15 @@ def test_an_invalid_amount_in_a_file_is_reported_with_its_line(tmp_path):
     assert raised.value.returncode == 2
 
 
-def test_a_claim_may_be_paid_on_any_day_that_the_calendar_has_before_today():
-    claims = [a_claim(funding_status="AgencyClaimed") for _ in range(2)]
-    for claim, day in zip(claims, ("0001-01-01", "1899-12-31"), strict=True):
-        assert ran("move_claims", "pay", str(claim), "--date", day) == (
-            0,
-            ["1 moved by the system, 0 refused."],
-        )
-        claim.refresh_from_db()
-        assert timezone.localtime(claim.payment_date).date().isoformat() == day
+def test_a_claim_may_be_paid_on_any_day_of_the_last_seven_years(at):
+    at("2026-05-03 10:00")
+    claim = a_claim(funding_status="AgencyClaimed")
+    for day in ("0001-01-01", "1899-12-31", "2019-05-02", "2999-01-01"):
+        status, lines = ran("move_claims", "pay", str(claim), "--date", day)
+        assert (status, "The day of payment, " in "".join(lines)) == (1, True)
+    assert ran("move_claims", "pay", str(claim), "--date", "2019-05-03") == (
+        0,
+        ["1 moved by the system, 0 refused."],
+    )
+    claim.refresh_from_db()
+    assert timezone.localtime(claim.payment_date).date().isoformat() == "2019-05-03"

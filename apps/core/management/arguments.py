@@ -2,6 +2,7 @@
 
 import datetime as dt
 from argparse import ArgumentParser, ArgumentTypeError
+from contextlib import suppress
 from pathlib import Path
 
 from django.core.management.base import CommandError
@@ -44,7 +45,8 @@ def write_made_file(path: Path, content: bytes | memoryview, made: object) -> No
 
 
 def read_day(text: str) -> dt.date:
-    try:
-        return dt.date.fromisoformat(text)
-    except ValueError:
-        raise ArgumentTypeError(f"{text} is no date; write it as 2026-07-31.") from None
+    with suppress(ValueError):
+        day = dt.date.fromisoformat(text)
+        if day.isoformat() == text:  # Python reads 2026W051 and 20260731 as well
+            return day
+    raise ArgumentTypeError(f"{text} is no date; write it as 2026-07-31.")

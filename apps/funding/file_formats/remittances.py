@@ -35,6 +35,10 @@ OF_RESULTS = (
     ImportColumn("status", ("Payment Request Status", "claim_status"), in_every_file=True),
 )
 
+#: Payments that are recorded by hand are as old, and so are those of a remittance whose form of days is
+#: stated, which may lie a little ahead; other days are slips.
+MOST_YEARS, MOST_DAYS_AHEAD = 7, 31
+
 #: The forms of days, and where year, month and day stand in their eight digits.
 DAY_FORMS: Mapping[str, tuple[slice, slice, slice]] = {
     "YYYYMMDD": (slice(0, 4), slice(4, 6), slice(6, 8)),
@@ -61,7 +65,8 @@ def read_remittance(
 ) -> tuple[Table, list[RemittanceRow]]:
     """The rows of a file; ``ImportFileError`` or ``InvalidAnswers`` say why there are none.
 
-    ``day_form`` is one of ``DAY_FORMS``; else the one by which every row is a day of the last two years.
+    ``day_form`` is one of ``DAY_FORMS``; else the one by which every row is a day of the last two years. With
+    it days may be older, and lie a little ahead.
     """
     table = open_answers(path)
     found = find_answer_columns(table, COLUMNS, "a remittance", OF_RESULTS, "results")
@@ -70,8 +75,8 @@ def read_remittance(
     if wrong := [each for each in rows if days(each.values["day"]) is None]:
         raise InvalidAnswers(
             [
-                f"{table.row_word} {each.row.number:,}: PayReqDocDate is no day written as {day_form}. It is"
-                f" “{each.values['day']}”."
+                f"{table.row_word} {each.row.number:,}: PayReqDocDate is no day of the last {MOST_YEARS}"
+                f" years written as {day_form}. It is “{each.values['day']}”."
                 for each in wrong
             ]
         )
@@ -95,8 +100,9 @@ def days_of(texts: Sequence[str], today: dt.date, day_form: str | None) -> Calla
     forms = DAY_FORMS if day_form is None else [day_form]
     read = {form: {text: parse_day(text, form) for text in texts} for form in forms}
     if day_form is not None:
-        return read[day_form].get
-    first = dt.date(today.year - 2, today.month, min(today.day, 28))
+        first, last = years_before(today, MOST_YEARS), today + dt.timedelta(days=MOST_DAYS_AHEAD)
+        return {text: day for text, day in read[day_form].items() if day and first <= day <= last}.get
+    first = years_before(today, 2)
     fitting = [
         form for form, days in read.items() if all(day and first <= day <= today for day in days.values())
     ]
@@ -107,6 +113,10 @@ def days_of(texts: Sequence[str], today: dt.date, day_form: str | None) -> Calla
         f"PayReqDocDate, such as “{texts[0]}”, is not in every row a day of the last two years, written one"
         " way: say how it is written (--day-form)."
     )
+
+
+def years_before(day: dt.date, years: int) -> dt.date:
+    return dt.date(day.year - years, day.month, min(day.day, 28))
 
 
 def parse_day(text: str, form: str) -> dt.date | None:

@@ -14,10 +14,9 @@ from django.utils import formats
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.funding.file_formats.remittances import MOST_YEARS, years_before
 from apps.funding.models import ZERO, Claim, ProviderInvoice, StatusMove
-from apps.funding.services.effects import (
-    lock_provider_invoices,
-)
+from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.payments import (
     LineAmounts,
     Payment,
@@ -146,8 +145,12 @@ def find_request_problem(request: TransitionRequest, number: int) -> str | None:
         return f"{transition.label}: give a reason."
     if reason is not None and len(reason) > REASON_LENGTH:
         return f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}."
-    if transition.pays and request.day is not None and as_day(request.day) > clock.today():
-        return f"The day of payment, {formats.date_format(as_day(request.day))}, lies ahead."
+    if transition.pays and request.day is not None:
+        day = formats.date_format(as_day(request.day))
+        if as_day(request.day) > clock.today():
+            return f"The day of payment, {day}, lies ahead."
+        if as_day(request.day) < years_before(clock.today(), MOST_YEARS):
+            return f"The day of payment, {day}, is more than {MOST_YEARS} years ago."
     return None
 
 
