@@ -37,6 +37,7 @@ from apps.engagements.drafts import (
     WaitingSupport,
     WholeComponentDraft,
 )
+from apps.engagements.funding_periods import draw, with_used_elsewhere
 from apps.engagements.models import (
     ZERO,
     Budget,
@@ -253,7 +254,7 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     for draft in drafts:
         draft.fill("plan", plans[existing[draft.key].engagement_id])
     saving.validate(CategoryBudget, drafts, PERIODS_RULES, existing)
-    saving.check_warnings(drafts, PERIODS_WARNINGS, ignore_warnings)
+    short_before = {} if ignore_warnings else load_short_amounts(keys)
     stored: dict[UUID, dict[dt.date, FundingPeriod]] = defaultdict(dict)
     for period in FundingPeriod.objects.filter(AnyOf("category_budget", keys)):
         stored[period.category_budget_id][period.first_day] = period
@@ -285,7 +286,36 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     saved = saving.save_changes(CategoryBudget, drafts, existing, row_changes)
     for restate in RESTATE_PERIODS:
         restate(saved)
+    if not ignore_warnings:
+        short = load_short_amounts(keys)
+        pairs = [(short_before[key], short[key]) for key in keys]
+        more = [(number, more_is_short(*pair)) for number, pair in enumerate(pairs) if pair[1] > pair[0]]
+        if warnings := [*apply_rules(drafts, PERIODS_WARNINGS), *more]:
+            raise WarningsPresent(warnings)
     return saved
+
+
+def load_short_amounts(components: Sequence[UUID]) -> dict[UUID, Decimal]:
+    """By component, what its supports come to beyond what its funding periods have for their days."""
+    short = dict.fromkeys(components, ZERO)
+    found = CategoryBudget.objects.filter(AnyOf("pk", components)).prefetch_related("periods")
+    for component in found:
+        periods = [period.amounts for period in component.periods.all()]
+        if periods:
+            in_none = component.claimed + component.waiting - sum(each.used for each in periods)
+            balances = draw(with_used_elsewhere(periods, component.used_elsewhere))
+            short[component.pk] = in_none + sum(each.missing for each in balances)
+    return short
+
+
+def more_is_short(before: Decimal, after: Decimal) -> Issue:
+    """The warning of funding periods that have less than the former ones for the days of supports."""
+    return Issue(
+        "PeriodsShort",
+        ("periods", 0, "first_day"),
+        f"Claims and invoices come to {after:,.2f} more than the periods of their days and those before them"
+        f" have; it was {before:,.2f} before this change. Check the periods, or what waits.",
+    )
 
 
 def released_until(period: FundingPeriod | PeriodDraft) -> str:

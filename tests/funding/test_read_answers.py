@@ -133,7 +133,9 @@ def test_a_day_that_is_stated_and_a_slip_is_a_fault_of_its_row(remittance, text)
     ]
     with pytest.raises(InvalidAnswers) as refused:
         remittance([a_payment("R1", "5", day="31122026")], "YYYYMMDD")
-    assert refused.value.faults == ["row 2: PayReqDocDate is no day written as YYYYMMDD. It is “31122026”."]
+    assert refused.value.faults == [
+        "row 2: PayReqDocDate is no day of the last 7 years written as YYYYMMDD. It is “31122026”."
+    ]
 
 
 # --- what is refused ------------------------------------------------------------------------------------

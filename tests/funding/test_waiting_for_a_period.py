@@ -10,10 +10,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.engagements.amounts import Amounts, DatedChange, record_dated_amounts
+from apps.engagements.models import FundingPeriod
+from tests.api.caller import Caller, an_application, ok, refused
 from tests.engagements.builders import a_category_budget, with_periods
+from tests.engagements.test_component_grid import address, sent
 from tests.funding.builders import a_claim, an_invoice
 from tests.funding.warned import TODAY
-from tests.people.records import an_administrator
+from tests.people.records import an_administrator, get_unrendered
 
 pytestmark = pytest.mark.django_db
 
@@ -127,3 +130,69 @@ def test_the_page_of_a_participant_has_bars_only(client, core):
     page = client.get(f"/admin/people/contact/{participant}/overview/", follow=True).content.decode()
     assert "Flexible core" in page
     assert "en-period-waits" not in page
+
+
+FIRST, SECOND, THIRD = (
+    ("2026-07-01", "2026-09-30"),
+    ("2026-10-01", "2026-12-31"),
+    ("2027-01-01", "2027-06-30"),
+)
+MOVED = [
+    # The first has 40.00 less than the 90.00 of August; later money pays for no earlier day.
+    ([(*FIRST, 50), (*SECOND, 150), (*THIRD, 100)], "40.00"),
+    # August is no longer among the days of the periods.
+    ([("2026-09-01", "2026-12-31", 200), (*THIRD, 100)], "90.00"),
+]
+KEPT = [
+    [(*FIRST, 90), (*SECOND, 110), (*THIRD, 100)],
+    [("2026-07-01", "2026-12-31", 200), (*THIRD, 100)],
+]
+
+
+def body_of(rows):
+    return {
+        "FundingPeriods": [
+            {"FirstDay": first, "LastDay": last, "Released": each} for first, last, each in rows
+        ]
+    }
+
+
+@pytest.mark.both_engines("sums of lines by their days")
+@pytest.mark.parametrize(("rows", "short"), MOVED)
+def test_periods_that_leave_too_little_for_what_waits_are_warned_of(core, rows, short):
+    entered(core, "2026-08-12", "90.00")
+    record, api = f"component({core.pk})", Caller(an_application())
+    state = {"api_version": "2.1", "If_Match": "*"}
+    details = refused(api.patch(record, body_of(rows), **state), 400, "WarningsPresent")["details"]
+    (warning,) = [each for each in details if each["code"] == "PeriodsShort"]
+    assert warning["target"] == "FundingPeriods[0]/FirstDay"
+    assert warning["message"].startswith(f"Claims and invoices come to {short} more than the periods of")
+    assert core.periods.get(first_day="2026-07-01").released == 100
+    ok(api.patch(record, body_of(rows), {"ignoreWarnings": "true"}, **state))
+    assert core.periods.count() == len(rows)
+    # Nothing more is short now, so that nothing is said again.
+    ok(api.patch(record, {"ComponentName": "Core"}, {"ignoreWarnings": "true"}, **state))
+    again = api.patch(record, {**body_of(rows), "ComponentName": "Core supports"}, **state)
+    assert "PeriodsShort" not in again.content.decode()
+
+
+@pytest.mark.parametrize("rows", KEPT)
+def test_periods_that_leave_enough_for_what_waits_ask_nothing(core, rows):
+    entered(core, "2026-08-12", "90.00")
+    core.engagement.plan_start_date, core.engagement.plan_end_date = dt.date(2026, 7, 1), dt.date(2027, 6, 30)
+    core.engagement.total_budget_amount = core.budget
+    core.engagement.save()
+    answer = Caller(an_application()).patch(
+        f"component({core.pk})", body_of(rows), api_version="2.1", If_Match="*"
+    )
+    assert ok(answer)["ComponentName"] == "Flexible core"
+    assert FundingPeriod.objects.filter(category_budget=core).count() == len(rows)
+
+
+def test_the_page_of_components_says_so_once_it_has_saved_them(client, core):
+    entered(core, "2026-08-12", "90.00")
+    grid = get_unrendered(client, address(core.engagement)).context["grid"]
+    cell = f"c{core.pk}-p20260701"
+    page = client.post(address(core.engagement), {**sent(grid), cell: "50.00"}, follow=True)
+    text = "Flexible core: Claims and invoices come to 40.00 more than the periods of their days"
+    assert text in html.unescape(page.content.decode())

@@ -161,10 +161,20 @@ def test_the_office_asks_anew_where_money_came_after_the_page(client, ada, claim
     assert ClientEngagement.objects.get(pk=plan.pk).archive_date is not None
 
 
-def test_the_form_of_a_plan_says_what_waits_for_days_that_were_taken(client, ada, claim):
-    plan = booking_of(claim).engagement
-    address = f"{PLANS}{plan.pk}/change/"
-    data = form_data(client.get(address), plan_end_date=LATE)
-    page = client.post(address, data, follow=True)
-    assert "that waits to be claimed (1 claim or invoice)" in page.content.decode()
-    assert f"{ClientEngagement.objects.get(pk=plan.pk).plan_end_date}" == LATE
+@pytest.mark.parametrize("of_booking", [False, True])
+def test_forms_ask_before_they_take_days_for_which_something_waits(client, ada, claim, of_booking):
+    booking = booking_of(claim)
+    record, name = (booking, "booking_end_date") if of_booking else (booking.engagement, "plan_end_date")
+    address = f"/admin/engagements/{record._meta.model_name}/{record.pk}/change/"
+    entered = {**form_data(client.get(address)), name: LATE, "_save": "Save"}
+    asked = client.post(address, entered)
+    (warning,) = asked.context["warnings"]
+    assert warning["label"] == "Waiting outside"
+    assert "that waits to be claimed (1 claim or invoice)" in warning["message"]
+    assert form_data(asked)[name] == LATE
+    record.refresh_from_db()
+    assert getattr(record, name) != dt.date.fromisoformat(LATE)
+    answer = client.post(address, {**entered, "confirmed": warning["token"], "_save_anyway": "1"})
+    assert answer.status_code == 302
+    record.refresh_from_db()
+    assert getattr(record, name) == dt.date.fromisoformat(LATE)

@@ -240,7 +240,8 @@ class RecordForm(forms.ModelForm):
     def add_issue(self, issue: Issue) -> None:
         """Put an issue on its field, or above the form when the form has no such field."""
         if issue.severity == "warning":
-            self.warnings.append(issue)
+            asks_first = issue.code in self.record_admin.confirmed_codes
+            (self.to_confirm if asks_first else self.warnings).append(issue)
             return
         name = issue.field if isinstance(issue.field, str) else str(issue.field[0])
         other = self.describe_other(*issue.other) if issue.other else None

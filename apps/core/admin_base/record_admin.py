@@ -1,6 +1,6 @@
 """The back office's page for one kind of record: its list, its form, its history."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
@@ -78,6 +78,8 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     draft_class: ClassVar[type[Draft] | None] = None
     #: Rules whose issues stop nobody: messages once the record is stored.
     warnings: ClassVar[Sequence[Rule]] = ()
+    #: Codes of the service's warnings that are confirmed before it is stored; the others are shown after it.
+    confirmed_codes: ClassVar[Collection[str]] = frozenset()
 
     #: The lists that contained forms edit, as the history names them, with their labels.
     contained_lists: ClassVar[Mapping[str, str]] = MappingProxyType({})
@@ -314,7 +316,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
 
     def save_model(self, request: HttpRequest, obj: models.Model, form: Any, change: bool) -> None:
         # Only warnings of the service have this severity; those of ``warnings`` are not known to it.
-        is_warned = any(issue.severity == "warning" for issue in form.warnings)
+        is_warned = any(issue.severity == "warning" for issue in (*form.warnings, *form.to_confirm))
         self.store(obj, form.draft(), **({"ignore_warnings": True} if is_warned else {}))
         for issue in form.warnings:
             messages.warning(request, issue.message)

@@ -199,6 +199,7 @@ class ServiceBookingAdmin(BudgetAdmin):
     )
     create = staticmethod(create_bookings)
     update = staticmethod(update_bookings)
+    confirmed_codes = frozenset({"WaitingOutside"})
     menu_order = 50
     icon = "event_available"
     list_display = ("item", "plan", "booking_number", "management_type", "amount", "remaining", "spending")

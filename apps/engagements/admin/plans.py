@@ -146,6 +146,7 @@ class ClientEngagementAdmin(RecordAdmin):
         *RecordAdmin.record_pages,
     )
     main_page = "plan"
+    confirmed_codes = frozenset({"WaitingOutside"})
     fieldsets = (
         fieldset(
             None,
