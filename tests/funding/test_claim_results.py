@@ -165,7 +165,7 @@ def test_a_trial_reports_the_same_and_stores_nothing(told):
     assert everything() == before
     real = told(a_result(line.reference, "ERROR", "C04"))
     assert (trial.summary(), trial.notes) == (real.summary(), real.notes)
-    assert trial.summary()[1] == "Claims and invoices: 1 refuse."
+    assert trial.summary()[1] == "Claims and invoices: 1 refused by the agency."
 
 
 @pytest.mark.parametrize(

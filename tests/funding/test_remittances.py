@@ -185,7 +185,7 @@ def test_the_rows_come_to_what_became_of_them(paid):
     assert report.summary() == [
         "5 rows (469.01) = 1 applied (140.00) + 1 applied already (140.00) + 1 unmatched (50.00)"
         " + 1 in conflict (140.01) + 1 not applicable (-1.00).",
-        "Claims and invoices: 1 pay-in-part.",
+        "Claims and invoices: 1 paid in part.",
     ]
     remittance = Remittance.objects.get()
     assert (remittance.row_count, remittance.total) == (5, Decimal("469.01"))

@@ -31,6 +31,7 @@ from apps.funding.services.transitions import apply_transition
 from apps.funding.statuses import STATUSES, InvoiceStatus
 from apps.funding.validation.guards import AnyBill, lower_first
 from apps.funding.validation.transitions import TransitionName as T
+from apps.funding.validation.transitions import transition_named
 
 #: Bills in these wait for the agency's money.
 AWAITING_MONEY = frozenset({InvoiceStatus.AGENCY_CLAIMED.value, InvoiceStatus.AGENCY_PARTIALLY_PAID.value})
@@ -71,7 +72,7 @@ class AnswerReport:
 
     tallies: dict[str, Tally]
     notes: list[Note] = field(default_factory=list)
-    transitions: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    transitions: dict[T, int] = field(default_factory=lambda: defaultdict(int))
 
     def add(self, word: str, amount: Decimal | None) -> None:
         tally = self.tallies[word]
@@ -90,7 +91,10 @@ class AnswerReport:
             for word, tally in self.tallies.items()
             if tally.count
         ]
-        moved = [f"{number:,} {name}" for name, number in self.transitions.items()]
+        moved = [
+            f"{number:,} {lower_first(transition_named(name).label)}"
+            for name, number in self.transitions.items()
+        ]
         return [
             f"{plural(count, 'row')} ({total:,.2f}) = {' + '.join(parts)}.",
             *([f"Claims and invoices: {', '.join(moved)}."] if moved else []),
@@ -270,7 +274,7 @@ class Moves:
         result = apply_transition(model, keys, name, None, reason, amounts, day)
         self.refused |= {refusal.key: refusal.message for refusal in result.refused}
         if result.done:
-            self.report.transitions[name.value] += len(result.done)
+            self.report.transitions[name] += len(result.done)
 
     def pay(self, payments: Mapping[UUID, Mapping[UUID, Decimal]]) -> None:
         """Record what was paid of lines, by the keys of their bills."""
