@@ -192,5 +192,6 @@ def find_conflicting_references(
         names = [str(record) for record in found.order_by("pk")[:NAMED_CONFLICTS]]
         if names:
             nouns = model._meta.verbose_name_plural
-            message = f"Both have {nouns} of which only one can stay: {', '.join(names)}. Change those first."
+            listed = ", ".join(names)
+            message = f"Both have {nouns} of which only one can stay: {listed}. Change or archive those first."
             yield Issue("NotUnique", "duplicate", message)

@@ -143,7 +143,7 @@ def test_what_cannot_be_one_is_refused_and_nothing_moves():
     for provider in (kept, duplicate):
         a_provider_invoice(reference="INV-7", provider=provider)
     assert refused(kept, duplicate) == [
-        f"Both have provider invoices of which only one can stay: INV-7 ({duplicate}). Change those first."
+        f"Both have provider invoices of which only one can stay: INV-7 ({duplicate}). Change or archive those first."
     ]
     assert duplicate.provider_invoices.count() == 1
     mother = a_contact()
@@ -165,7 +165,7 @@ def test_the_page_compares_both_merges_them_and_offers_to_undo_it(client):
     assert "Choose the record that is the same one" in client.get(merge_page(kept)).content.decode()
     page = client.get(merge_page(kept), {"duplicate": str(duplicate.pk)})
     assert ("Last name", "Silva", "Sylva") in page.context["differences"]
-    assert (1, "claims (participant)") in page.context["moves"]
+    assert (1, "claim (participant)") in page.context["moves"]
     answer = client.post(merge_page(kept), {"duplicate": str(duplicate.pk)}, follow=True)
     assert "Mia Sylva is merged into Mia Silva; 2 records moved." in answer.content.decode()
     assert f'href="{merge_page(duplicate)}">Undo</a>' in answer.content.decode()

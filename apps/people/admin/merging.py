@@ -136,5 +136,7 @@ def count_references(record: Contact) -> list[tuple[int, str]]:
     for column in referring_columns(type(record)):
         count = referring_records(record, column).count()
         if count:
-            found.append((count, f"{column.model._meta.verbose_name_plural} ({column.verbose_name})"))
+            meta = column.model._meta
+            noun = meta.verbose_name if count == 1 else meta.verbose_name_plural
+            found.append((count, f"{noun} ({column.verbose_name})"))
     return found
