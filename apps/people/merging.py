@@ -192,6 +192,7 @@ def find_conflicting_references(
         names = [str(record) for record in found.order_by("pk")[:NAMED_CONFLICTS]]
         if names:
             nouns = model._meta.verbose_name_plural
-            listed = ", ".join(names)
-            message = f"Both have {nouns} of which only one can stay: {listed}. Change or archive those first."
+            # Such a condition leaves archived records out.
+            remedy = "Change those first" if constraint.condition is None else "Archive those first"
+            message = f"Both have {nouns} of which only one can stay: {', '.join(names)}. {remedy}."
             yield Issue("NotUnique", "duplicate", message)

@@ -143,7 +143,7 @@ def test_what_cannot_be_one_is_refused_and_nothing_moves():
     for provider in (kept, duplicate):
         a_provider_invoice(reference="INV-7", provider=provider)
     assert refused(kept, duplicate) == [
-        f"Both have provider invoices of which only one can stay: INV-7 ({duplicate}). Change or archive those first."
+        f"Both have provider invoices of which only one can stay: INV-7 ({duplicate}). Change those first."
     ]
     assert duplicate.provider_invoices.count() == 1
     mother = a_contact()
