@@ -43,6 +43,14 @@ def test_people_are_found_by_name_or_number_in_any_spelling(client, people, text
     assert [each.last_name for each in found] == last_names
 
 
+@pytest.mark.django_db
+def test_every_list_answers_a_search_whether_or_not_it_offers_one(client):
+    client.force_login(an_administrator())
+    for model in admin.site._registry:
+        name = f"{model._meta.app_label}/{model._meta.model_name}"
+        assert client.get(f"/admin/{name}/", {"q": "Walsh 7"}).status_code in (200, 302, 403), name
+
+
 @pytest.mark.parametrize(
     ("order", "last_names"),
     [({}, ["Walsh", "Walsham", "Walshe"]), ({"o": "-1"}, ["Walshe", "Walsham", "Walsh"])],

@@ -131,6 +131,13 @@ def test_numbers_stand_on_the_pages_of_the_account_alone(provider, ada, client):
     assert "7654321" not in str(list(Change.objects.values_list("differences", flat=True)))
 
 
+@pytest.mark.parametrize(("text", "owners"), [("lights", ["Harbour Lights"]), ("quill", ["Ada Quill"])])
+def test_an_account_is_found_by_its_owner(provider, ada, client, text, owners):
+    an_account(provider), an_account(a_contact(first_name="Ada", last_name="Quill"))
+    found = client.get(ACCOUNTS, {"q": text}).context["cl"].result_list
+    assert [str(each.owner) for each in found] == owners
+
+
 def test_another_person_confirms_an_account_on_its_page(provider):
     browser, staff = signed_in(
         "payments.view_bankaccount", "payments.add_bankaccount", "payments.confirm_bankaccount"

@@ -34,12 +34,15 @@ def search_records(
     number_columns: Sequence[str] = (),
     names: Sequence[str] = (),
 ) -> QuerySet[Model]:
-    """The records with the number in one of the number columns, or with all the words of the text."""
+    """The records with the number in one of the number columns, or with all the words of the text.
+
+    Without columns, all records: an address may have a search that its list does not offer.
+    """
     digits = searched_digits(text)
     if digits is not None and number_columns:
         return sorted_after_search(with_digits(records, number_columns, digits))
     words = search_words(text)
-    return search_words_in(records, words, columns, names) if words else records
+    return search_words_in(records, words, columns, names) if words and columns else records
 
 
 def search_words_in(

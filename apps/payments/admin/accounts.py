@@ -88,6 +88,8 @@ class BankAccountAdmin(RecordAdmin):
     list_display = ("owner_name", *COLUMNS, "archived")
     list_display_links = ("owner_name",)
     list_select_related = ("client", "contact", "entered_by", "confirmed_by")
+    search_fields = ("client__business_name", "contact__first_name", "contact__last_name")
+    search_help_text = "Organisation's or person's name"
     list_filter = (
         ArchivedFilter,
         ConfirmedFilter,

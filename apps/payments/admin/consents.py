@@ -25,6 +25,8 @@ class StatementConsentAdmin(RecordAdmin):
     update = staticmethod(update_consents)
     list_display = ("contact", "recipient", "since", "recorded_by", "archived")
     list_select_related = ("contact", "recorded_by")
+    search_fields = ("contact__first_name", "contact__last_name", "contact__scheme_number")
+    search_help_text = "Participant's name or scheme number"
     list_filter = (
         ArchivedFilter,
         ("recipient", ChoicesDropdownFilter),
