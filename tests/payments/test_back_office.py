@@ -202,7 +202,7 @@ def test_whoever_gets_the_claims_of_a_duplicate_is_confirmed_anew(ready, provide
 
 def test_a_merge_that_is_refused_ends_no_confirmation(provider):
     account, other = an_account(provider), an_account(a_client())
-    with pytest.raises(ValidationFailed, match="only one can stay: .* Archive those first."):
+    with pytest.raises(ValidationFailed, match=r"only one can stay: .* Archive those first."):
         merge(provider, other.client)
     account.refresh_from_db(), other.refresh_from_db()
     assert account.is_confirmed
