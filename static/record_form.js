@@ -42,6 +42,13 @@
 
     window.addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
 
+    // A form that was not saved: the cursor is at its warnings, one Tab from their button, or at the first invalid field.
+    // After Django's own script, which goes to the first field of all. The forms of bills look after theirs.
+    window.addEventListener("load", () => {
+        if (document.querySelector(".fu-head")) return;
+        (document.getElementById("warnings") || document.querySelector("input[aria-invalid=true], textarea[aria-invalid=true]"))?.focus();
+    });
+
     document.addEventListener("DOMContentLoaded", () => {
         const sent = JSON.parse(sessionStorage.getItem(SENT) || "null");
         if (!sent) return;

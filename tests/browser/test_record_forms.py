@@ -134,3 +134,26 @@ def test_the_budgets_of_a_new_plan_are_pasted_from_a_spreadsheet_and_saved_at_on
     found = {number: (float(budget), float(elsewhere)) for number, budget, elsewhere in budgets}
     assert found == {2: (5, 0), 3: (1000.5, 70), 4: (2000, 0), 7: (400, 0), 15: (3000, 0)}
     assert page.errors == []
+
+
+def test_a_form_that_was_not_saved_has_the_cursor_where_it_goes_on(open_window):
+    """At the first invalid field with all that was typed; at a warning, one Tab from the button that saves."""
+    a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430123456")
+    page = open_window()
+    page.goto("/admin/people/contact/add/")
+    page.fill("[name=first_name]", "Mia")
+    page.fill("[name=last_name]", "Nguyen")
+    page.fill("[name=scheme_number]", "430123456")
+    page.fill("[name=primary_email]", "mia-at-home")
+    save(page)
+    assert page.evaluate("document.activeElement.name") == "primary_email"
+    assert page.input_value("[name=primary_email]") == "mia-at-home"
+    page.fill("[name=primary_email]", "mia@example.org")
+    save(page)
+    assert page.evaluate("document.activeElement.id") == "warnings"
+    with page.expect_navigation():
+        page.keyboard.press("Tab")  # the link to the other record
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+    assert Contact.objects.filter(scheme_number="430123456").count() == 2
+    assert page.errors == []
