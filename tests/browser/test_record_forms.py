@@ -137,7 +137,7 @@ def test_the_budgets_of_a_new_plan_are_pasted_from_a_spreadsheet_and_saved_at_on
 
 
 def test_a_form_that_was_not_saved_has_the_cursor_where_it_goes_on(open_window):
-    """At the first invalid field with all that was typed; at a warning, one Tab from the button that saves."""
+    """At the first invalid field, with all that was typed; then at the warning, before its button."""
     a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430123456")
     page = open_window()
     page.goto("/admin/people/contact/add/")

@@ -175,6 +175,21 @@ def test_the_page_compares_both_merges_them_and_offers_to_undo_it(client):
     assert claim.contact == duplicate
 
 
+def test_fields_find_the_record_in_use_by_the_name_of_its_duplicate(client):
+    client.force_login(an_administrator())
+    kept, duplicate = a_client(business_name="Harbour Lights"), a_client(business_name="Misty Dotterel Care")
+    field = {"app_label": "funding", "model_name": "claim", "field_name": "provider"}
+
+    def found(term):
+        results = client.get("/admin/autocomplete/", {**field, "term": term}).json()["results"]
+        return [each["id"] for each in results]
+
+    assert found("misty dotterel") == [str(duplicate.pk)]
+    merge(kept, duplicate)
+    assert found("misty dotterel") == found("harbour") == [str(kept.pk)]
+    assert found("nobody of this name") == []
+
+
 @pytest.mark.parametrize("make", [a_client, a_contact])
 def test_the_pages_of_a_duplicate_lead_to_the_record_that_is_in_use(client, make):
     client.force_login(an_administrator())

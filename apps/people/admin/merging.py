@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Field, Model
+from django.db.models import Field, Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html
@@ -14,7 +14,9 @@ from apps.base.drafts import ValidationFailed, is_merged
 from apps.base.errors import plural
 from apps.core.admin_base import Page
 from apps.core.admin_base.display import record_link
+from apps.core.admin_base.record_admin import is_autocomplete
 from apps.core.admin_base.record_fields import RecordSelect
+from apps.core.admin_base.searching import search_records
 from apps.core.caseload import is_visible
 from apps.people.admin.custom_fields import CustomFieldsAdmin
 from apps.people.merging import is_undoable, merge, referring_columns, referring_records, undo_merge
@@ -39,6 +41,21 @@ class MergingAdmin(CustomFieldsAdmin):
     """Records of which two may be one person or organisation."""
 
     record_pages = (MERGE, *CustomFieldsAdmin.record_pages)
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
+    ) -> tuple[QuerySet[Model], bool]:
+        """Where fields look records up, the name of a duplicate finds the record that is in use.
+
+        Its invoices and letters go on to say that name.
+        """
+        found, may_repeat = super().get_search_results(request, queryset, search_term)
+        if is_autocomplete(request) and not found.exists():
+            merged = self.model._default_manager.filter(merged_into__isnull=False)
+            searched = self.searched
+            duplicates = search_records(merged, search_term, searched.lists, searched.numbers, searched.names)
+            found = queryset.filter(archive_date=None, pk__in=duplicates.order_by().values("merged_into"))
+        return found, may_repeat
 
     def overview_page(self, request: HttpRequest, record: Model) -> HttpResponse:
         self.name_survivor(request, record)
