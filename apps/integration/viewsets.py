@@ -14,7 +14,8 @@ from rest_framework.request import Request
 
 from apps.access.callers import READ, WRITE
 from apps.access.models import ApiApplication, Webhook
-from apps.access.webhooks import delta_reader, entity_set_named, replay, send_test
+from apps.access.webhook_messages import entity_set_named
+from apps.access.webhooks import delta_reader, replay, send_test
 from apps.base.declaration.resource import BodyKind, Caller
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import BadBody, Conflict, ErrorDetail, Forbidden, InvalidRecords, NotFound
