@@ -16,13 +16,12 @@ from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminS
 from apps.access.callers import SecretDraft, join_scopes, offered_scopes, split_scope
 from apps.access.models import AccessToken, ApiApplication, Webhook, WebhookMessage
 from apps.access.services import create_applications, renew_secret, revoke_applications
+from apps.access.webhook_messages import sent_records, tracked_sets
 from apps.access.webhooks import (
     WebhookDraft,
     create_webhooks,
     renew_webhook_secret,
     send_again,
-    sent_records,
-    tracked_sets,
     update_webhooks,
 )
 from apps.base.errors import plural

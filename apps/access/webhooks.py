@@ -25,14 +25,20 @@ from django.db.models import Max, QuerySet
 from apps.access.callers import READ, ApplicationCaller, SecretDraft
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, post
+from apps.access.webhook_messages import (
+    change_of,
+    entity_set_named,
+    message_body,
+    tracked_sets,
+    without_unseen,
+)
 from apps.base import clock
 from apps.base.declaration.schema import EntitySet
-from apps.base.declaration.service import declared_sets
 from apps.base.drafts import Issue, Rule, ValidationFailed
 from apps.base.errors import Conflict, Forbidden, Gone, ServiceError, Unavailable
 from apps.core import history, saving
 from apps.core.models import Subscriber
-from apps.core.read_log import READ_LOG, ShownRecords
+from apps.core.read_log import READ_LOG
 from apps.core.services import Checks, update_records
 from apps.odata.delta.change_log import get_change_log
 from apps.odata.delta.dependencies import UntrackableError, find_dependencies
@@ -172,15 +178,6 @@ def position_now(application: ApiApplication | None) -> str:
     return DeltaToken("", since=get_change_log().moment(), sight=sight).sign()
 
 
-def tracked_sets() -> dict[str, EntitySet]:
-    """The entity sets whose changes are told, by name: each as the first version that has it."""
-    return {each.name: each for each in declared_sets().values() if each.resource.is_tracked}
-
-
-def entity_set_named(name: str) -> EntitySet | None:
-    return tracked_sets().get(name)
-
-
 def application_of(draft: WebhookDraft) -> ApiApplication | None:
     return ApiApplication.objects.filter(pk=draft.key_of("application")).first()
 
@@ -269,9 +266,8 @@ def make_message(webhook: Webhook, entity_set: EntitySet) -> bool:
     except (ServiceError, UntrackableError):
         store_position(webhook, "")
         return False
-    if not webhook.position:
-        store_position(webhook, position_now(webhook.application))
-        return False
+    if not webhook.position:  # of the time without one nothing is told
+        return reset(webhook)
     try:
         page = reader.page(MESSAGE_RECORDS)
     except Gone:  # the database was restored
@@ -349,30 +345,6 @@ def changes_of(webhook: Webhook, entity_set: EntitySet, page: DeltaPage) -> Iter
         yield change_of(entity_set, key, "deleted" if is_deleted else "removed")
 
 
-def change_of(entity_set: EntitySet, key: object, change: str) -> dict[str, object]:
-    return {"change": change, "key": str(key), "address": f"/api/{entity_set.name}({key})"}
-
-
-def sent_records(message: WebhookMessage) -> ShownRecords:
-    """The records that a message holds or names."""
-    data = json.loads(message.body)["data"]
-    entity_set = entity_set_named(data["entitySet"])
-    if entity_set is None:
-        return {}
-    model = entity_set.model
-    return {model: [model._meta.pk.to_python(change["key"]) for change in data["changes"]]}
-
-
-def message_body(webhook: Webhook, event: str, changes: Sequence[dict[str, object]]) -> str:
-    """``reset`` tells that changes were lost: whoever keeps a copy reads the set again."""
-    body = {
-        "type": f"{webhook.entity_set}.{event}",
-        "timestamp": clock.now().astimezone(dt.UTC).isoformat(timespec="seconds"),
-        "data": {"entitySet": webhook.entity_set, "changes": list(changes)},
-    }
-    return json.dumps(body, ensure_ascii=False)
-
-
 # --- sending --------------------------------------------------------------------------------------------
 
 
@@ -419,7 +391,8 @@ def reserve_next_message(webhook: Webhook) -> WebhookMessage | None:
     if oldest is None or is_to_come(oldest.next_attempt):
         return None
     rows = WebhookMessage.objects.filter(pk=oldest.pk, next_attempt=oldest.next_attempt)
-    return oldest if rows.update(next_attempt=clock.now() + SENDING_TIME) else None
+    oldest.body = without_unseen(oldest)
+    return oldest if rows.update(next_attempt=clock.now() + SENDING_TIME, body=oldest.body) else None
 
 
 def is_to_come(moment: dt.datetime | None) -> bool:

@@ -14,7 +14,8 @@ from rest_framework.request import Request
 
 from apps.access.callers import READ, WRITE
 from apps.access.models import ApiApplication, Webhook
-from apps.access.webhooks import delta_reader, entity_set_named, replay, send_test
+from apps.access.webhook_messages import entity_set_named
+from apps.access.webhooks import delta_reader, replay, send_test
 from apps.base.declaration.resource import BodyKind, Caller
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import BadBody, Conflict, ErrorDetail, Forbidden, InvalidRecords, NotFound
@@ -156,7 +157,7 @@ class ImportJobViewSet(ODataViewSet):
     @action(detail=True, methods=["post"], url_path="Cancel", url_name="cancel")
     def cancel(self, request: Request, key: str) -> HttpResponse:
         """POST: the worker stops before the next batch of rows."""
-        return self.respond_once(request, lambda: respond_cancelled(self, key, cancel))
+        return respond_cancelled(self, key, cancel)
 
     def respond_started(
         self, request: Request, key: str, which: str, begin: Callable[[FileImport], bool]
@@ -173,7 +174,10 @@ class ImportJobViewSet(ODataViewSet):
 def respond_cancelled(
     view: "ImportJobViewSet | ExportJobViewSet", key: str, cancel_job: Callable[[Any], bool]
 ) -> HttpResponse:
-    """The job of that key once it is cancelled; ``Conflict`` where it is done."""
+    """The job of that key once it is cancelled; ``Conflict`` where it is done.
+
+    No Idempotency-Key is stored: again it is the same, and on SQLite the worker may keep others from writing.
+    """
     view.refuse_plain_filters()
     job = view.find_job(key)
     if not cancel_job(job):
@@ -218,7 +222,7 @@ class ExportJobViewSet(ODataViewSet):
     @action(detail=True, methods=["post"], url_path="Cancel", url_name="cancel")
     def cancel(self, request: Request, key: str) -> HttpResponse:
         """POST: the worker stops, and there is no file."""
-        return self.respond_once(request, lambda: respond_cancelled(self, key, cancel_export))
+        return respond_cancelled(self, key, cancel_export)
 
     @extend_schema(operation=openapi.EXPORT_FILE)
     @action(detail=True, methods=["get"], url_path="File", url_name="file")

@@ -315,7 +315,8 @@ def test_nothing_is_sent_while_it_is_stopped_nor_later_of_that_time(receiver, a_
     send_changes()
     later = a_client()
     send_changes()
-    assert [changes_in(body) for _, _, body in receiver.received] == [[("created", str(later.pk))]]
+    (_, _, first), (_, _, second) = receiver.received
+    assert (json.loads(first)["type"], changes_in(second)) == ("Client.reset", [("created", str(later.pk))])
     assert Webhook.objects.get().address == webhook.address
 
 
@@ -364,6 +365,51 @@ def test_a_reset_replaces_messages_that_wait_when_the_caseload_changes(receiver,
     send_changes()
     assert [json.loads(body)["type"] for _, _, body in receiver.received] == ["Contact.reset"]
     assert webhook.messages.count() == 1
+
+
+@pytest.mark.parametrize("stop", [{"archive_date": "2026-07-01T00:00Z"}, {"scope": "client.read"}])
+def test_what_waited_when_it_was_stopped_is_not_sent_to_one_who_sees_others_then(
+    receiver, a_webhook, application, stop
+):
+    mine, other = a_staff_member(), a_staff_member()
+    limit(application.name, staff=[mine])
+    a_webhook(entity_set="Contact", includes_records=True)
+    a_contact(AccountManager={"StaffGuid": str(mine.pk)})
+    receiver.status = 500
+    send_changes()
+    ApiApplication.objects.update(**stop)
+    send_changes()
+    limit(application.name, staff=[other])
+    ApiApplication.objects.update(archive_date=None, scope="read")
+    receiver.received.clear()
+    receiver.status = 200
+    wait_for(PAUSES[0])
+    send_changes()
+    assert [json.loads(body)["type"] for _, _, body in receiver.received] == ["Contact.reset"]
+
+
+def test_a_message_that_waits_loses_the_records_that_are_no_longer_seen(receiver, a_webhook, application):
+    """Of a participant who was handed to somebody else meanwhile; those of others are sent."""
+    mine, other = a_staff_member(), a_staff_member()
+    limit(application.name, staff=[mine])
+    webhook = a_webhook(entity_set="Contact", includes_records=True)
+    stays, leaves = (a_contact(AccountManager={"StaffGuid": str(mine.pk)}) for _ in range(2))
+    receiver.status = 500
+    send_changes()
+    leaves.account_manager = other
+    leaves.save()
+    receiver.received.clear()
+    receiver.status = 200
+    wait_for(PAUSES[0])
+    send_changes()
+    first, second = (json.loads(body)["data"]["changes"] for _, _, body in receiver.received)
+    assert [(each["key"], "record" in each) for each in first] == [
+        (str(stays.pk), True),
+        (str(leaves.pk), False),
+    ]
+    assert [each["change"] for each in second] == ["removed"]
+    bodies = webhook.messages.order_by("creation_date").values_list("body", flat=True)
+    assert [*bodies] == [body.decode() for _, _, body in receiver.received]  # as the office shows them
 
 
 def test_a_condition_that_leads_to_what_is_no_longer_seen_stops_it(receiver, a_webhook, application, caplog):

@@ -11,7 +11,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 from openpyxl import load_workbook
 
-from apps.access.models import ApiApplication
+from apps.access.models import ApiApplication, IdempotencyKey
 from apps.access.services import purge_expired
 from apps.base.drafts import Draft
 from apps.core import file_exports, file_imports, history
@@ -82,6 +82,16 @@ def test_a_job_that_waits_is_cancelled_at_once(application):
     assert not Contact.objects.exists()
     for step in ("Import", "Undo"):
         refused(application.post(f"{address_of(job)}/{step}", None), 409, "Conflict")
+
+
+def test_an_idempotency_key_of_a_cancel_is_not_stored(application):
+    """On SQLite nobody else can write while a worker checks a file."""
+    jobs = ok(post(application), 201), started(application, "contact")
+    for job in jobs:
+        for _ in range(2):
+            answer = application.post(f"{address_of(job)}/Cancel", None, Idempotency_Key="c-1")
+            assert ok(answer)["Status"] == "Cancelled"
+    assert not IdempotencyKey.objects.exists()
 
 
 def test_a_job_that_runs_stops_before_the_next_batch_and_tells_what_it_stored(application, monkeypatch):
