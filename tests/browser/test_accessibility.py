@@ -30,7 +30,7 @@ OPTIONS_OF_DARK = {**OPTIONS, "runOnly": ["color-contrast", "link-in-text-block"
 #: The menu of other pages differs by the entry that is marked.
 WITH_MENU = ("", "people/contact/")
 WITHOUT_MENU = {"include": ["html"], "exclude": ["#nav-sidebar"]}
-TELEPHONE, DESKTOP = ({"width": width, "height": 844} for width in (390, 1280))
+TELEPHONE, DESKTOP, DESKTOP_AT_400_PER_CENT = ({"width": width, "height": 844} for width in (390, 1280, 320))
 
 
 def overflow(page):
@@ -67,16 +67,18 @@ def every_list_and_form():
 
 def test_axe_finds_nothing_on_any_list_or_form(open_window):
     page = open_window()
-    page.set_viewport_size(DESKTOP)
     found = []
     for address in every_list_and_form():
+        page.set_viewport_size(DESKTOP)
         answer = page.goto(f"/admin/{address}")
         if answer.status == 403:
             continue
         light = ((False, OPTIONS),)  # the dark of the same parts is looked at below
         found += [(address, *finding) for finding in findings(page, WITHOUT_MENU, light)]
-        if overflow(page) > 0:
-            found.append((address, "scrolls sideways"))
+        for window in (DESKTOP, DESKTOP_AT_400_PER_CENT):
+            page.set_viewport_size(window)
+            if overflow(page) > 0:
+                found.append((address, window["width"], "scrolls sideways"))
     assert not found, "\n".join(map(str, found))
 
 
