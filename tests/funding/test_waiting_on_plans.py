@@ -22,7 +22,8 @@ FIRST, LAST = dt.date(2025, 7, 7), dt.date(2025, 7, 13)
 
 
 @pytest.fixture
-def api():
+def api(claim):
+    """Its token is made on the day of the claim."""
     return Caller(an_application())
 
 
