@@ -173,9 +173,9 @@ def find_application_by_token(token: str) -> ApplicationCaller | None:
     # As a text: for psycopg, to adapt a time is more work than all else of this statement.
     now = clock.now()
     # One that expires later was made while a clock was wrong, or before the lifetime was made shorter.
-    latest = now + dt.timedelta(seconds=2 * settings.API_TOKEN_SECONDS)
-    earliest, latest = (str(database.ops.adapt_datetimefield_value(moment)) for moment in (now, latest))
-    [rows] = fetch_all([SqlStatement(_BY_BEARER, [digest, earliest, latest], label="find token")])
+    last = now + dt.timedelta(seconds=2 * settings.API_TOKEN_SECONDS)
+    limits = [str(database.ops.adapt_datetimefield_value(moment)) for moment in (now, last)]
+    [rows] = fetch_all([SqlStatement(_BY_BEARER, [digest, *limits], label="find token")])
     return caller_from_row(*rows[0]) if rows else None
 
 
