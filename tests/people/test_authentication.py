@@ -47,7 +47,7 @@ def test_the_login_is_the_primary_email_in_any_case(client):
     "closed",
     [
         {"archive_date": dt.timedelta(0)},
-        {"disable_login_date": dt.timedelta(seconds=1)},
+        {"disable_login_date": dt.timedelta(minutes=1)},
     ],
 )
 def test_a_closed_login_is_refused_and_its_session_ends(client, closed):
