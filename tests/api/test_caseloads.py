@@ -46,9 +46,8 @@ each_open_set = pytest.mark.parametrize("entity_set", OPEN, ids=name_of)
 each_navigation = pytest.mark.parametrize(("entity_set", "navigation"), NAVIGATIONS)
 
 
-@pytest.fixture
-def mine(records):
-    """A member of staff who looks after every second contact; others look after the rest, or nobody does."""
+@pytest.fixture(scope="module")
+def module_mine(module_records):
     mine, other = a_staff_member(), a_staff_member()
     chance = Random(5)
     for contact in Contact.objects.order_by("pk"):
@@ -58,9 +57,19 @@ def mine(records):
 
 
 @pytest.fixture
-def limited(mine):
-    caller = a_limited_application(staff=[mine])
-    return LaterCaller(caller.authorization)
+def mine(records, module_mine):
+    """A member of staff who looks after every second contact; others look after the rest, or nobody does."""
+    return module_mine
+
+
+@pytest.fixture(scope="module")
+def module_limited(module_mine):
+    return a_limited_application(staff=[module_mine]).authorization
+
+
+@pytest.fixture
+def limited(mine, module_limited):
+    return LaterCaller(module_limited)
 
 
 @pytest.fixture(params=[True, False], ids=["few", "many"])
@@ -235,9 +244,10 @@ def test_a_caseload_is_by_place_by_team_and_by_person(api, by):
     other = a_staff_member(Location={"LocationGuid": str(a_location().pk)}, Teams=[{"TeamId": a_team().pk}])
     own, foreign = (a_contact(AccountManager={"StaffGuid": str(each.pk)}) for each in (manager, other))
     a_contact()
-    limited = a_limited_application(**{by: [{"locations": place, "teams": team, "staff": manager}[by]]})
+    limits = {by: [{"locations": place, "teams": team, "staff": manager}[by]]}
+    limited = a_limited_application(name="By one", **limits)
     assert [row["ContactGuid"] for row in limited.all("contact")] == [str(own.pk)]
-    limit("Limited")
+    limit("By one")
     assert limited.all("contact") == []
     ApiApplication.objects.update(sees_everybody=True)
     assert len(limited.all("contact")) == Contact.objects.count()

@@ -42,6 +42,7 @@ def address_of(records):
     return of
 
 
+@pytest.mark.any_engine("the values of a body are read in Python")
 @of_each_set
 def test_a_body_of_wrong_values_is_told_member_by_member_and_changes_nothing(api, address_of, entity_set):
     address = address_of(entity_set)
@@ -72,6 +73,7 @@ def test_a_change_names_a_record_and_its_state(api, address_of, entity_set):
         refused(api.call(method, f"{entity_set.path}({key})", body={}, **ANY_STATE), 404, "NotFound")
 
 
+@pytest.mark.any_engine("scopes are compared in Python")
 @of_each_set
 def test_the_scope_of_the_set_is_enough_and_another_is_not(address_of, entity_set):
     address, path = address_of(entity_set), entity_set.path.lower()

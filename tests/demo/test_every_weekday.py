@@ -28,7 +28,7 @@ def test_follow_ups_are_due_on_every_day_of_the_week(at, weekday):
 @pytest.mark.parametrize("day", ["2026-06-28", "2026-07-01", "2028-02-29"])
 def test_claims_and_provider_invoices_wait_on_every_day(at, day):
     at(f"{day} 10:00")
-    load_demo(claims=24, inbox=10)
+    load_demo(contacts=20, claims=24, inbox=10)
     waiting = Claim.objects.filter(funding_status=ClaimStatus.AWAITING_STAFF_APPROVAL, archive_date=None)
     assert waiting.exists()
     assert Claim.objects.filter(funding_status=ClaimStatus.AGENCY_FULLY_PAID).exists()

@@ -208,7 +208,7 @@ def test_every_record_has_a_line_in_the_history_written_by_the_command(people_on
 def loaded_records(**options):
     """What a load stores, but for random passwords; it is rolled back."""
     with transaction.atomic():
-        load_demo(**{"claims": 12, "invoices": 6, "inbox": 4, "opportunities": 6, **options})
+        load_demo(**{"contacts": 12, "claims": 12, "invoices": 6, "inbox": 4, "opportunities": 6, **options})
         models = (Client, Staff, Contact, Role, Opportunity, Price, ProviderInvoice, Claim, Invoice)
         found = {model: list(model.objects.order_by("pk").values()) for model in models}
         for staff in found[Staff]:

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 TODAY = dt.date(2026, 11, 24)
 #: Walks of the test; ``ANSWER_WALKS`` asks for more.
-SEEDS = range(1, 1 + int(os.environ.get("ANSWER_WALKS", "3")))
+SEEDS = range(1, 1 + int(os.environ.get("ANSWER_WALKS", "4")))
 
 
 @pytest.fixture(autouse=True)
@@ -127,10 +127,10 @@ def check_sums(file_lines, agency, answered):
             assert bool(refused) == (line.reference in agency.refused)
 
 
-@pytest.mark.parametrize("odd", [False, True], ids=["plain", "odd"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_in_whatever_order_the_answers_come_the_end_is_the_same(tmp_path, seed, odd):
-    random = Random(seed)
+def test_in_whatever_order_the_answers_come_the_end_is_the_same(tmp_path, seed):
+    """Files of either form of dates, plain and odd."""
+    random, odd = Random(seed), seed % 4 in (2, 3)
     bills, file_lines = claimed_bills(random)
     agency = Agency(random, "%d%m%Y" if seed % 2 else "%Y%m%d").answer(file_lines)
     imports = read_answers(agency.write(tmp_path / "answers", odd))

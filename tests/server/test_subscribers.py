@@ -177,18 +177,20 @@ class Parent:
         wait_for(lambda: not before & self.workers())
 
 
-@pytest.fixture
-def parent(tmp_path):
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory):
+    """Started once: to load the site takes more than what a test does with it."""
+    folder = tmp_path_factory.mktemp("subscribers")
     ports = {name: free_port() for name in ("harbour", "bay")}
     for name, port in ports.items():
-        write_file(tmp_path, name, port, METRICS_TOKEN=name)
-    started = Parent(tmp_path)
+        write_file(folder, name, port, METRICS_TOKEN=name)
+    started = Parent(folder)
     started.ports = ports
     wait_for(lambda: all(started.status(port) == 401 for port in ports.values()))
     yield started
     started.process.terminate()
     assert started.process.wait(60) == 0
-    assert not [*tmp_path.glob("records-metrics-*")]
+    assert not [*folder.glob("records-metrics-*")]
 
 
 def test_each_subscriber_is_served_with_its_own_settings(parent):
@@ -229,17 +231,6 @@ def listening(ports):
     }
 
 
-def test_a_reload_finds_new_subscribers_and_leaves_those_that_are_gone(parent):
-    new = free_port()
-    write_file(parent.folder, "cove", new, METRICS_TOKEN="cove")
-    (parent.folder / "bay.env").unlink()
-    parent.reload()
-    assert wait_for(lambda: parent.status(new, "cove") == 200)
-    assert wait_for(lambda: parent.status(parent.ports["bay"]) is None)
-    assert parent.status(parent.ports["harbour"], "harbour") == 200
-    assert len(parent.workers()) == 2
-
-
 def test_a_folder_in_which_two_share_a_key_leaves_all_as_they_are_until_it_is_mended(parent):
     before = parent.workers()
     wrong = write_file(parent.folder, "cove", free_port(), SECRET_KEY="key of bay")
@@ -259,3 +250,15 @@ def test_a_worker_that_is_killed_is_started_again_for_the_same_subscriber(parent
                 os.kill(worker, signal.SIGKILL)
         wait_for(lambda: all(parent.status(port, name) == 200 for name, port in parent.ports.items()))
     assert "of harbour ended (-9)" in parent.log.read_text()
+
+
+def test_a_reload_finds_new_subscribers_and_leaves_those_that_are_gone(parent):
+    """The last one, since it leaves the parent with others."""
+    new = free_port()
+    write_file(parent.folder, "cove", new, METRICS_TOKEN="cove")
+    (parent.folder / "bay.env").unlink()
+    parent.reload()
+    assert wait_for(lambda: parent.status(new, "cove") == 200)
+    assert wait_for(lambda: parent.status(parent.ports["bay"]) is None)
+    assert parent.status(parent.ports["harbour"], "harbour") == 200
+    assert len(parent.workers()) == 2
