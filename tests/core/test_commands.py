@@ -1,6 +1,9 @@
 """What every command begins with: the clock and the days of the organisation."""
 
 import datetime as dt
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +13,8 @@ from django.core.management import call_command, get_commands, load_command_clas
 from apps.base import clock
 from apps.core.management.base import ServiceCommand
 from apps.core.models import Subscriber
+from apps.operations.management.base import OperatorCommand
+from manage import main
 
 #: Commands that are no ServiceCommand, each with the reason.
 OTHERS = {
@@ -74,3 +79,39 @@ def test_a_command_reads_the_clock_anew(monkeypatch, capsys):
     monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
     call_command(Today())
     assert capsys.readouterr().out == "2031-05-06\n"
+
+
+@pytest.mark.parametrize("words", [["help"], ["sbom"]])
+def test_a_command_whose_reader_has_read_enough_ends_without_a_word(tmp_path, words):
+    database = {"DATABASE_URL": f"sqlite:///{tmp_path}/records.sqlite3", "VAR_DIR": str(tmp_path)}
+    reading, writing = os.pipe()
+    os.close(reading)
+    with open(writing, "wb") as pipe:
+        ended = subprocess.run(
+            [sys.executable, settings.BASE_DIR / "manage.py", *words],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            env={**os.environ, **database},
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+class Piped(OperatorCommand):
+    def handle(self, *args, **options):
+        raise BrokenPipeError
+
+
+def test_a_closed_pipe_is_no_error_of_an_operator():
+    with pytest.raises(BrokenPipeError):
+        call_command(Piped())
+
+
+def test_a_command_that_is_interrupted_ends_without_a_traceback(monkeypatch):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("manage.execute_from_command_line", interrupt)
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130

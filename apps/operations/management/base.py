@@ -14,6 +14,8 @@ class OperatorCommand(BaseCommand):
     def execute(self, *args: object, **options: object) -> str | None:
         try:
             return super().execute(*args, **options)
+        except BrokenPipeError:
+            raise  # of `| head`: manage.py ends the command without a word
         except (OperationError, Error, OSError) as error:
             raise CommandError(str(error)) from error
 

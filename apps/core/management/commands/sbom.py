@@ -44,9 +44,10 @@ class Command(BaseCommand):
     def handle(self, *arguments: object, **options: Any) -> None:
         try:
             text = (settings.BASE_DIR / options["lock"]).read_text()
-            self.stdout.write(json.dumps(bill_of_materials(text), indent=2))
+            bill = bill_of_materials(text)
         except (OSError, metadata.PackageNotFoundError) as error:
             raise CommandError(f"{error}") from None
+        self.stdout.write(json.dumps(bill, indent=2))
 
 
 def bill_of_materials(lock: str) -> dict[str, object]:
