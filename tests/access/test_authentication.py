@@ -103,14 +103,6 @@ def test_a_token_ends_when_its_time_is_over(call, token, at):
     assert call("GET", header).status_code == 401
 
 
-@pytest.mark.parametrize(("minutes", "status"), [(55, 200), (65, 401), (60 * 24 * 365, 401)])
-def test_a_token_of_a_clock_that_was_fast_ends_when_that_is_put_right(call, token, at, minutes, status):
-    """By up to the lifetime of a token the clocks of several hosts may differ."""
-    header = token("read")
-    at(minutes=-minutes)
-    assert call("GET", header).status_code == status
-
-
 def test_a_revoked_application_is_refused_at_once_with_all_its_tokens(call, token):
     header = token("read")
     assert call("GET", header).status_code == 200
