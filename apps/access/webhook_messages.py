@@ -1,4 +1,4 @@
-"""What the messages of webhooks say, and of what."""
+"""Messages of webhooks: their bodies, and the entity sets and records that they tell of."""
 
 import datetime as dt
 import json

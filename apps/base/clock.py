@@ -65,6 +65,11 @@ def today() -> dt.date:
     return now().astimezone(timezone.get_current_timezone()).date()
 
 
+def years_before(day: dt.date, years: int) -> dt.date:
+    """The same day of an earlier year, or the 28th of the month where a year may lack the day."""
+    return dt.date(day.year - years, day.month, min(day.day, 28))
+
+
 def start_of_day(day: dt.date) -> dt.datetime:
     """Midnight of a day in the zone of this request, or the nearest moment that the calendar has."""
     return in_utc(dt.datetime.combine(day, dt.time.min), timezone.get_current_timezone())

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
+from apps.base.clock import years_before
 from apps.core.importing.columns import ImportColumn
 from apps.core.table_files.tables import ImportFileError, Row, Table
 from apps.funding.file_formats.answer_files import (
@@ -21,6 +22,7 @@ from apps.funding.file_formats.answer_files import (
     read_name,
     read_rows,
 )
+from apps.funding.validation.paid import MOST_YEARS_PAID_AGO
 
 COLUMNS = (
     ImportColumn("payment_number", ("PayReqNum",), read=read_name, in_every_file=True, in_every_row=True),
@@ -35,9 +37,8 @@ OF_RESULTS = (
     ImportColumn("status", ("Payment Request Status", "claim_status"), in_every_file=True),
 )
 
-#: Payments that are recorded by hand are as old, and so are those of a remittance whose form of days is
-#: stated, which may lie a little ahead; other days are slips.
-MOST_YEARS, MOST_DAYS_AHEAD = 7, 31
+#: How far the days of a remittance whose form of days is stated may lie ahead.
+MOST_DAYS_AHEAD = 31
 
 #: The forms of days, and where year, month and day stand in their eight digits.
 DAY_FORMS: Mapping[str, tuple[slice, slice, slice]] = {
@@ -75,8 +76,8 @@ def read_remittance(
     if wrong := [each for each in rows if days(each.values["day"]) is None]:
         raise InvalidAnswers(
             [
-                f"{table.row_word} {each.row.number:,}: PayReqDocDate is no day of the last {MOST_YEARS}"
-                f" years written as {day_form}. It is “{each.values['day']}”."
+                f"{table.row_word} {each.row.number:,}: PayReqDocDate is no day of the last"
+                f" {MOST_YEARS_PAID_AGO} years written as {day_form}. It is “{each.values['day']}”."
                 for each in wrong
             ]
         )
@@ -100,7 +101,7 @@ def days_of(texts: Sequence[str], today: dt.date, day_form: str | None) -> Calla
     forms = DAY_FORMS if day_form is None else [day_form]
     read = {form: {text: parse_day(text, form) for text in texts} for form in forms}
     if day_form is not None:
-        first, last = years_before(today, MOST_YEARS), today + dt.timedelta(days=MOST_DAYS_AHEAD)
+        first, last = years_before(today, MOST_YEARS_PAID_AGO), today + dt.timedelta(days=MOST_DAYS_AHEAD)
         return {text: day for text, day in read[day_form].items() if day and first <= day <= last}.get
     first = years_before(today, 2)
     fitting = [
@@ -113,10 +114,6 @@ def days_of(texts: Sequence[str], today: dt.date, day_form: str | None) -> Calla
         f"PayReqDocDate, such as “{texts[0]}”, is not in every row a day of the last two years, written one"
         " way: say how it is written (--day-form)."
     )
-
-
-def years_before(day: dt.date, years: int) -> dt.date:
-    return dt.date(day.year - years, day.month, min(day.day, 28))
 
 
 def parse_day(text: str, form: str) -> dt.date | None:

@@ -14,7 +14,6 @@ from django.utils import formats
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.funding.file_formats.remittances import MOST_YEARS, years_before
 from apps.funding.models import ZERO, Claim, ProviderInvoice, StatusMove
 from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.payments import (
@@ -41,6 +40,7 @@ from apps.funding.services.transition_requests import (
 )
 from apps.funding.statuses import InvoiceStatus
 from apps.funding.validation.guards import AnyBill, TransitionContext
+from apps.funding.validation.paid import MOST_YEARS_PAID_AGO
 from apps.funding.validation.possible_transitions import (
     available_transitions,
     describe_impossible,
@@ -149,8 +149,8 @@ def find_request_problem(request: TransitionRequest, number: int) -> str | None:
         day = formats.date_format(as_day(request.day))
         if as_day(request.day) > clock.today():
             return f"The day of payment, {day}, lies ahead."
-        if as_day(request.day) < years_before(clock.today(), MOST_YEARS):
-            return f"The day of payment, {day}, is more than {MOST_YEARS} years ago."
+        if as_day(request.day) < clock.years_before(clock.today(), MOST_YEARS_PAID_AGO):
+            return f"The day of payment, {day}, is more than {MOST_YEARS_PAID_AGO} years ago."
     return None
 
 

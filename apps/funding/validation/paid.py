@@ -11,6 +11,9 @@ from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, LineDraft
 from apps.funding.models import ZERO, is_within
 from apps.funding.validation.bills import for_each_line
 
+#: Years after which a day of payment is a slip, by hand and in a remittance whose form of days is stated.
+MOST_YEARS_PAID_AGO = 7
+
 
 def paid_amount(line: LineDraft) -> Decimal:
     """The amount paid of an existing line; nothing of a new one."""

@@ -45,7 +45,7 @@ class MergingAdmin(CustomFieldsAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
     ) -> tuple[QuerySet[Model], bool]:
-        """Where fields look records up, the name of a duplicate finds the record that is in use.
+        """In fields that look records up, the name of a duplicate finds the record that is in use.
 
         Its invoices and letters go on to say that name.
         """
