@@ -3,6 +3,9 @@
 A worker takes permits from the database in batches and spends them from memory. Its first batches of a
 minute are as large as what it has spent, so that rare callers are counted one by one and busy ones cost
 one write in fifteen requests. Permits of small limits are always taken singly, and so are exact.
+
+SQLite has one writer at a time. A batch for which it has no lock soon is granted, so that a long import
+delays no reader, and counted with the next one; no worker alone grants more than the limit.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from apps.access.callers import ApplicationCaller, Limits, hash_secret
+from apps.access.callers import NO_LIMITS, ApplicationCaller, Limits, hash_secret
 from apps.access.models import ApiApplication, Usage
 from apps.base.errors import Forbidden, ServiceError, TooManyRequests, plural
 from apps.odata.http.batch.batched_request import BatchedRequest
@@ -40,6 +43,8 @@ FAILURES_OF_CLIENT = Limits(per_minute=20, per_day=0)
 SHARE_OF_MINUTE, SHARE_OF_DAY = 40, 400
 LARGEST_BATCH = 250
 NO_LIMIT = 2_000_000_000
+#: In place of a count: the database could not be asked soon.
+LOCKED = -1
 #: Beyond so many callers, those of earlier minutes are forgotten.
 MAX_CALLERS = 10_000
 
@@ -137,12 +142,14 @@ class LimitReached(Exception):
 class Allowance:
     """The permits that this process has of one caller in one minute.
 
+    ``uncounted`` permits were granted without the database, which has still to count them.
     ``blocked_until`` (seconds since 1970): no permits before then, by the limit of the day if ``of_day``.
     """
 
     minute: int
     unspent: int = 0
     taken: int = 0
+    uncounted: int = 0
     largest: int = LARGEST_BATCH
     blocked_until: float = 0
     of_day: bool = False
@@ -180,11 +187,12 @@ class RateLimiter:
                 return False
             if allowance.blocked_until:
                 raise allowance.limit_reached(now)
-            batch = allowance.next_batch(limits)
+            batch, owed = allowance.next_batch(limits), allowance.uncounted
+            allowance.uncounted = 0
         # Outside the lock: the other threads of this process need not wait for the database.
-        if former is not None and former is not allowance and former.unspent:
-            return_permits(caller, former)
-        return self._take_batch(caller, allowance, batch, limits, now)
+        if former is not None and former is not allowance:
+            settle(caller, former)
+        return self._take_batch(caller, allowance, batch, owed, limits, now)
 
     def _add_allowance(self, caller: str, minute: int) -> Allowance:
         if len(self._allowances) >= MAX_CALLERS:
@@ -192,22 +200,31 @@ class RateLimiter:
         allowance = self._allowances[caller] = Allowance(minute)
         return allowance
 
-    def _take_batch(self, caller: str, allowance: Allowance, batch: int, limits: Limits, now: float) -> bool:
-        permits = batch
+    def _take_batch(
+        self, caller: str, allowance: Allowance, batch: int, owed: int, limits: Limits, now: float
+    ) -> bool:
+        permits = 0 if 0 < limits.per_minute <= allowance.taken else batch
         while permits:
-            total = take_permits(caller, allowance.minute, permits, limits)
+            total = take_permits(caller, allowance.minute, permits + owed, limits)
             if total is not None:
                 with self._lock:
                     allowance.unspent += permits - 1
                     allowance.taken += permits
-                return total == permits
+                    if total == LOCKED:
+                        allowance.uncounted += permits + owed
+                return total == permits + owed
             permits = allowance.largest = permits // 2  # fewer are left: the last ones are taken singly
+        if owed:  # beyond the limit: so the other workers grant no more either
+            take_permits(caller, allowance.minute, owed, NO_LIMITS)
         block(caller, allowance, limits)
         raise allowance.limit_reached(now)
 
 
 def take_permits(caller: str, minute: int, permits: int, limits: Limits) -> int | None:
-    """Take permits from the database; what the caller has taken this minute, None when refused."""
+    """Take permits from the database; what the caller has taken this minute, or ``LOCKED``.
+
+    None when refused.
+    """
     parameters: dict[str, str | int] = {
         "caller": caller,
         "minute": minute,
@@ -216,18 +233,22 @@ def take_permits(caller: str, minute: int, permits: int, limits: Limits) -> int 
         "per_minute": limits.per_minute or NO_LIMIT,
         "per_day": limits.per_day or NO_LIMIT,
     }
-    row: tuple[int] | None = (NO_LIMIT,)  # granted when a long import holds SQLite's only write lock
+    row: tuple[int] | None = (LOCKED,)
     with short_wait_on_sqlite(), connection.cursor() as cursor:
         cursor.execute(_TAKE_OF_DAY if limits.per_day else _TAKE_OF_MINUTE, parameters)
         row = cursor.fetchone()
     return None if row is None else row[0]
 
 
-def return_permits(caller: str, allowance: Allowance) -> None:
-    """Permits taken in a minute that is over and not spent: they were no requests."""
-    rows = Usage.objects.filter(caller=caller, minute=allowance.minute, requests__gte=allowance.unspent)
-    with short_wait_on_sqlite():
-        rows.update(requests=F("requests") - allowance.unspent)
+def settle(caller: str, allowance: Allowance) -> None:
+    """Correct the count of a minute that is over by the permits that were not counted or not spent."""
+    missing = allowance.uncounted - allowance.unspent
+    if missing > 0:
+        take_permits(caller, allowance.minute, missing, NO_LIMITS)
+    elif missing < 0:
+        rows = Usage.objects.filter(caller=caller, minute=allowance.minute, requests__gte=-missing)
+        with short_wait_on_sqlite():
+            rows.update(requests=F("requests") + missing)
 
 
 def block(caller: str, allowance: Allowance, limits: Limits) -> None:

@@ -256,21 +256,18 @@ def make_message(webhook: Webhook, entity_set: EntitySet) -> bool:
     """
     caller = webhook.application.caller  # anew for each message: what it sees may have changed
     try:
-        token = read_token(webhook.position, "", caller) if webhook.position else DeltaToken("")
-    except (BadQuery, Gone):  # the key of signatures or the caseload of the application changed
-        return reset(webhook)
-    try:
         if not caller.may(READ, entity_set):
             raise Forbidden(caller.refusal(READ, entity_set.name))
-        reader = delta_reader(entity_set, webhook.filter, caller, token)
+        reader = delta_reader(entity_set, webhook.filter, caller, DeltaToken(""))
     except (ServiceError, UntrackableError):
         store_position(webhook, "")
         return False
     if not webhook.position:  # of the time without one nothing is told
         return reset(webhook)
     try:
+        reader.token = read_token(webhook.position, "", caller)
         page = reader.page(MESSAGE_RECORDS)
-    except Gone:  # the database was restored
+    except (BadQuery, Gone):  # the key of signatures or the caseload changed, or the database was restored
         return reset(webhook)
     except Unavailable:  # what the application sees is changing: in the next round it is told
         return False

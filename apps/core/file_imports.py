@@ -254,15 +254,16 @@ def finish(file_import: FileImport, status: Status, **values: object) -> None:
         write_notices([Notice(staff_id=file_import.staff_id, kind=kind, text=text, url=url)])
 
 
-def finish_cancelled(file_import: FileImport, **values: object) -> None:
-    """Store that it was cancelled, and after how many rows; of a check nothing is stored."""
+def finish_cancelled(file_import: FileImport, reason: str = "", **values: object) -> None:
+    """Store that it was cancelled, why, and after how many rows; of a check nothing is stored."""
     text = "It was cancelled; nothing was stored."
     if file_import.rows_done:
         rows = f"{file_import.rows_done:,} row{'' if file_import.rows_done == 1 else 's'}"
         text = f"It was cancelled after {rows}, and what is stored stays."
         text += " Imported again, the file goes on from there."
     of_import: dict[str, object] = {"counts": {}, **values}  # else those of the check are left
-    finish(file_import, Status.CANCELLED, message=text, rows_done=file_import.rows_done, **of_import)
+    message = f"{reason} {text}".lstrip()
+    finish(file_import, Status.CANCELLED, message=message, rows_done=file_import.rows_done, **of_import)
 
 
 @task(takes_context=True)
@@ -284,8 +285,8 @@ def process_file_import(
         try:
             if file_import.status == Status.CANCELLING:
                 raise ImportCancelled  # while an attempt ran that was killed
-            if author.staff_id is None:
-                refuse_without_rights(file_import)
+            if reason := lost_rights(file_import):
+                raise ImportFileError(reason)
             if file_import.status == Status.UNDOING:
                 undo(file_import)
                 return
@@ -308,14 +309,16 @@ def process_file_import(
             )
 
 
-def refuse_without_rights(file_import: FileImport) -> None:
-    """``ImportFileError`` where an application may no longer do what it has begun."""
+def lost_rights(file_import: FileImport) -> str:
+    """The sentence that the application which had this begun may do it no longer; else empty."""
+    if history.author().staff_id is not None or file_import.application is None:
+        return ""
     application, by_model = file_import.application, get_service(V2_1).by_model
-    if application is None:
-        return
+    application.refresh_from_db()
     sets = [by_model[model] for model in (FileImport, import_kind_of(file_import).model)]
-    if application.is_archived or not all(application.caller.may("write", each) for each in sets):
-        raise ImportFileError(f"{application} may no longer import these records.")
+    if not application.is_archived and all(application.caller.may("write", each) for each in sets):
+        return ""
+    return f"{application} may no longer import these records."
 
 
 def wording_of(file_import: FileImport, kind: ImportKind) -> Callable[[str], str]:
@@ -355,6 +358,15 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
         progress = done, total
         save_progress(file_import, done, total)
 
+    reason = ""
+
+    def must_stop() -> bool:
+        nonlocal reason
+        if is_cancelled(file_import):
+            return True
+        reason = lost_rights(file_import)
+        return bool(reason)
+
     with TemporaryDirectory() as name:
         folder = Path(name)
         collector = IssueCollector(kind, folder / "pages")
@@ -363,7 +375,7 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
             show_issue=collector.add,
             show_progress=show_progress,
             reword=plain,
-            is_cancelled=lambda: is_cancelled(file_import),
+            is_cancelled=must_stop,
         )
         path, errors, issues = (
             write_file(file_import, folder),
@@ -389,7 +401,7 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
             }
             if outcome.is_cancelled:
                 file_import.rows_done = max(file_import.rows_done, counts.get("rows", 0))
-                finish_cancelled(file_import, **values_to_store)
+                finish_cancelled(file_import, reason, **values_to_store)
             else:
                 # In one transaction they were not shown before.
                 values_to_store["rows_done"], values_to_store["rows_total"] = progress

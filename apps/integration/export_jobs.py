@@ -30,8 +30,9 @@ from apps.core.models import Change, ExportStatus, FileExport
 from apps.core.read_log import READ_LOG
 from apps.core.task_queue import task_author
 from apps.odata.delta.change_log import Moment
-from apps.odata.delta.dependencies import UntrackableError, find_dependencies
-from apps.odata.delta.tokens import DeltaToken, delta_link, moment_for, query_digest, sight_of
+from apps.odata.delta.dependencies import UntrackableError, find_dependencies, find_sight_dependencies
+from apps.odata.delta.reader import DeltaReader
+from apps.odata.delta.tokens import DeltaToken, delta_link, moment_for, query_digest, read_token, sight_of
 from apps.odata.errors import BadQuery
 from apps.odata.http.formats import CSVRenderer
 from apps.odata.query.media_types import MediaType
@@ -43,6 +44,8 @@ MEDIA_TYPES = {"json": "application/json", "ndjson": "application/x-ndjson", "cs
 OPTIONS_OF_ANSWERS = ("apply", "deltatoken", "skiptoken", "plain")
 #: Exports of an application that are not finished: others wait for the worker too.
 MOST_RUNNING = 10
+#: Changes that a download of a limited application looks through at once.
+CHANGES_AT_ONCE = 1_000
 
 
 class ExportDraft(Draft):
@@ -133,6 +136,34 @@ def query_of(job: FileExport, caller: Caller) -> ExportQuery:
     return read_query(job.query, f"{job.query.partition('?')[0].rpartition('/')[0]}/", caller)
 
 
+def check_sight(job: FileExport, query: ExportQuery, caller: Caller) -> None:
+    """``Forbidden`` where a limited caller may see no more what the file has.
+
+    It is limited to others now, or records, or participants whose records are expanded, changed hands.
+    """
+    if job.sight != sight_of(caller):
+        raise Forbidden("Which records you may see was changed since: begin another job.")
+    shown = {query.entity_set}
+    if query.has_others:
+        shown.add(get_service(V2_1).by_path["contact"])
+    for entity_set in shown:
+        is_limited = find_sight_dependencies(entity_set, caller.sees) is not None
+        if is_limited and (job.moment is None or has_lost_records(entity_set, caller, job)):
+            raise Forbidden("Records were handed over since the file was begun: begin another job.")
+
+
+def has_lost_records(entity_set: EntitySet, caller: Caller, job: FileExport) -> bool:
+    """True where the caller no longer sees a record of the set that it saw at the job's moment."""
+    current = JsonReader(entity_set, entity_set.rows_for(caller), QueryOptions(), caller=caller)
+    token: DeltaToken | None = DeltaToken("", since=job.moment, sight=job.sight)
+    while token is not None:
+        page = DeltaReader(current, (), token).page(CHANGES_AT_ONCE)
+        if not all(page.removed.values()):
+            return True
+        token = None if page.next_token is None else read_token(page.next_token, "", caller)
+    return False
+
+
 # --- new jobs -------------------------------------------------------------------------------------------
 
 
@@ -209,8 +240,8 @@ def write_export(job: FileExport, caller: Caller) -> None:
         write_records(job, query, file)
         file.seek(0)
         with transaction.atomic():
-            job.delta_link, job.sight = query.delta_link(moment, sight), sight
-            job.save(update_fields=["delta_link", "sight"])
+            job.delta_link, job.sight, job.moment = query.delta_link(moment, sight), sight, moment
+            job.save(update_fields=["delta_link", "sight", "moment"])
             store_file(job, file)
 
 

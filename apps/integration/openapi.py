@@ -88,23 +88,24 @@ REJECTED_ROWS = file_operation(
 )
 
 
-def step_operation(key: Json, set_name: str, name: str, summary: str, description: str) -> Json:
+def step_operation(
+    key: Json, set_name: str, name: str, summary: str, description: str, takes_key: bool = True
+) -> Json:
+    """A step of a job; with ``takes_key`` its answer is stored under an Idempotency-Key."""
+    once, key_errors = (["idempotencyKey"], ["422"]) if takes_key else ([], [])
     return {
         "operationId": f"{name.lower()}{set_name}",
         "summary": summary,
         "description": description,
         "tags": [set_name],
-        "parameters": [
-            key,
-            *parameter_refs("version", "apiVersion", "idempotencyKey", "preferReturn"),
-        ],
+        "parameters": [key, *parameter_refs("version", "apiVersion", *once, "preferReturn")],
         "responses": {
             "200": {
                 "description": "The job as it is now.",
                 "content": {JSON: {"schema": reference(set_name)}},
             },
             "204": {"description": "Begun; without a body (Prefer: return=minimal)."},
-            **error_responses("400", "401", "403", "404", "409", "422", "429"),
+            **error_responses("400", "401", "403", "404", "409", *key_errors, "429"),
         },
         "security": security(set_name, "write"),
     }
@@ -132,6 +133,7 @@ CANCEL_IMPORT = step_operation(
     "Cancel an import or a check",
     "A worker that has begun stops before the next batch of rows: what is stored stays. Cancelling until"
     " then, Cancelled from then on; again, it is the same. 409 for a job that is done or being undone.",
+    takes_key=False,
 )
 CANCEL_EXPORT = step_operation(
     EXPORT_KEY,
@@ -139,6 +141,7 @@ CANCEL_EXPORT = step_operation(
     "Cancel",
     "Cancel an export",
     "There will be no file. Cancelled twice, it is the same. 409 for a job that is Ready or Failed.",
+    takes_key=False,
 )
 EXPORT_FILE = file_operation(
     EXPORT_KEY,

@@ -35,9 +35,9 @@ from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.tables import ImportFileError
 from apps.documents.downloads import bytes_response, parts_response
 from apps.integration import openapi, resources
-from apps.integration.export_jobs import MEDIA_TYPES, query_of
+from apps.integration.export_jobs import MEDIA_TYPES, check_sight, query_of
 from apps.integration.import_forms import FILE, ImportFormParser, importable_sets, read_form
-from apps.odata.delta.tokens import DeltaToken, sight_of
+from apps.odata.delta.tokens import DeltaToken
 from apps.odata.errors import BadQuery
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
@@ -229,12 +229,11 @@ class ExportJobViewSet(ODataViewSet):
     def file(self, request: Request, key: str) -> HttpResponseBase:
         """The file, for an application that may still read all that is in it."""
         self.refuse_plain_filters()
-        job, caller = self.find_job(key), request.auth
-        query = query_of(job, cast("Caller", caller))
+        job, caller = self.find_job(key), cast("Caller", request.auth)
+        query = query_of(job, caller)
         if job.status != ExportStatus.READY:
             raise Conflict(f"The job is {job.status}: there is no file.")
-        if job.sight != sight_of(self.caller):
-            raise Forbidden("Which records you may see was changed since: begin another job.")
+        check_sight(job, query, caller)
         if is_logged(query.entity_set.model):
             READ_LOG.add(query.entity_set.model, "Download", job.rows_done, b"")
         return parts_response(read_parts(job), job.file_name, f"{MEDIA_TYPES[query.format]}; charset=utf-8")

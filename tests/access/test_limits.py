@@ -1,5 +1,6 @@
 """Requests per minute and in 24 hours, counted over all workers."""
 
+import contextlib
 import itertools
 import threading
 
@@ -201,10 +202,12 @@ def test_workers_that_take_permits_at_once_are_granted_the_limit_exactly():
         clock.move(minutes=1)
 
 
-@pytest.mark.django_db(transaction=True)
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL's readers and writers do not meet")
-def test_on_sqlite_a_long_write_does_not_delay_readers():
-    """The permit is granted uncounted rather than waited for."""
+on_sqlite = pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL has many writers at once")
+
+
+@contextlib.contextmanager
+def a_long_write():
+    """Another connection has SQLite's write lock meanwhile."""
     begun, done = threading.Event(), threading.Event()
 
     def long_import():
@@ -219,13 +222,66 @@ def test_on_sqlite_a_long_write_does_not_delay_readers():
     importing.start()
     try:
         assert begun.wait(20)
-        assert spent(RateLimiter(Clock()), Limits(5, 0), 1) == 1
+        yield
     finally:
         done.set()
         importing.join()
+
+
+@pytest.mark.django_db(transaction=True)
+@on_sqlite
+def test_on_sqlite_a_long_write_does_not_delay_readers():
+    """The permit is granted uncounted rather than waited for."""
+    with a_long_write():
+        assert spent(RateLimiter(Clock()), Limits(5, 0), 1) == 1
     assert not Usage.objects.exists()
     with connection.cursor() as cursor:
         assert cursor.execute("PRAGMA busy_timeout").fetchone()[0] > 1000
+
+
+@pytest.mark.django_db(transaction=True)
+@on_sqlite
+def test_what_a_worker_grants_during_a_long_write_is_counted_after_it():
+    clock, limits = Clock(), Limits(30, 0)
+    worker, other = RateLimiter(clock), RateLimiter(clock)
+    spent(other, limits, 22)
+    with a_long_write():
+        assert spent(worker, limits, 6) == 6
+    assert spent(worker, limits, 1) == 1
+    assert Usage.objects.get().requests == 29
+    assert spent(other, limits, 5) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@on_sqlite
+def test_other_workers_grant_nothing_more_once_a_long_write_took_the_rest_of_the_limit():
+    clock, limits = Clock(), Limits(30, 0)
+    worker, other = RateLimiter(clock), RateLimiter(clock)
+    spent(other, limits, 27)
+    with a_long_write():
+        spent(worker, limits, 5)
+    assert spent(worker, limits, 1) == 0
+    assert spent(other, limits, 1) == 0
+    assert Usage.objects.get().requests == 32
+
+
+@pytest.mark.django_db(transaction=True)
+@on_sqlite
+def test_a_worker_alone_keeps_the_limit_during_a_long_write():
+    with a_long_write():
+        assert spent(RateLimiter(Clock()), Limits(3, 0), 5) == 3
+
+
+@pytest.mark.django_db(transaction=True)
+@on_sqlite
+def test_a_minute_that_ended_in_a_long_write_is_counted_in_the_next_one():
+    clock = Clock()
+    worker = RateLimiter(clock)
+    with a_long_write():
+        spent(worker, Limits(60, 0), 3)
+    clock.move(minutes=1)
+    spent(worker, Limits(60, 0), 1)
+    assert list(Usage.objects.order_by("minute").values_list("requests", flat=True)) == [3, 1]
 
 
 @pytest.mark.django_db

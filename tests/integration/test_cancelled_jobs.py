@@ -24,7 +24,15 @@ from apps.people.services import update_contacts
 from tests.api.caller import ok, refused
 from tests.core.test_file_imports import IMPORTS, an_import, chosen, page, press
 from tests.integration.test_export_jobs import started
-from tests.integration.test_import_jobs import a_caller, counts, finished, post
+from tests.integration.test_import_jobs import (
+    a_caller,
+    counts,
+    finished,
+    limited,
+    post,
+    revoked,
+    taken_away,
+)
 from tests.people.builders import a_contact
 from tests.people.import_files import GOOD, HEADER
 from tests.people.records import an_administrator
@@ -92,6 +100,15 @@ def test_an_idempotency_key_of_a_cancel_is_not_stored(application):
             answer = application.post(f"{address_of(job)}/Cancel", None, Idempotency_Key="c-1")
             assert ok(answer)["Status"] == "Cancelled"
     assert not IdempotencyKey.objects.exists()
+    paths = ok(application.get("/docs/openapi.json", {"version": "2.1"}))["paths"]
+    steps = {
+        path: str(each["post"]["parameters"])
+        for path, each in paths.items()
+        if "JobGuid}/" in path and "post" in each
+    }
+    assert len(steps) == 4
+    for path, parameters in steps.items():
+        assert ("idempotencyKey" in parameters) is not path.endswith("/Cancel"), path
 
 
 def test_a_job_that_runs_stops_before_the_next_batch_and_tells_what_it_stored(application, monkeypatch):
@@ -137,6 +154,36 @@ def test_an_import_that_was_checked_and_then_cancelled_tells_no_counts_of_its_ch
     ok(application.post(f"{address_of(job)}/Import", None))
     assert counts(cancelled(application, job)) == [None] * 5
     refused(application.post(f"{address_of(job)}/Undo", None), 409, "Conflict")
+
+
+@pytest.mark.parametrize("change", [revoked, taken_away, limited])
+def test_an_import_stops_before_the_next_batch_when_its_application_may_no_longer(monkeypatch, change):
+    narrow = a_caller("importjob.write", "importjob.read", "contact.write", name="Narrow")
+    ok(post(narrow, PEOPLE), 201)
+    with calls_at(monkeypatch, 2, lambda: change("Narrow")):
+        run_tasks()
+    stored = FileImport.objects.get()
+    assert (stored.status, stored.rows_done, Contact.objects.count()) == ("Cancelled", 2, 1)
+    assert stored.message.startswith("Narrow may no longer import these records. It was cancelled after 2")
+
+
+def test_a_check_stops_when_its_application_may_no_longer(monkeypatch):
+    ok(post(a_caller("importjob.write", "contact.write", name="Narrow"), PEOPLE, CheckOnly="true"), 201)
+    with calls_at(monkeypatch, 2, lambda: taken_away("Narrow")):
+        run_tasks()
+    message = "Narrow may no longer import these records. It was cancelled; nothing was stored."
+    assert (FileImport.objects.get().status, FileImport.objects.get().message) == ("Cancelled", message)
+
+
+def test_a_person_imports_on_while_the_application_that_brought_the_file_is_revoked(
+    application, client, monkeypatch
+):
+    key = finished(application, PEOPLE, CheckOnly="true")["ImportJobGuid"]
+    client.force_login(an_administrator())
+    client.post(f"/admin/core/fileimport/{key}/file/", {"action": "import"})
+    with calls_at(monkeypatch, 2, lambda: revoked(ApiApplication.objects.get().name)):
+        run_tasks()
+    assert (FileImport.objects.get().status, Contact.objects.count()) == ("Imported", 3)
 
 
 @pytest.mark.parametrize("fields", [{"CheckOnly": "true"}, {"AllOrNothing": "true"}])

@@ -397,3 +397,45 @@ def test_a_limited_application_exports_its_participants_and_no_file_of_before(ap
     limit("Integration", staff=[mine, other])
     refused(application.follow(job["DeltaLink"]), 410, "Gone")
     refused(application.post("exportJob", {"Address": "claimFile"}), 403)
+
+
+@pytest.mark.parametrize(
+    "query", ["contact", "contact?$top=5", "claim?$format=csv", "client?$expand=Contacts", "team"]
+)
+@pytest.mark.parametrize("changes_at_once", [1, 100])
+def test_a_file_is_refused_once_a_record_of_a_limited_application_was_handed_over(
+    monkeypatch, query, changes_at_once
+):
+    monkeypatch.setattr(export_jobs, "CHANGES_AT_ONCE", changes_at_once)
+    mine, other = a_staff_member(), a_staff_member()
+    contact = a_contact(AccountManager={"StaffGuid": str(mine.pk)})
+    a_claim(contact=contact)
+    limited = LaterCaller(a_limited_application(staff=[mine]).authorization)
+    job = finished(limited, query)
+    address = f"exportJob({job['ExportJobGuid']})/File"
+
+    def handed_to(person, record=contact):
+        record.account_manager = person
+        record.save()
+
+    for number in range(3):
+        a_contact(LastName=f"New{number}", AccountManager={"StaffGuid": str(mine.pk)})
+    contact.phone1 = "1"
+    contact.save()
+    file_of(limited, job)
+    handed_to(other)
+    if query == "team":
+        file_of(limited, job)
+        return
+    answer = refused(limited.get(address), 403, "Forbidden")
+    assert "handed over" in str(answer)
+    handed_to(mine)
+    file_of(limited, job)
+    assert "ContactGuid" in file_of(limited, finished(limited, "contact"))[1]
+
+
+def test_a_file_of_before_moments_were_stored_is_refused_to_a_limited_application():
+    limited = LaterCaller(a_limited_application(staff=[a_staff_member()]).authorization)
+    job = finished(limited, "contact")
+    FileExport.objects.update(moment=None)
+    refused(limited.get(f"exportJob({job['ExportJobGuid']})/File"), 403, "Forbidden")

@@ -248,6 +248,8 @@ class FileExport(FileRun):
     delta_link = models.TextField(null=True)
     #: What the application saw when the file was written (``Sight.digest``), empty for everything.
     sight = models.CharField(max_length=8, default="", db_default="", editable=False)
+    #: Of an application: the moment before the first record was read.
+    moment = models.JSONField(null=True, editable=False)
 
     class Meta:
         ordering = ("-created_at", "-guid")
