@@ -11,6 +11,7 @@ from django.core.management import CommandError, call_command
 from apps.base import clock
 from apps.core.models import Change
 from apps.operations.backup_files import complete_backups
+from apps.operations.services import history_archives
 from tests.operations.databases import default_database
 
 NOW = dt.datetime(2027, 4, 4, 2, 30, tzinfo=dt.UTC)
@@ -72,5 +73,29 @@ def test_nothing_is_deleted_when_the_archive_is_damaged(history, tmp_path, monke
     with pytest.raises(CommandError, match="nothing was deleted"):
         call_command("archive_history", tmp_path)
     assert len(keys()) == 4
-    with pytest.raises(CommandError, match="exists already"):
+    with pytest.raises(CommandError, match="nothing was deleted"):
         call_command("archive_history", tmp_path)
+    assert len(keys()) == 4
+
+
+def test_killed_before_it_deletes_it_goes_on_with_the_same_folder(history, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(history_archives, "verify_backup", lambda *each: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            call_command("archive_history", tmp_path)
+    assert len(keys()) == 4
+    call_command("archive_history", tmp_path)
+    assert keys() == ["first to stay", "new"]
+    assert [path.name for path in tmp_path.glob("*history*")] == ["history-before-2020-04-04"]
+
+
+def test_a_folder_that_holds_other_entries_deletes_nothing(history, tmp_path):
+    call_command("archive_history", tmp_path)
+    for number, name in enumerate(("another old", "another last")):
+        Change.objects.create(
+            id=number, at=dt.datetime(2019, 1, 1, tzinfo=dt.UTC), record_type="people.client", record_key=name
+        )
+    assert len(keys()) == 4
+    with pytest.raises(CommandError, match="does not hold them: nothing was deleted"):
+        call_command("archive_history", tmp_path)
+    assert len(keys()) == 4
