@@ -1,5 +1,6 @@
 """History older than the retention moves into files that can be verified; nothing of it is lost."""
 
+import contextlib
 import datetime as dt
 import gzip
 import json
@@ -9,6 +10,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.base import clock
+from apps.base.errors import Gone
+from apps.core.change_log import change_log, entry_hash
 from apps.core.models import Change
 from apps.operations.backup_files import complete_backups
 from apps.operations.services import history_archives
@@ -99,3 +102,15 @@ def test_a_folder_that_holds_other_entries_deletes_nothing(history, tmp_path):
     with pytest.raises(CommandError, match="does not hold them: nothing was deleted"):
         call_command("archive_history", tmp_path)
     assert len(keys()) == 4
+
+
+def test_delta_links_that_are_older_than_the_archive_end_and_younger_ones_go_on(history, tmp_path):
+    log = change_log()
+    database, snapshot, *_ = log.moment()
+    names = Change.objects.values_list("record_key", "id")
+    moments = {name: (database, snapshot, number, entry_hash(number)) for name, number in names}
+    call_command("archive_history", tmp_path)
+    for name, moment in moments.items():
+        is_archived = name in ("old", "last")
+        with pytest.raises(Gone, match="history archived") if is_archived else contextlib.nullcontext():
+            log.entries(moment, log.moment(), {"people.client"}, None, 10)
