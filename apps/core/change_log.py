@@ -53,8 +53,9 @@ class SerialLog:
         database, _, newest, fingerprint = since
         if database != until[0] or fingerprint != entry_hash(newest):
             raise Gone(
-                "The database is no longer the one this was read from (restored, moved or failed over): read "
-                "the entity set again with Prefer: odata.track-changes."
+                "The changes since this was read are not known (the database was restored, moved or "
+                "failed over, or its old history archived): read the entity set again with "
+                "Prefer: odata.track-changes."
             )
         rows = self.rows_between(since, until, after, last).filter(record_type__in=record_types)
         rows = rows.exclude(kind=Change.Kind.EXPORTED)

@@ -164,7 +164,7 @@ def new_backup(parent: Path, name: str = "") -> Iterator[tuple[BackupWriter, Pat
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with backup_lock(parent):
-            # Left by a backup that was killed: no other is at work.
+            # Left by a backup or a deletion that was killed: no other is at work.
             for abandoned in parent.glob(".*.incomplete"):
                 if abandoned.is_dir():
                     shutil.rmtree(abandoned)
@@ -201,10 +201,10 @@ def backup_lock(parent: Path) -> Iterator[None]:
 def delete_old_backups(parent: Path, keep: int) -> list[Path]:
     """Delete all complete backups but the newest ``keep``; those deleted."""
     old = complete_backups(parent)[:-keep]
-    for folder in old:
-        # Without its checksums it counts as complete no more, should this end half way.
-        (folder / CHECKSUMS).unlink()
-        shutil.rmtree(folder)
+    with backup_lock(parent):
+        for folder in old:
+            # Under this name the next backup deletes the rest, should this end half way.
+            shutil.rmtree(folder.rename(folder.with_name(f".{folder.name}.incomplete")))
     return old
 
 

@@ -1,5 +1,6 @@
 """Requests while they arrive: how large and how slow they may be."""
 
+import logging
 import time
 from typing import Any
 
@@ -11,6 +12,8 @@ from apps.access.authentication import CHALLENGES
 from apps.base import errors
 from apps.documents.parsers import MAX_FIELD_BYTES
 
+logger = logging.getLogger(__name__)
+
 #: Seconds that a client has for its headers; in each further span of them it sends or reads so many bytes a
 #: second of a body.
 CLIENT_SECONDS = 30
@@ -19,6 +22,9 @@ MAX_CHUNK_HEADER_BYTES = 1024
 #: A body without credentials is a request for a token or a form to sign in.
 MAX_ANONYMOUS_BYTES = 64 * 1024
 HEAD = b"HEAD "
+NOT_KEPT = errors.Unavailable(
+    "The service cannot keep a body of this size now.", headers={"Retry-After": "30"}
+)
 
 
 class Progress:
@@ -65,7 +71,11 @@ class RequestParser(HTTPRequestParser):
     def received(self, data: bytes) -> int:
         if len(self.begin) < len(HEAD):
             self.begin = (self.begin + data[:80]).lstrip()[: len(HEAD)]
-        consumed: int = super().received(data)
+        try:
+            consumed: int = super().received(data)
+        except OSError as error:
+            logger.error("a body cannot be kept in the folder of temporary files: %s", error)
+            self.error, consumed = NOT_KEPT, len(data)
         if self.error is None:
             self.check_size()
         if self.error is not None:

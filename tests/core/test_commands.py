@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.core.management import call_command, get_commands, load_command_class
+from django.core.management import CommandError, call_command, get_commands, load_command_class
+from django.db import OperationalError
 
 from apps.base import clock
 from apps.core.management.base import ServiceCommand
@@ -79,6 +80,18 @@ def test_a_command_reads_the_clock_anew(monkeypatch, capsys):
     monkeypatch.setattr("django.utils.timezone.now", lambda: moment)
     call_command(Today())
     assert capsys.readouterr().out == "2031-05-06\n"
+
+
+class Locked(ServiceCommand):
+    def handle(self, *args, **options):
+        raise OperationalError("database is locked")
+
+
+@pytest.mark.django_db
+def test_a_command_ends_with_a_sentence_when_the_database_cannot_be_used():
+    with pytest.raises(CommandError, match="The database cannot be used: database is locked") as error:
+        call_command(Locked())
+    assert error.value.returncode == 2
 
 
 @pytest.mark.parametrize("words", [["help"], ["sbom"]])

@@ -1,5 +1,6 @@
 """History older than the retention moves into files that can be verified; nothing of it is lost."""
 
+import contextlib
 import datetime as dt
 import gzip
 import json
@@ -9,8 +10,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.base import clock
+from apps.base.errors import Gone
+from apps.core.change_log import change_log, entry_hash
 from apps.core.models import Change
 from apps.operations.backup_files import complete_backups
+from apps.operations.services import history_archives
 from tests.operations.databases import default_database
 
 NOW = dt.datetime(2027, 4, 4, 2, 30, tzinfo=dt.UTC)
@@ -72,5 +76,41 @@ def test_nothing_is_deleted_when_the_archive_is_damaged(history, tmp_path, monke
     with pytest.raises(CommandError, match="nothing was deleted"):
         call_command("archive_history", tmp_path)
     assert len(keys()) == 4
-    with pytest.raises(CommandError, match="exists already"):
+    with pytest.raises(CommandError, match="nothing was deleted"):
         call_command("archive_history", tmp_path)
+    assert len(keys()) == 4
+
+
+def test_killed_before_it_deletes_it_goes_on_with_the_same_folder(history, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(history_archives, "verify_backup", lambda *each: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            call_command("archive_history", tmp_path)
+    assert len(keys()) == 4
+    call_command("archive_history", tmp_path)
+    assert keys() == ["first to stay", "new"]
+    assert [path.name for path in tmp_path.glob("*history*")] == ["history-before-2020-04-04"]
+
+
+def test_a_folder_that_holds_other_entries_deletes_nothing(history, tmp_path):
+    call_command("archive_history", tmp_path)
+    for number, name in enumerate(("another old", "another last")):
+        Change.objects.create(
+            id=number, at=dt.datetime(2019, 1, 1, tzinfo=dt.UTC), record_type="people.client", record_key=name
+        )
+    assert len(keys()) == 4
+    with pytest.raises(CommandError, match="does not hold them: nothing was deleted"):
+        call_command("archive_history", tmp_path)
+    assert len(keys()) == 4
+
+
+def test_delta_links_that_are_older_than_the_archive_end_and_younger_ones_go_on(history, tmp_path):
+    log = change_log()
+    database, snapshot, *_ = log.moment()
+    names = Change.objects.values_list("record_key", "id")
+    moments = {name: (database, snapshot, number, entry_hash(number)) for name, number in names}
+    call_command("archive_history", tmp_path)
+    for name, moment in moments.items():
+        is_archived = name in ("old", "last")
+        with pytest.raises(Gone, match="history archived") if is_archived else contextlib.nullcontext():
+            log.entries(moment, log.moment(), {"people.client"}, None, 10)

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from apps.documents.models import Document
-from apps.operations.backup_files import MANIFEST, BackupReader, BackupWriter
+from apps.operations.backup_files import MANIFEST, BackupReader, BackupWriter, delete_old_backups
 from apps.operations.encryption import FileEncryption
 from apps.operations.services.backups import create_backup
 from apps.operations.tables import OperationError
@@ -87,6 +87,18 @@ def test_older_backups_than_those_to_keep_are_deleted(tmp_path, capsys):
     assert len(names) == 3
     assert (names[0], names[2]) == ("20260103T000000Z", "notes")
     assert f"{tmp_path / '20260102T000000Z'}: deleted." in capsys.readouterr().out
+
+
+def test_the_rest_of_a_backup_whose_deletion_was_killed_is_deleted_by_the_next(tmp_path, monkeypatch):
+    for name in ("20260101T000000Z", "20260102T000000Z"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "SHA256SUMS").touch()
+    with monkeypatch.context() as patched:
+        patched.setattr("apps.operations.backup_files.shutil.rmtree", lambda folder: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            delete_old_backups(tmp_path, keep=1)
+    new = create_backup(tmp_path).folder
+    assert backups_in(tmp_path) == ["20260102T000000Z", new.name]
 
 
 def test_no_older_backup_is_deleted_unless_a_number_to_keep_is_given(tmp_path):

@@ -2,12 +2,14 @@
 
 import gzip
 import json
+from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 
 from apps.base import clock
 from apps.core.models import Change
+from apps.operations.services import erasure_archives
 from tests.operations.conftest import document_settings
 from tests.operations.databases import default_database, enter_support_categories
 from tests.operations.persons import NAME, a_participant
@@ -73,3 +75,34 @@ def test_a_folder_without_archives_is_refused(archived, tmp_path):
     participant, staff, folder = archived
     with pytest.raises(CommandError, match="has no archive of the history"):
         erase(participant, staff, folder, archives=tmp_path)
+
+
+@pytest.mark.parametrize("killed_at", ["verify_backup", "shutil"])
+def test_killed_while_an_archive_is_written_anew_a_second_erasure_ends_it(archived, monkeypatch, killed_at):
+    """Before the new one has its place, and before the one before is deleted."""
+    participant, staff, folder = archived
+    with monkeypatch.context() as patched:
+        patched.setattr(erasure_archives, killed_at, None)
+        with pytest.raises((TypeError, AttributeError)):
+            erase(participant, staff, folder)
+    erase(participant, staff, folder)
+    assert not [row for row in rows(folder) if NAME in row]
+    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == [folder.name]
+
+
+def test_killed_between_the_two_names_a_second_erasure_ends_it(archived, monkeypatch):
+    participant, staff, folder = archived
+    rename = Path.rename
+
+    def rename_and_end(path, target):
+        rename(path, target)
+        if path == folder:
+            raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", rename_and_end)
+        with pytest.raises(ZeroDivisionError):
+            erase(participant, staff, folder)
+    erase(participant, staff, folder)
+    assert not [row for row in rows(folder) if NAME in row]
+    assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == [folder.name]

@@ -1,6 +1,7 @@
 """The loop and the threads of one worker: what slow, many, greedy and faulty clients get."""
 
 import contextlib
+import errno
 import io
 import json
 import os
@@ -308,6 +309,24 @@ def test_a_body_beyond_the_limit_is_refused_while_it_is_sent(serve, settings, re
     assert answered.startswith(b"HTTP/1.1 413 ")
     error = json.loads(answered.partition(b"\r\n\r\n")[2])
     assert error == {"error": {"code": "TooLarge", "message": "A body holds at most 1,000 bytes."}}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"Content-Length: 900000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\nDBBA0\r\n"],
+    ids=["plain", "chunked"],
+)
+def test_a_body_that_the_disk_has_no_space_for_is_refused_with_a_response(serve, monkeypatch, body):
+    class Full(io.BytesIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("waitress.buffers.TempfileBasedBuffer.newfile", lambda buffer: Full())
+    head = b"POST /api/claim HTTP/1.1\r\n" + SIGNED_IN
+    answered = serve(echo).answer(head + body + b"x" * 900_000)
+    assert answered.startswith(b"HTTP/1.1 503 ")
+    assert b"\r\nRetry-After: 30\r\n" in answered
+    assert answered.endswith(b'"The service cannot keep a body of this size now."}}')
 
 
 def test_an_upload_has_the_limit_of_documents(serve, settings):

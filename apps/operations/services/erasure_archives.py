@@ -14,6 +14,7 @@ from apps.core.models import Change
 from apps.operations.backup_files import (
     CHECKSUMS,
     BackupReader,
+    backup_lock,
     compress,
     new_backup,
     table_file,
@@ -26,6 +27,8 @@ from apps.operations.services.verification import verify_backup
 from apps.operations.tables import NULL, ContentSum, OperationError, unescape_text
 
 TABLE = Change._meta.db_table
+#: The end of the name of an archive that was written anew, until it has the place of the one before.
+ERASED = ".erased"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ def erase_from_archives(parent: Path, plan: ErasurePlan) -> dict[str, int]:
 
     Raises ``OperationError`` for an archive that is damaged; those before it are done then.
     """
+    if parent.is_dir():
+        end_killed_erasures(parent)
     histories = sorted(path for path in parent.glob("history-before-*") if (path / CHECKSUMS).exists())
     books = money_files(parent)
     if not histories and not books:
@@ -59,6 +64,19 @@ def erase_from_archives(parent: Path, plan: ErasurePlan) -> dict[str, int]:
     # Each kind finds damage before it changes an archive; this one is read faster.
     erased = erase_from_money_files(books, plan.keys)
     return {**erase_from_histories(histories, plan.record_keys), **erased}
+
+
+def end_killed_erasures(parent: Path) -> None:
+    """An archive that was written anew takes its place, or goes where the one before still has it."""
+    with backup_lock(parent):
+        for written in parent.glob(f"history-before-*{ERASED}"):
+            folder = written.with_suffix("")
+            if folder.exists():
+                shutil.rmtree(written)
+            else:
+                written.rename(folder)
+        for former in parent.glob(".history-before-*.incomplete"):
+            shutil.rmtree(former)
 
 
 def erase_from_histories(folders: Sequence[Path], keys: Mapping[str, set[str]]) -> dict[str, int]:
@@ -116,7 +134,7 @@ def erase_from_archive(folder: Path, own: OwnChanges) -> int:
     if not count:
         return 0
     count = 0
-    with new_backup(folder.parent, f"{folder.name}.erased") as (writer, written):
+    with new_backup(folder.parent, folder.name + ERASED) as (writer, written):
         writer.write(table_file(TABLE), compress(total.watch(lines())))
         content = replace(table, rows=total.rows, sha256=total.sha256)
         writer.finish(replace(manifest, tables={**manifest.tables, TABLE: content}))

@@ -14,6 +14,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -255,7 +256,10 @@ def new_archive(path: Path) -> Iterator[zipfile.ZipFile]:
         raise OperationError(f"{path} is there already: name a new file.")
     if not path.parent.is_dir():
         raise OperationError(f"{path.parent} is no folder.")
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    beginning = f".{path.name}."
+    for abandoned in path.parent.glob(f"{escape(beginning)}*"):  # by an export that was killed
+        abandoned.unlink()
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=beginning)
     try:
         with os.fdopen(descriptor, "wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -264,4 +268,4 @@ def new_archive(path: Path) -> Iterator[zipfile.ZipFile]:
             os.fsync(file.fileno())
         os.link(name, path)  # unlike a rename it replaces nothing
     finally:
-        os.unlink(name)
+        Path(name).unlink(missing_ok=True)
