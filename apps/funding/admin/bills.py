@@ -220,7 +220,7 @@ class BillAdmin(BillListAdmin):
         elif rows:
             way = format_html("“{}” on {} allows it, for those who may.", rows[0].label, page)
         return format_html(
-            "{} is {}. Nothing was saved: what you entered is still below. {}",
+            "{} is {}. What you entered is still below. {}",
             record,
             self.describe_status(record),
             way,
@@ -270,7 +270,7 @@ class BillAdmin(BillListAdmin):
     ) -> HttpResponse:
         form, record = context["adminform"].form, context["original"]
         page = {
-            "is_invalid": form.is_bound and not form.adds_rows and form.has_errors and not form.is_closed,
+            "errors": [*context["errors"], *filter(None, form.lines.errors), *form.lines.non_form_errors()],
             "rows": form.lines,
             "limit": form.lines.max_num,
             "warnings": form.warning_rows() if form.is_bound else [],
@@ -281,6 +281,8 @@ class BillAdmin(BillListAdmin):
             **self.provider_invoice_context(request, record, form),
             **(self.status_context(request, record) if record is not None else {}),
         }
+        if form.adds_rows:
+            page |= {"errors": []}  # nobody asked to save it
         if form.is_closed:
             # Buttons would leave what was entered behind: its page in another tab has them. Its sentence
             # says all; there is nothing to correct.
