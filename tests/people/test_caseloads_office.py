@@ -415,6 +415,8 @@ def test_pages_about_all_participants_are_closed(told):
         assert answer.status_code == 403
         assert "This page is about all participants; your role sees some of them." in text_of(answer)
         assert f"/admin/{path}" not in menu
+    answer = told.browser.get("/admin/payments/statement/add/", follow=True)
+    assert "“Make statement” is on their page" in text_of(answer)
     for name in ("claimfile", "remittance", "paymentrun", "accountsexport", "core/change", "fileimport"):
         assert f"/{name}/" not in menu
     for model in admin.site._registry:
