@@ -9,10 +9,14 @@ from reportlab.platypus import Spacer
 
 from apps.core.admin_base.display import format_amount
 from apps.core.models import Subscriber
+from apps.funding.models import Claim
 from apps.funding.pdf_styles import FIGURE, RULES, SMALL, STRONG, STRONG_FIGURE, TITLE, build_pdf, text
 from apps.funding.tagged_pdf import data_table
+from apps.funding.validation.transitions import TransitionName
 from apps.payments.models import PaymentRunClaim, PaymentRunItem
 
+#: The transitions that say why.
+TAKING_BACK = (TransitionName.TAKE_BACK, TransitionName.ASK_TO_CANCEL)
 COLUMNS = (72 * mm, 34 * mm, 34 * mm, 34 * mm)
 
 
@@ -41,6 +45,13 @@ def advice_story(item: PaymentRunItem, organisation: Subscriber) -> list[object]
     ]
 
 
+def set_off_note(claim: Claim) -> str:
+    """Why less is paid now, in the words of whoever recorded that money was taken back."""
+    reasons = claim.moves.filter(verb__in=TAKING_BACK, reason__isnull=False)
+    last = reasons.values_list("reason", flat=True).first()
+    return f"Set off, since it was taken back: {last or 'by the agency'}"
+
+
 def rows_of(claims: Sequence[PaymentRunClaim], total: Decimal) -> list[list[object]]:
     """A row for each claim; what was paid in earlier runs is no shortfall of this one."""
     rows: list[list[object]] = [
@@ -55,7 +66,7 @@ def rows_of(claims: Sequence[PaymentRunClaim], total: Decimal) -> list[list[obje
         shortfall = claim.total - claim.amount_paid
         notes = [text(claim.provider_invoice_reference)]
         if each.amount < 0:
-            notes.append(text("Set off: the agency took back what it had paid", SMALL))
+            notes.append(text(set_off_note(claim), SMALL))
         elif shortfall and claim.status_reason:
             notes.append(text(claim.status_reason, SMALL))
         figures = (claimed, shortfall, each.amount)

@@ -106,6 +106,9 @@ def summary_sentences(statement: Statement, budgets: Sequence[StatementBudget], 
         left = sum((each.left for each in budgets), ZERO)
         until = f", which ends on {short_day(statement.plan_last_day)}" if statement.plan_last_day else ""
         yield f"On {day}, {dollars(left)} was left of your plan{until}."
+        first = statement.plan_first_day
+        if first is not None and first > statement.month:
+            yield f"It began on {short_day(first)}: supports of earlier days do not count on it."
 
 
 def spent_rows(lines: Sequence[StatementLine]) -> Iterator[SpentRow]:

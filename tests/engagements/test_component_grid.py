@@ -232,6 +232,9 @@ def test_the_grid_is_for_those_who_may_enter_budgets(client, plan):
         client.force_login(a_staff_member(role=a_role(*VIEW, *names)))
         grid = context_of(client, plan)["grid"]
         assert (len(grid.rows), grid.is_readable_only) == (rows, is_readable_only)
+        page_of_plan = client.get(f"{PLANS}{plan.pk}/plan/").content
+        assert (b"Enter components" in page_of_plan) != is_readable_only
+        assert (b'value="save"' in client.get(address(plan)).content) != is_readable_only
     client.force_login(a_staff_member(role=a_role(*VIEW)))
     send(
         client,

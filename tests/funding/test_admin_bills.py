@@ -161,6 +161,7 @@ def test_invalid_values_are_shown_on_their_fields(client, scene):
 def test_what_was_typed_is_not_lost_when_something_is_wrong(client, scene):
     answer = enter(client, scene, line(scene.entry, "0", notes="Kept words"))
     html = answer.content.decode()
+    assert "Please fix what is marked below" in html
     assert "Kept words" in html
     assert scene.product.code in html
     assert scene.product.name in html
@@ -222,6 +223,7 @@ def test_more_rows_come_without_scripts(client, scene):
     )
     assert len(answer.context["rows"].forms) >= 6
     assert b"Kept" in answer.content
+    assert b"Not saved" not in answer.content  # nobody asked to save it
     assert not Claim.objects.exists()
 
 
@@ -367,7 +369,7 @@ def test_what_somebody_else_changed_meanwhile_is_not_overwritten(client, scene):
     page = get_unrendered(client, address)
     Claim.objects.update(modify_date=claim.modify_date + dt.timedelta(minutes=1))
     answer = client.post(address, bill_form_data(page, line(scene.entry, "9")))
-    assert b"Nothing was saved" in answer.content
+    assert b"Not saved." in answer.content
     assert claim.line_items.get().quantity == 2
 
 

@@ -137,7 +137,7 @@ def test_what_was_typed_is_kept_when_the_bill_is_approved_meanwhile(client, bill
         answer = client.post(page_of(bill), data)
         assert answer.status_code == 200
         (message,) = form_of(answer).non_field_errors()
-        assert f"{bill} is approved since 20 Aug 2026, 10:01 a.m. (Cora Smith). Nothing was saved" in message
+        assert f"{bill} is approved since 20 Aug 2026, 10:01 a.m. (Cora Smith). What you entered" in message
         assert "Choose “Withdraw approval” on " in message
         assert f'href="{page_of(bill)}" target="_blank"' in message
         assert sides(answer)["External invoice number"][:2] == ("–", "X-1")
@@ -146,7 +146,7 @@ def test_what_was_typed_is_kept_when_the_bill_is_approved_meanwhile(client, bill
         assert cells_of(answer)["quantity"] == "9"
         text = answer.content.decode()
         assert ("Save what is chosen" in text, 'type="radio"' in text) == (False, False)
-        assert "Please correct the error" not in text  # there is nothing to correct
+        assert "Please fix" not in text  # there is nothing to fix
         assert answer.context["buttons"] == []
         assert bill.line_items.get().quantity == 2
     later(at, 3)
@@ -244,4 +244,4 @@ def test_a_claim_without_a_status_history_is_shown_again_too(client, claim):
     data = typed_into(client, claim)
     Claim.objects.update(funding_status="Approved")
     (message,) = form_of(client.post(page_of(claim), data)).non_field_errors()
-    assert f"{claim} is approved. Nothing was saved" in message
+    assert f"{claim} is approved. What you entered is still below." in message

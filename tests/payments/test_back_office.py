@@ -299,6 +299,22 @@ def test_what_is_ready_has_pages_that_keep_each_other_s_ticks_and_the_sum_of_all
     assert (run.total, run.day.isoformat()) == (Decimal("8.00"), later)
 
 
+def test_a_run_that_is_refused_keeps_what_was_ticked(many_payees):
+    release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    owed = Claim.objects.get(provider=many_payees[4])
+    Claim.objects.filter(pk=owed.pk).update(amount_paid=0)
+    for payee in many_payees:
+        a_paid_claim("4.00", provider=payee)
+    browser, _ = signed_in(*MAKER)
+    day = (clock.today() + dt.timedelta(days=2)).isoformat()
+    sent = ticks(browser.get(f"{RUNS}ready/"), "Payee 1") | {"set_off": [str(owed.pk)], "day": day}
+    answer = browser.post(f"{RUNS}make/", sent)
+    assert "owes more than they would be paid: set off less." in answer.content.decode()
+    assert [each["is_ticked"] for each in answer.context["rows"]] == [False, True]
+    assert (answer.context["day"], answer.context["set_off_elsewhere"]) == (day, [str(owed.pk)])
+    assert not PaymentRun.objects.filter(status=RunStatus.DRAFT).exists()
+
+
 def test_what_is_set_off_is_kept_on_other_pages(many_payees):
     release_run(create_run(None, clock.today(), None).pk, a_releaser())
     owed = Claim.objects.get(provider=many_payees[0])

@@ -9,13 +9,23 @@ from django_tasks_db.models import DBTaskResult
 from apps.base import clock
 from apps.core.models import Subscriber
 from apps.core.task_queue import repeat_unfinished_tasks
+from apps.funding.models import Claim
+from apps.funding.services.transitions import apply_transition
 from apps.payments.models import PaymentRunItem
 from apps.payments.remittance_pdf import advice_story
 from apps.payments.services.remittance import mail_advice, send_advice
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run
 from tests.funding.test_invoice_pdf import texts
-from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings, somebody
+from tests.payments.builders import (
+    a_claimed_claim,
+    a_paid_claim,
+    a_releaser,
+    agency_pays,
+    an_account,
+    payment_settings,
+    somebody,
+)
 from tests.payments.mail_server import mail_server
 from tests.people.records import a_client, a_contact
 from tests.tasks import run_tasks
@@ -65,6 +75,23 @@ def test_it_says_what_was_claimed_paid_and_why_not_all():
         *("Total", "105.50"),
     ]
     assert "Paid to Harbour Lights" in found
+
+
+def test_what_is_set_off_has_the_reason_for_which_it_was_taken_back():
+    payment_settings()
+    provider = a_client()
+    an_account(provider)
+    claim = agency_pays(a_claimed_claim("50.00", provider=provider, provider_invoice_reference="INV-7"))
+    release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    taken = {"amounts": {claim.pk: Decimal("10.00")}, "reason": "Credit note CN-7"}
+    assert apply_transition(Claim, [claim.pk], "take-back", **taken).done
+    assert apply_transition(Claim, [claim.pk], "write-off", reason="Nothing else to do").done
+    a_paid_claim("30.00", provider=provider, provider_invoice_reference="INV-8")
+    run = release_run(create_run(None, clock.today(), None, set_off=[claim.pk]).pk, a_releaser())
+    found = list(texts(advice_story(run.items.get(), Subscriber(name="Southern Light"))))
+    row = ["INV-7", "Set off, since it was taken back: Credit note CN-7", "50.00", "10.00", "-10.00"]
+    start = found.index("INV-7")
+    assert (found[start : start + 5], found[-2:]) == (row, ["Total", "20.00"])
 
 
 def test_each_payee_with_an_address_gets_one_and_a_second_press_sends_none(run, server):

@@ -187,6 +187,10 @@ def test_of_two_plans_in_the_month_the_later_one_is_told():
     statement = a_statement(contact)
     assert [row.budget for row in said_of(statement).budgets] == ["$20.00"]
     assert statement.plan_last_day == dt.date(2026, 10, 10)
+    assert (
+        said_of(statement).summary[-1]
+        == "It began on 11 Oct 2025: supports of earlier days do not count on it."
+    )
 
 
 # --- making them ----------------------------------------------------------------------------------------

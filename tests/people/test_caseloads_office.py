@@ -415,12 +415,16 @@ def test_pages_about_all_participants_are_closed(told):
         assert answer.status_code == 403
         assert "This page is about all participants; your role sees some of them." in text_of(answer)
         assert f"/admin/{path}" not in menu
+    answer = told.browser.get("/admin/payments/statement/add/", follow=True)
+    assert "“Make statement” is on their page" in text_of(answer)
     for name in ("claimfile", "remittance", "paymentrun", "accountsexport", "core/change", "fileimport"):
         assert f"/{name}/" not in menu
     for model in admin.site._registry:
         if caseload_path(model) is None and model not in (Notice, FileExport):
             page = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
-            assert told.browser.get(page, follow=True).status_code == 403, model
+            answer = told.browser.get(page, follow=True)
+            assert answer.status_code == 403, model
+            assert "your role sees some of them" in text_of(answer), model
 
 
 @pytest.mark.parametrize("is_long", [False, True], ids=["at once", "by a worker"])
@@ -491,6 +495,15 @@ def test_the_home_page_says_whom_one_sees(db, participants, sentence):
         Participants.ALL: {colleagues, mine, others},
     }.get(participants, {colleagues, mine})
     assert {colleagues, mine, others} & set(rows) == expected
+
+
+def test_who_sees_no_participant_is_told_whom_they_would_see(db):
+    a_contact()
+    browser = browser_of(an_office(Participants.OWN).me)
+    assert "Nothing is waiting." in text_of(browser.get("/admin/"))
+    empty = text_of(browser.get("/admin/people/contact/"))
+    assert "<h2>No contacts that you see</h2>" in empty
+    assert "You see the participants whom you look after." in empty
 
 
 def test_the_record_that_a_duplicate_was_merged_into_is_named_to_who_sees_it(db):

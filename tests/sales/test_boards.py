@@ -169,6 +169,7 @@ def test_who_may_only_look_moves_nothing(client, viewer):
     page = client.get(BOARD)
     assert page.status_code == 200
     assert "rs-move" not in page.content.decode()
+    assert "Add an opportunity" not in page.content.decode()
     assert client.post(MOVE, {"opportunity": record.pk, "stage": stage.pk}).status_code == 403
     assert client.post(DONE, {"opportunity": record.pk}).status_code == 403
 

@@ -277,7 +277,7 @@ class RecordForm(forms.ModelForm):
         self.data["opened_version"] = self.version
         who = history_display.history_lines(changes[:1])[0].who if changes else "Somebody"
         at = formats.date_format(timezone.localtime(self.instance.modify_date), "DATETIME_FORMAT")
-        message = f"{who} changed this record at {at}, after you had opened it. Nothing was saved."
+        message = f"{who} changed this record at {at}, after you had opened it."
         self.add_error(None, forms.ValidationError(message, code="Stale"))
         return True
 

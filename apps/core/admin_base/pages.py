@@ -24,7 +24,7 @@ from unfold.admin import ModelAdmin
 from apps.core.admin_base.filters import CappedPaginator, filter_media
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.record_fields import is_key
-from apps.core.caseload import caseload_of, visible_rows
+from apps.core.caseload import caseload_of, caseload_path, visible_rows
 from apps.core.models import Subscriber
 
 
@@ -180,6 +180,8 @@ class PageAdmin(ModelAdmin):
 
     def explain_refusal(self, request: HttpRequest, name: str) -> list[str]:
         """The sentence about a permission that a person's role lacks; none where no role can have it."""
+        if not sees_everybody(request) and caseload_path(self.model) is None:
+            return [OF_ALL]  # whatever is ticked
         permission = f"{self.opts.app_label}.{get_permission_codename(name, self.opts)}"
         if name not in self.opts.default_permissions or request.user.has_perm(permission):
             return []

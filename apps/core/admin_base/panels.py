@@ -172,16 +172,24 @@ def badge(text: str, colour: str | None) -> SafeString:
 # --- the overview ---------------------------------------------------------------------------------------
 
 
+def permitted_panels(request: HttpRequest, record: Model) -> list[Panel]:
+    """The panels of the record's model that this person may view, in their order."""
+    panels = [panel for panel in PANELS[type(record)] if panel.has_permission(request)]
+    return sorted(panels, key=lambda panel: (panel.order, panel.heading))
+
+
+def load_panels(request: HttpRequest, record: Model) -> list[tuple[Panel, dict[str, Any]]]:
+    """These panels with what they show of the record; without those that have nothing to show."""
+    found = ((panel, panel.context(request, record)) for panel in permitted_panels(request, record))
+    return [(panel, context) for panel, context in found if context is not None]
+
+
 def overview_context(request: HttpRequest, record: Model) -> dict[str, object]:
     """The panels of the record's model that this person may view, and the timeline."""
-    panels = [panel for panel in PANELS[type(record)] if panel.has_permission(request)]
-    panels.sort(key=lambda panel: (panel.order, panel.heading))
-    shown: list[tuple[Panel, dict[str, Any]]] = []
-    empty: list[tuple[Panel, dict[str, object]]] = []
-    for panel in panels:
-        context = panel.context(request, record)
-        if context is not None:
-            (shown if context.get("count", 1) else empty).append((panel, context))
+    panels = permitted_panels(request, record)
+    found = load_panels(request, record)
+    shown = [(panel, context) for panel, context in found if context.get("count", 1)]
+    empty = [(panel, context) for panel, context in found if not context.get("count", 1)]
     timeline = load_timeline(record, panels, request.user)
     shown_records = history_display.referred_keys(timeline)
     for panel, context in shown:

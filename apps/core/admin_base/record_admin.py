@@ -289,7 +289,10 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
             reason = "signed in again in another tab" if is_in_another_tab else "had been signed out"
             files = " Files have to be chosen again." if form.is_multipart() else ""
             messages.warning(request, f"You {reason}. Your entries are back, and not saved yet.{files}")
-        return super().render_change_form(request, {"warnings": warnings, **context}, *args, **options)
+        has_marks = len(context["errors"]) > bool(form.non_field_errors())
+        # One banner says why nothing was saved: without its errors the library's form has none of its own.
+        shown = {"warnings": warnings, **context, "has_marks": has_marks, "errors": []}
+        return super().render_change_form(request, shown, *args, **options)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         record = super().get_object(request, object_id, from_field)

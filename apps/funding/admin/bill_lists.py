@@ -25,6 +25,7 @@ from apps.core.models import normalised
 from apps.funding.admin.actions import ActionAdmin, SummedChangeList
 from apps.funding.admin.bill_filters import (
     AgeFilter,
+    ApprovalFilter,
     BudgetFilter,
     HoldReasonFilter,
     PhaseFilter,
@@ -90,8 +91,10 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         ("start_date", ServicesFilter),
         ("status_date", DateTimeRangeFilter),
         ("creation_date", DateTimeRangeFilter),
+        ApprovalFilter,
         ("contact", RecordFilter),
         ("staff", RecordFilter),
+        ("line_items__product", RecordFilter),
     )
 
     def get_list_display(self, request: HttpRequest) -> Sequence[object]:

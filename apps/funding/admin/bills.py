@@ -18,7 +18,7 @@ from django.utils.safestring import SafeString
 from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.base import clock
-from apps.core.admin_base import DayField, Page
+from apps.core.admin_base import DayField, Page, load_panels
 from apps.core.admin_base.display import format_amount, link, plain_quantity, record_link, short_day
 from apps.core.admin_base.forms import AmountField
 from apps.funding.admin import autocomplete
@@ -219,12 +219,8 @@ class BillAdmin(BillListAdmin):
             way = format_html("Choose “{}” on {}, then save here.", allowed[0].label, page)
         elif rows:
             way = format_html("“{}” on {} allows it, for those who may.", rows[0].label, page)
-        return format_html(
-            "{} is {}. Nothing was saved: what you entered is still below. {}",
-            record,
-            self.describe_status(record),
-            way,
-        )
+        status = self.describe_status(record)
+        return format_html("{} is {}. What you entered is still below. {}", record, status, way)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, object]:
         """A new bill is assigned to the signed-in person."""
@@ -270,7 +266,7 @@ class BillAdmin(BillListAdmin):
     ) -> HttpResponse:
         form, record = context["adminform"].form, context["original"]
         page = {
-            "is_invalid": form.is_bound and not form.adds_rows and form.has_errors and not form.is_closed,
+            "errors": [*context["errors"], *filter(None, form.lines.errors), *form.lines.non_form_errors()],
             "rows": form.lines,
             "limit": form.lines.max_num,
             "warnings": form.warning_rows() if form.is_bound else [],
@@ -281,6 +277,8 @@ class BillAdmin(BillListAdmin):
             **self.provider_invoice_context(request, record, form),
             **(self.status_context(request, record) if record is not None else {}),
         }
+        if form.adds_rows:
+            page |= {"errors": []}  # nobody asked to save it
         if form.is_closed:
             # Buttons would leave what was entered behind: its page in another tab has them. Its sentence
             # says all; there is nothing to correct.
@@ -305,6 +303,7 @@ class BillAdmin(BillListAdmin):
             ],
             is_invoice=self.line_model is InvoiceLine,
             answers=answer_rows(record),
+            panels=load_panels(request, record),
             **self.provider_invoice_context(request, record, None),
             **self.status_context(request, record),
         )

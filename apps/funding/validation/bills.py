@@ -119,7 +119,7 @@ LINE_RULES = for_each_line(
         is_refused_when(
             "price",
             "OutOfRange",
-            "A price is not negative; invoices have credit items.",
+            "A price is not negative: a claim has less of the item, an invoice has a credit item.",
             lambda line: line.price < 0,
         ),
         line_days_are_in_order,

@@ -26,7 +26,9 @@ def service_dates_are_in_order(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
 
 def invoice_total_is_not_negative(draft: ProviderInvoiceDraft) -> Iterator[Issue]:
     if draft.invoice_total is not None and draft.invoice_total < 0:
-        yield Issue("OutOfRange", "invoice_total", f"A total is not negative: {draft.invoice_total:,.2f}.")
+        advice = "a credit note changes the claim of the invoice that it credits"
+        message = f"A total is not negative: {draft.invoice_total:,.2f}; {advice}."
+        yield Issue("OutOfRange", "invoice_total", message)
 
 
 def document_is_not_archived(draft: ProviderInvoiceDraft) -> Iterator[Issue]:

@@ -7,6 +7,7 @@ from apps.payments.admin import (
     consents,
     first_files,
     home,
+    paid_out,
     settings,
     tracker,
 )

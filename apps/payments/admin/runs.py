@@ -191,7 +191,7 @@ class PaymentRunAdmin(RecordAdmin):
             run = create_run(claims, day, staff_of(request), set_off)
             messages.success(request, f"{run} is made: somebody else releases it.")
             return redirect(self.page_url("run", run.pk))
-        return redirect(self.page_url("ready"))
+        return self.ready_page(request)  # with its ticks: the next press must not pay who was left out
 
     def opening_page(self, request: HttpRequest) -> HttpResponse:
         """Ask whether all that was paid so far was paid out elsewhere; then record it."""

@@ -89,10 +89,13 @@ class StatementAdmin(ReadOnlyAdmin):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: object = None
     ) -> HttpResponse:
-        """Statements are made on the page of a month."""
+        """Statements are made on the page of a month, or on the page of a participant."""
         if not self.has_add_permission(request):
             raise PermissionDenied(*self.explain_refusal(request, "add"))
-        return redirect(self.page_url("months"))
+        if sees_everybody(request):
+            return redirect(self.page_url("months"))
+        messages.info(request, "Open a participant: “Make statement” is on their page.")
+        return redirect(list_url(Contact))
 
     @display(description="participant", ordering="contact__last_name")
     def participant(self, statement: Statement) -> str:

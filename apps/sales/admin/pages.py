@@ -77,6 +77,7 @@ class PipelineAdmin(RecordAdmin):
             filter=board_filter,
             query=request.GET.urlencode(),
             today=clock.today(),
+            may_add=self.has_add_permission(request),
             may_change=self.has_change_permission(request),
         )
 
