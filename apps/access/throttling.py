@@ -191,7 +191,7 @@ class RateLimiter:
             allowance.uncounted = 0
         # Outside the lock: the other threads of this process need not wait for the database.
         if former is not None and former is not allowance:
-            settle(caller, former)
+            correct_count(caller, former)
         return self._take_batch(caller, allowance, batch, owed, limits, now)
 
     def _add_allowance(self, caller: str, minute: int) -> Allowance:
@@ -240,7 +240,7 @@ def take_permits(caller: str, minute: int, permits: int, limits: Limits) -> int 
     return None if row is None else row[0]
 
 
-def settle(caller: str, allowance: Allowance) -> None:
+def correct_count(caller: str, allowance: Allowance) -> None:
     """Correct the count of a minute that is over by the permits that were not counted or not spent."""
     missing = allowance.uncounted - allowance.unspent
     if missing > 0:

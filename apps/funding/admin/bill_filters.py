@@ -245,7 +245,7 @@ def find_budget(request: HttpRequest) -> Budget | None:
     return next((budget for budget in found if budget is not None), None)
 
 
-class ApprovalFilter(ConditionFilter):
+class SelfApprovalFilter(ConditionFilter):
     """Bills that the person who entered them has approved, which auditors ask for."""
 
     title = "approval"

@@ -25,12 +25,12 @@ from apps.core.models import normalised
 from apps.funding.admin.actions import ActionAdmin, SummedChangeList
 from apps.funding.admin.bill_filters import (
     AgeFilter,
-    ApprovalFilter,
     BudgetFilter,
     HoldReasonFilter,
     PhaseFilter,
     PlanFilter,
     ResubmissionFilter,
+    SelfApprovalFilter,
     ServicesFilter,
     StatusFilter,
     WarningFilter,
@@ -91,7 +91,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         ("start_date", ServicesFilter),
         ("status_date", DateTimeRangeFilter),
         ("creation_date", DateTimeRangeFilter),
-        ApprovalFilter,
+        SelfApprovalFilter,
         ("contact", RecordFilter),
         ("staff", RecordFilter),
         ("line_items__product", RecordFilter),
