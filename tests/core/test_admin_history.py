@@ -15,7 +15,9 @@ from apps.base import clock
 from apps.core import archive, history, history_display
 from apps.core.history import Author
 from apps.core.models import Change, Subscriber
+from apps.payments.models import BankAccount
 from apps.people.models import Client, Team
+from tests.payments.builders import an_account
 from tests.people.records import (
     a_client,
     a_contact,
@@ -388,6 +390,15 @@ def test_changes_are_searched_by_the_names_of_records(client, changes):
     assert {record for record, _ in shown(client, q="physio")} == {"=Harbour Physio"}
     assert {record for record, _ in shown(client, q=str(changes[1].pk))} == {"Matilda Walsh"}
     assert shown(client, q="xylophone") == set()
+
+
+def test_a_search_finds_the_changes_of_many_records_and_of_what_belongs_to_them(client, changes):
+    walshes = [a_contact(first_name=f"Mia {number}", last_name="Walsh") for number in range(10)]
+    assert len(shown(client, q="walsh")) == len(walshes) + 1
+    account = an_account(changes[2], entered_by=changes[0])
+    BankAccount.objects.filter(pk=account.pk).update(archive_date=account.creation_date)
+    role = a_role(name="Physio desk")
+    assert {name for name, _ in shown(client, q="physio")} == {"=Harbour Physio", str(account), str(role)}
 
 
 def test_what_is_filtered_is_exported_for_an_auditor(client, changes):

@@ -6,10 +6,13 @@ import re
 import pytest
 
 from apps.base import clock
+from apps.core.read_log import READ_LOG
+from apps.funding.models import Claim
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import create_run, release_run, withdraw_run
+from apps.people.models import Contact
 from tests.payments.builders import a_paid_claim, a_releaser, agency_takes_back, an_account, payment_settings
-from tests.people.records import a_client, a_role, a_staff_member
+from tests.people.records import a_client, a_contact, a_role, a_staff_member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("sums of runs are kept by statements")]
 
@@ -58,6 +61,18 @@ def test_what_was_taken_back_is_owed_until_it_is_set_off(client, ada, claim):
     assert shown(client, claim) == [f"-5.00 to be released to Harbour Physio · {later}", paid]
     release_run(later.pk, a_releaser())
     assert shown(client, claim) == [f"-5.00 set off on 23 Nov 2026 to Harbour Physio · {later}", paid]
+
+
+def test_the_log_of_reads_has_the_person_whom_it_was_paid_to(client, ada, claim, monkeypatch):
+    representative = a_contact()
+    an_account(representative)
+    Contact.objects.filter(pk=claim.contact_id).update(representative=representative)
+    Claim.objects.filter(pk=claim.pk).update(send_payment_to="ClientRepresentative")
+    create_run(None, clock.today(), None)
+    noted = []
+    monkeypatch.setattr(READ_LOG, "add", lambda *entry: noted.append(entry))
+    assert str(representative) in shown(client, claim)[0]
+    assert [entry[2:4] for entry in noted if entry[0] is Contact] == [(1, representative.pk.bytes)]
 
 
 def test_it_is_for_those_who_may_view_payment_runs_and_of_what_others_are_paid(client, ada, claim):

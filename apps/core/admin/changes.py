@@ -10,16 +10,28 @@ from django.utils import timezone
 from unfold.decorators import display
 
 from apps.core import history_display
-from apps.core.admin_base import AuditAdmin
+from apps.core.admin_base import AuditAdmin, RecordAdmin
 from apps.core.admin_base.audit import kind_of_record
 from apps.core.admin_base.display import link
-from apps.core.admin_base.palette import find_records, searched_pages
-from apps.core.admin_base.searching import search_words
+from apps.core.admin_base.palette import find_records, record_pages
+from apps.core.admin_base.searching import search_words, search_words_in
+from apps.core.caseload import visible_rows
 from apps.core.models import Change
 from apps.core.read_log import ShownRecords
 
 #: Records of each kind that a search of the changes is about.
 SEARCHED_RECORDS = 50
+
+
+def find_keys(page: RecordAdmin, words: Sequence[str], person: object) -> list[object]:
+    """The keys of some records with the words; of accounts and the like, with those of their owners."""
+    if not page.searched.lists:
+        return []
+    if page.searched.palette:
+        return [record.pk for record in find_records(page, words, person, SEARCHED_RECORDS)]
+    records = visible_rows(person, page.model._default_manager.order_by())
+    found = search_words_in(records, words, page.searched.lists, ())
+    return list(found.values_list("pk", flat=True)[:SEARCHED_RECORDS])
 
 
 @admin.register(Change)
@@ -41,13 +53,13 @@ class ChangeAdmin(AuditAdmin):
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Model], search_term: str
     ) -> tuple[QuerySet[Model], bool]:
-        """By the names and numbers of records, as the command palette finds them; else by identifiers."""
+        """By what finds their records in the command palette or in their lists; else by identifiers."""
         words = search_words(search_term)
         if not words:
             return queryset, False
         changes = Q()
-        for page in searched_pages(request):
-            keys = [str(record.pk) for record in find_records(page, words, SEARCHED_RECORDS)]
+        for page in record_pages(request):
+            keys = [str(key) for key in find_keys(page, words, request.user)]
             if keys:
                 changes |= Q(record_type=page.opts.label_lower, record_key__in=keys)
         text = search_term.strip()

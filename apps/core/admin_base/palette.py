@@ -59,9 +59,13 @@ def find_results(request: HttpRequest, words: Sequence[str]) -> list[SearchResul
 
 def searched_pages(request: HttpRequest) -> list[RecordAdmin]:
     """The pages whose records the palette finds and the person may view, in the order of the menu."""
+    return [page for page in record_pages(request) if page.searched.palette]
+
+
+def record_pages(request: HttpRequest) -> list[RecordAdmin]:
+    """The pages of records that the person may view, in the order of the menu."""
     pages = [admin.site.get_model_admin(m) for m in apps.get_models() if admin.site.is_registered(m)]
-    searched = [page for page in pages if isinstance(page, RecordAdmin) and page.searched.palette]
-    allowed = [page for page in searched if page.has_view_permission(request)]
+    allowed = [page for page in pages if isinstance(page, RecordAdmin) and page.has_view_permission(request)]
     return sorted(allowed, key=lambda page: page.menu_order)
 
 

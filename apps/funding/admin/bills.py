@@ -287,6 +287,7 @@ class BillAdmin(BillListAdmin):
 
     def bill_page(self, request: HttpRequest, record: Any) -> HttpResponse:
         """A bill that cannot be edited any more, or by somebody who may only view it."""
+        panels = load_panels(request, record)
         return self.render_page(
             request,
             "funding/bill.html",
@@ -303,7 +304,8 @@ class BillAdmin(BillListAdmin):
             ],
             is_invoice=self.line_model is InvoiceLine,
             answers=answer_rows(record),
-            panels=load_panels(request, record),
+            panels=panels,
+            shown_records={k: v for _, each in panels for k, v in each.get("shown_records", {}).items()},
             **self.provider_invoice_context(request, record, None),
             **self.status_context(request, record),
         )

@@ -6,6 +6,7 @@ from apps.core.admin_base import Panel, register_panels
 from apps.core.admin_base.display import admin_url, record_link, short_day
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import Claim
+from apps.payments.admin.runs import by_model
 from apps.payments.choices import RunStatus
 from apps.payments.models import ZERO, PaymentRun, PaymentRunClaim
 
@@ -21,6 +22,7 @@ def paid_out(request: HttpRequest, claim: Claim) -> dict[str, object] | None:
         "rows": [
             (record_link(part.item.run), describe(part), part.item.payee, part.amount) for part in parts
         ],
+        "shown_records": by_model([each.item.payee for each in parts]),
         "ready": max(to_pay_out, ZERO),
         "owed": max(-to_pay_out, ZERO),
         "ready_link": admin_url(PaymentRun, "ready"),
