@@ -11,6 +11,7 @@ from apps.base.declaration.resource import (
     Key,
     NestedType,
     Optional,
+    Property,
     ReadOnly,
     RefersTo,
     Required,
@@ -110,11 +111,14 @@ class ServiceBookingType(NestedType):
     )
 
 
-CLAIMED_AMOUNTS = (
-    ReadOnly("Claimed", description="Claimed from the agency, and not refused by it."),
-    ReadOnly("Paid", description="The part of Claimed that was paid."),
-    ReadOnly("Waiting", description="Entered and not yet claimed."),
-)
+def claimed_amounts(budget: str = "") -> tuple[Property, ...]:
+    """What bills draw from a budget; ``budget`` is the path to it from a part of it."""
+    lines = (f"{budget}claimlines__claim", f"{budget}invoicelines__invoice")
+    return (
+        ReadOnly("Claimed", description="Claimed from the agency, and not refused by it.", sum_of=lines),
+        ReadOnly("Paid", description="The part of Claimed that was paid.", sum_of=lines),
+        ReadOnly("Waiting", description="Entered and not yet claimed.", sum_of=lines),
+    )
 
 
 class FundingPeriodType(NestedType):
@@ -126,7 +130,7 @@ class FundingPeriodType(NestedType):
         ReadOnly("FirstDay"),
         ReadOnly("LastDay"),
         ReadOnly("Released"),
-        *CLAIMED_AMOUNTS,
+        *claimed_amounts("category_budget__"),
     )
 
 
@@ -138,7 +142,7 @@ class CategoryBudgetType(NestedType):
         Key("CategoryBudgetGuid"),
         ReadOnly("Budget"),
         ReadOnly("UsedElsewhere"),
-        *CLAIMED_AMOUNTS,
+        *claimed_amounts(),
         ReadOnly("ManagementType"),
         ReadOnly("ComponentName", description="As the plan names it."),
         ReadOnly("FurtherCategories", description="Numbers of the other categories that it pays for."),
@@ -238,7 +242,7 @@ class BookingResource(UnrestrictedResource):
         Optional("Budget"),
         Optional("UsedElsewhere", description="Drawn by others, or before this service was used."),
         Optional("BalanceDate", description="The day of UsedElsewhere."),
-        *CLAIMED_AMOUNTS,
+        *claimed_amounts(),
         Optional("ManagementType"),
         Optional("BookingStartDate"),
         Optional("BookingEndDate"),
@@ -254,7 +258,12 @@ class PeriodOfComponentType(NestedType):
     """A funding period as programs give it: known by its first day, so it has no key."""
 
     model = FundingPeriod
-    fields = (Required("FirstDay"), Required("LastDay"), Required("Released"), *CLAIMED_AMOUNTS)
+    fields = (
+        Required("FirstDay"),
+        Required("LastDay"),
+        Required("Released"),
+        *claimed_amounts("category_budget__"),
+    )
     draft_class = PeriodDraft
 
 
@@ -274,7 +283,7 @@ class ComponentResource(UnrestrictedResource):
         Optional("StatedItems", description="Codes of the only supports that it pays for."),
         Optional("Budget"),
         Optional("UsedElsewhere", description="Drawn by others, or before this service was used."),
-        *CLAIMED_AMOUNTS,
+        *claimed_amounts(),
         Optional("ManagementType"),
         *RECORD_DATES,
         RefersTo("Category", CategoryType),

@@ -16,7 +16,7 @@ from apps.base.declaration.resource import V2_1, Caller
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Draft, Extra, Issue, Rule, apply_rules, is_required, raise_if_invalid
-from apps.base.errors import Conflict, Forbidden, ServiceError
+from apps.base.errors import Conflict, Forbidden, Gone, ServiceError
 from apps.core import exporting
 from apps.core.file_exports import (
     ExportCancelled,
@@ -157,7 +157,10 @@ def has_lost_records(entity_set: EntitySet, caller: Caller, job: FileExport) -> 
     current = JsonReader(entity_set, entity_set.rows_for(caller), QueryOptions(), caller=caller)
     token: DeltaToken | None = DeltaToken("", since=job.moment, sight=job.sight)
     while token is not None:
-        page = DeltaReader(current, (), token).page(CHANGES_AT_ONCE)
+        try:
+            page = DeltaReader(current, (), token).page(CHANGES_AT_ONCE)
+        except Gone:  # the database was restored: what has changed since is not known
+            return True
         if not all(page.removed.values()):
             return True
         token = None if page.next_token is None else read_token(page.next_token, "", caller)

@@ -434,8 +434,10 @@ def test_a_file_is_refused_once_a_record_of_a_limited_application_was_handed_ove
     assert "ContactGuid" in file_of(limited, finished(limited, "contact"))[1]
 
 
-def test_a_file_of_before_moments_were_stored_is_refused_to_a_limited_application():
+@pytest.mark.parametrize("moment", [None, ["", "", 1, "of another database"]])
+def test_a_file_of_an_unknown_moment_is_refused_to_a_limited_application(moment):
+    """It was made before moments were stored, or the database was restored since."""
     limited = LaterCaller(a_limited_application(staff=[a_staff_member()]).authorization)
     job = finished(limited, "contact")
-    FileExport.objects.update(moment=None)
+    FileExport.objects.update(moment=moment)
     refused(limited.get(f"exportJob({job['ExportJobGuid']})/File"), 403, "Forbidden")

@@ -72,7 +72,8 @@ class Property:
     ``write_only`` properties are never in responses. ``body_source`` is the field that request bodies set
     where responses show another one (a date computed from a date-time). ``rule_columns`` are further columns
     of the related record that validation rules read. ``partner`` is the name of the navigation property from
-    the related record back to records of this type (``Claims``).
+    the related record back to records of this type (``Claims``). ``sum_of`` are ORM paths to the records of
+    which the value is a sum without a history of its own: it may change whenever one of them does.
     """
 
     name: str
@@ -85,6 +86,7 @@ class Property:
     rule_columns: tuple[str, ...] = ()
     partner: str = ""
     description: str = ""
+    sum_of: tuple[str, ...] = ()
 
 
 def Key(name: str, source: str = "guid", **options: Any) -> Property:

@@ -36,7 +36,7 @@ class Dependency:
     """Columns of another model at the end of ``path``, an ORM path from the record.
 
     ``owner_path`` and ``owner_column`` are of rows that belong to one record: the path to that record, and
-    their column with its key.
+    their column with its key. ``passes_list``: a new row may be shown by a record that was there before.
     """
 
     record_type: str
@@ -44,11 +44,12 @@ class Dependency:
     columns: frozenset[str]
     owner_path: str = ""
     owner_column: str = ""
+    passes_list: bool = False
 
     def concerns(self, entry: LoggedChange) -> bool:
         if entry.record_type != self.record_type:
             return False
-        if entry.is_new and not self.owner_column:
+        if entry.is_new and not self.owner_column and not self.passes_list:
             return False  # whoever refers to it has changed too
         shown = self.columns | {self.owner_column}
         return entry.differences is None or ALL_COLUMNS in shown or not shown.isdisjoint(entry.differences)
@@ -82,6 +83,8 @@ class DependencyCollector:
 
     def add_property(self, type_: StructuredType, prefix: str, prop: Any) -> None:
         self.add_fields(prefix, prop.steps)
+        for path in prop.declaration.sum_of:
+            self.columns[join(prefix, path)].add(ALL_COLUMNS)
         if prop.source_field.column is not None:
             return
         if TODAY in prop.source_field.sql_in(""):
@@ -151,10 +154,11 @@ class DependencyCollector:
         return [self.dependency(path, frozenset(columns)) for path, columns in self.columns.items() if path]
 
     def dependency(self, path: str, columns: frozenset[str]) -> Dependency:
-        relation = fields_on_path(self.entity_set.model, path, path)[-1]
+        *passed, relation = fields_on_path(self.entity_set.model, path, path)
         label = relation.related_model._meta.label_lower
         if not relation.one_to_many:
-            return Dependency(label, path, columns)
+            passes_list = any(step.one_to_many for step in passed)
+            return Dependency(label, path, columns, passes_list=passes_list)
         owner_path = path.rpartition("__")[0]
         return Dependency(label, path, columns, owner_path, relation.field.attname)
 
