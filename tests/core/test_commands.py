@@ -110,6 +110,13 @@ def test_a_command_whose_reader_has_read_enough_ends_without_a_word(tmp_path, wo
     assert (ended.returncode, ended.stderr) == (141, b"")
 
 
+def test_a_command_works_without_standard_input_and_output():
+    words = [sys.executable, settings.BASE_DIR / "manage.py", "sbom"]
+    closed = ["/bin/sh", "-c", '"$@" <&- >&-', "sh", *words]
+    ended = subprocess.run(closed, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
 class Piped(OperatorCommand):
     def handle(self, *args, **options):
         raise BrokenPipeError

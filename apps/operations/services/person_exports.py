@@ -252,13 +252,13 @@ def write_file(archive: zipfile.ZipFile, file: ExportedFile, faults: list[str]) 
 @contextmanager
 def new_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     """A new ZIP file, there under its name when the block ends well; only its owner may read it."""
-    if path.exists():
-        raise OperationError(f"{path} is there already: name a new file.")
     if not path.parent.is_dir():
         raise OperationError(f"{path.parent} is no folder.")
     beginning = f".{path.name}."
     for abandoned in path.parent.glob(f"{escape(beginning)}*"):  # by an export that was killed
         abandoned.unlink()
+    if path.exists():
+        raise OperationError(f"{path} is there already: name a new file.")
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=beginning)
     try:
         with os.fdopen(descriptor, "wb") as file:
