@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import pytest
 
-from apps.base.declaration.service import declared_sets
+from apps.base.declaration.resource import V2_1
+from apps.base.declaration.schema import SetNavigation
+from apps.base.declaration.service import declared_sets, get_service
 from tests.test_architecture import MODULES, app_of, tree
 
 WRITES = ("update", "bulk_update", "bulk_create")
@@ -87,3 +89,26 @@ def test_functions_that_change_rows_write_their_history():
 )
 def test_a_change_without_history_is_named(code, is_named):
     assert bool([*unwritten("x", ast.parse(f"def f():\n {code}"))]) is is_named
+
+
+def shown_members(type_, path):
+    """The members of a type and of what is nested in it, each behind its path."""
+    for member in type_.readable_properties.values():
+        yield f"{path}/{member.name}", member
+    for navigation in type_.navigations.values():
+        if not isinstance(navigation, SetNavigation):
+            yield from shown_members(navigation.type, f"{path}/{navigation.name}")
+
+
+def test_a_member_without_history_names_the_records_that_tell_of_it():
+    """Else delta links and webhooks miss its changes."""
+    sets = [each for each in get_service(V2_1).by_path.values() if each.resource.is_tracked]
+    shown = [found for each in sets for found in shown_members(each.type, each.name)]
+    columns = {path: (member.steps[-1], member.declaration) for path, member in shown}
+    unrecorded = {
+        path: declaration.sum_of
+        for path, (field, declaration) in columns.items()
+        if field.name in getattr(field.model, "unrecorded_columns", ())
+    }
+    assert "Booking/Claimed" in unrecorded
+    assert [path for path, sources in unrecorded.items() if not sources] == []

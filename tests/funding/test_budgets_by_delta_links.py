@@ -29,7 +29,8 @@ QUERIES = (
 
 
 @pytest.fixture
-def followers():
+def followers(settings):
+    settings.ODATA_CHANGE_LOG = "apps.core.change_log.SerialLog"  # a test is one transaction
     api = LaterCaller(an_application())
     return lambda: [Follower(api, path, query) for path, query in QUERIES]
 
