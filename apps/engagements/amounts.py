@@ -19,7 +19,7 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import QuerySet
 
-from apps.core import saving
+from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch, in_batches
 from apps.core.computed import to_the_cent
 from apps.engagements.funding_periods import PeriodAmounts, lies_in, share_of_days
@@ -235,6 +235,22 @@ def lock_amounts(budgets: QuerySet[Any]) -> dict[UUID, Amounts]:
     return {key: Amounts(*amounts) for key, *amounts in rows}
 
 
+def write_history(model: type[Budget], changes: Mapping[UUID, tuple[Amounts, Amounts]]) -> None:
+    """An entry for each budget whose amounts changed from what to what, where no bill's entry leads to it.
+
+    Bills tell of the budgets of their lines; by these entries delta links and webhooks learn of others.
+    """
+    entries = {
+        key: {
+            name: [str(before), str(after)]
+            for name, before, after in zip(AMOUNT_COLUMNS, *sides, strict=True)
+            if before != after
+        }
+        for key, sides in changes.items()
+    }
+    history.write_differences(model, ((key, entry) for key, entry in entries.items() if entry))
+
+
 def restate_amounts(
     model: type[Budget | FundingPeriod], stored: Mapping[UUID, Amounts], sums: Mapping[UUID, Amounts]
 ) -> int:
@@ -257,4 +273,6 @@ def restate_amounts(
             values_of_rows(changes),
         )
     batch.send()
+    if issubclass(model, Budget):
+        write_history(model, {key: (stored[key], Amounts(*sums)) for key, *sums in differing})
     return len(differing)

@@ -4,16 +4,23 @@ from decimal import Decimal
 
 import pytest
 
+from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
+from apps.engagements.plan_copies import PlanTerms
+from apps.funding.drafts import ClaimDraft
 from apps.funding.models import Claim
 from apps.funding.services.effects import recount_budgets
+from apps.funding.services.plan_changes import change_plan
+from apps.funding.services.update import update_claims
 from tests.api.caller import an_application, ok
 from tests.api.followers import Follower
 from tests.api.test_version_2_1 import LaterCaller
-from tests.engagements.builders import a_category_budget, with_periods
+from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, day, with_periods
 from tests.funding.applied import amounts, applied, held, priced
 from tests.funding.bodies import a_funder
 from tests.funding.builders import a_claim, an_invoice
+from tests.funding.test_plan_changes import an_item
+from tests.funding.test_update import lines_as_drafts
 from tests.funding.test_warnings_end_to_end import a_claim_body
 from tests.funding.warned import TODAY, Scene
 
@@ -86,3 +93,45 @@ def test_an_archived_claim_gives_its_component_back(followers):
     applied(claim, "archive")
     assert are_up_to_date(copies) == [False, False, True, False, True]
     assert held(component) == amounts()
+
+
+def test_a_component_that_a_line_left_is_told_and_keeps_why(followers):
+    components = [a_category_budget(), a_category_budget()]
+    lines = [
+        {**line, "category_budget": each}
+        for line, each in zip(priced("40.00", "9.00"), components, strict=True)
+    ]
+    claim = a_claim(lines, staff=a_funder())
+    recount_budgets()
+    copies = followers()
+    kept = lines_as_drafts(claim)[:1]
+    update_claims(
+        [ClaimDraft({"line_items": kept}, given=["line_items"], key=claim.pk)], ignore_warnings=True
+    )
+    assert held(components[1]) == amounts()
+    assert are_up_to_date(copies)[2] is True
+    entry = Change.objects.filter(record_key=str(components[1].pk)).latest("id")
+    assert entry.differences == {"waiting": ["9.00", "0.00"]}
+
+
+@pytest.mark.parametrize("make", [a_booking, a_category_budget])
+def test_budgets_of_a_plan_that_lines_left_for_the_next_one_are_told(make, followers):
+    first, last = day("2027-02-14"), day("2028-02-13")
+    old = a_plan() if make is a_booking else a_pace_plan()
+    budget, name = make(old, category=1), "booking" if make is a_booking else "category_budget"
+    days = {"first_day": first, "last_day": first, "entry": an_item()}
+    a_claim(priced("40.00", **days, **{name: budget}), contact=old.participant)
+    recount_budgets()
+    copies = followers()
+    change_plan(old.pk, PlanTerms(first, last, Decimal("900.00")))
+    assert held(budget) == amounts()
+    are_up_to_date(copies)
+
+
+def test_a_budget_that_a_recount_puts_right_is_told(followers):
+    component = a_category_budget()
+    a_claim(priced("40.00", category_budget=component))
+    copies = followers()
+    assert recount_budgets().category_budgets == 1
+    assert held(component) == amounts(waiting="40.00")
+    assert are_up_to_date(copies) == [False, False, True, True, True]

@@ -43,6 +43,7 @@ from apps.engagements.amounts import (
     record_amounts,
     record_dated_amounts,
     restate_amounts,
+    write_history,
 )
 from apps.engagements.coverage import CoveringBudget
 from apps.engagements.funding_periods import share_of_days
@@ -96,6 +97,10 @@ class BudgetPosting(NamedTuple):
     first_day: dt.date
     last_day: dt.date
     amounts: Amounts
+
+    @property
+    def budget(self) -> UUID | None:
+        return self.booking or self.category_budget
 
     def __neg__(self) -> BudgetPosting:
         return self._replace(amounts=-self.amounts)
@@ -152,6 +157,22 @@ def post_to_budgets(
 
 #: The budgets in the order in which they are locked everywhere, by the line's reference to them.
 BUDGETS: Mapping[str, type[Budget]] = {"booking": ServiceBooking, "category_budget": CategoryBudget}
+
+
+def write_history_of_left_budgets(before: Iterable[BudgetPosting], after: Iterable[BudgetPosting]) -> None:
+    """The history of budgets that all these lines left: no bill's entry leads to them any more.
+
+    ``before`` and ``after``: what the lines counted and what they count, which is stored already.
+    """
+    current = {posting.budget for posting in after}
+    left: dict[UUID, Amounts] = defaultdict(Amounts)
+    for posting in before:
+        if posting.budget is not None and posting.budget not in current:
+            left[posting.budget] += posting.amounts
+    for model in BUDGETS.values() if left else ():
+        stored = lock_amounts(model._default_manager.filter(AnyOf("pk", left)))
+        write_history(model, {key: (amounts + left[key], amounts) for key, amounts in stored.items()})
+
 
 #: The lines that count on budgets, by their reference to the bill.
 LINES: Mapping[str, type[models.Model]] = {"claim": ClaimLine, "invoice": InvoiceLine}

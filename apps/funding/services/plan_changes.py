@@ -44,6 +44,7 @@ from apps.funding.services.effects import (
     BudgetState,
     lock_provider_invoices,
     post_to_budgets,
+    write_history_of_left_budgets,
 )
 from apps.funding.services.payments import LINE_MODELS
 from apps.funding.statuses import ENDED, UNCLAIMED, InvoiceStatus
@@ -449,17 +450,18 @@ def save_moves(
     moves: Sequence[tuple[AnyBill, LineItem, CoveringBudget]], plans: Mapping[UUID, ClientEngagement]
 ) -> None:
     """Write the budgets of lines, what these count on both, and the history of their bills."""
-    postings: list[BudgetPosting] = []
+    postings_before: list[BudgetPosting] = []
+    postings_after: list[BudgetPosting] = []
     lines: dict[type[AnyBill], list[LineItem]] = defaultdict(list)
     entries: dict[AnyBill, dict[str, list[object]]] = defaultdict(dict)
     for bill, line, budget in moves:
         amounts = state_of(bill, line).amounts(line.total, line.amount_paid)
         before = budget_of(line)
-        postings.append(posting_of(line, -amounts))
+        postings_before.append(posting_of(line, amounts))
         is_booking = budget.model is ServiceBooking
         line.booking_id = budget.pk if is_booking else None
         line.category_budget_id = None if is_booking else budget.pk
-        postings.append(posting_of(line, amounts))
+        postings_after.append(posting_of(line, amounts))
         lines[type(bill)].append(line)
         entries[bill][f"Budget of line {line.position + 1}"] = [
             None if before is None else of_plan(str(before), plans[before.engagement_id]),
@@ -470,7 +472,8 @@ def save_moves(
         saving.save_differences(
             model, [(bill, {}, rows) for bill, rows in entries.items() if isinstance(bill, model)]
         )
-    post_to_budgets(postings)
+    post_to_budgets([*(-each for each in postings_before), *postings_after])
+    write_history_of_left_budgets(postings_before, postings_after)
 
 
 def posting_of(line: LineItem, amounts: Amounts) -> BudgetPosting:

@@ -26,6 +26,7 @@ from apps.funding.services.effects import (
     lock_provider_invoices,
     post_to_budgets,
     record_posting,
+    write_history_of_left_budgets,
 )
 from apps.funding.services.transitions import apply_transition
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
@@ -73,7 +74,6 @@ def update_bills(bill_type: BillType, drafts: Sequence[BillDraft], ignore_warnin
     batch = WriteBatch()
     acknowledge_warnings(bill_type, warnings, keys, batch)
     line_history = update_lines(bill_type, drafts, existing, batch)
-    batch.send()
     for draft in drafts:
         draft.given |= CALCULATED[bill_type.name]
     records = {key: bill.record for key, bill in existing.items()}
@@ -264,19 +264,20 @@ def update_lines(
     existing: Mapping[UUID, ExistingBill],
     batch: WriteBatch,
 ) -> dict[UUID, LineHistory]:
-    """Make the lines of bills what their drafts say, and post the differences to budgets; their history."""
+    """Make the lines of bills what their drafts say, post to budgets, and send the batch; their history."""
     inserted: list[tuple[UUID, int, LineDraft]] = []
     updated: dict[tuple[str, ...], list[LineItem]] = defaultdict(list)
     deleted: list[UUID] = []
-    postings: list[BudgetPosting] = []
+    postings_before: list[BudgetPosting] = []
+    postings_after: list[BudgetPosting] = []
     line_history: dict[UUID, LineHistory] = defaultdict(dict)
     for draft in drafts:
         bill, entries = existing[draft.key], line_history[draft.key]
         unseen: LineHistory = {}
         lines = {line.pk: line for line in bill.lines}
         status = bill.record.funding_status
-        postings += [-record_posting(line, status) for line in bill.lines]
-        postings += [line_posting(line, status, line.amount_paid) for line in draft.line_items]
+        postings_before += [record_posting(line, status) for line in bill.lines]
+        postings_after += [line_posting(line, status, line.amount_paid) for line in draft.line_items]
         for position, line in enumerate(draft.line_items):
             after = describe_line(line)
             if line.key is None:
@@ -305,7 +306,9 @@ def update_lines(
         bills, positions, new_lines = zip(*inserted, strict=True)
         own_columns = {bill_type.name: bills, "position": positions}
         saving.insert_rows(bill_type.line_model, new_lines, own_columns, batch)
-    post_to_budgets(postings, batch)
+    post_to_budgets([*(-each for each in postings_before), *postings_after], batch)
+    batch.send()
+    write_history_of_left_budgets(postings_before, postings_after)
     return line_history
 
 
