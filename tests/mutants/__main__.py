@@ -6,6 +6,7 @@ It exits 0 when at least 95 of 100 are killed and each survivor is in survivors.
 
 import argparse
 import json
+import os
 import resource
 import sys
 import tomllib
@@ -120,7 +121,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--count", type=int, default=200, help="mutants of the sample (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="which sample (default %(default)s)")
     parser.add_argument("--only", default="", help="those of the sample whose name has this text")
-    parser.add_argument("--processes", type=int, default=1, help="at once (default %(default)s)")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="at once (default %(default)s)")
     parser.add_argument("--resume", action="store_true", help="without those that a run before has killed")
     parser.add_argument("--record", action="store_true", help="write docs/faults.md")
     options = parser.parse_args(arguments)
@@ -128,7 +129,7 @@ def main(arguments: list[str]) -> int:
     sample = sorted(all_mutants(), key=lambda mutant: mutant.rank(options.seed))[: options.count]
     sample = [mutant for mutant in sample if options.only in mutant.name]
     lines = LinesOfTests(FOLDER / "lines_of_tests.json")
-    lines.refresh()
+    lines.refresh(options.processes)
     if not options.resume:
         TRIALS.unlink(missing_ok=True)
     try_mutants(sample, lines, options.processes)

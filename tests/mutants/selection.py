@@ -8,10 +8,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
+from typing import Any
 
 from tests.mutants.mutations import ROOT, Mutant, area_files
 
@@ -32,8 +34,8 @@ class LinesOfTests:
         self.code = sha256(b"".join(path.read_bytes() for path in modules)).hexdigest()
         self.tests = stored["tests"] if stored.get("code") == self.code else {}
 
-    def refresh(self) -> None:
-        """Run the files of tests that have changed, all when the code has."""
+    def refresh(self, processes: int) -> None:
+        """Run the files of tests that have changed, all when the code has, in so many processes at once."""
         files = [path for path in sorted(ROOT.glob("tests/*/test_*.py")) if path.parent.name not in LEFT_OUT]
         digests = {
             str(path.relative_to(ROOT)): sha256(path.read_bytes()).hexdigest()
@@ -43,16 +45,14 @@ class LinesOfTests:
         changed = [name for name, digest in digests.items() if known.get(name) != digest]
         if changed:
             print(f"Running {len(changed)} files of tests to see which lines they execute", flush=True)
-            made = self.file.with_suffix(".new")
-            run = run_tests(changed, MUTANT_MAP=str(made))
-            if run.returncode > 1:  # a module of tests cannot be imported: nothing was run at all
-                sys.exit(run.stdout[-2000:])
-            found = json.loads(made.read_text())
+            with ThreadPoolExecutor(processes) as threads:
+                slices = [changed[start::processes] for start in range(processes)]
+                for found in threads.map(find_lines, filter(None, slices)):
+                    self.tests |= found
             for name in changed:
-                self.tests[name] = {**found.get(name, NOTHING), "digest": digests[name]}
+                self.tests[name] = {**self.tests[name], "digest": digests[name]}
             self.tests = {name: found for name, found in self.tests.items() if name in digests}
             self.file.write_text(json.dumps({"code": self.code, "tests": self.tests}))
-            made.unlink()
 
     @cached_property
     def seconds(self) -> dict[str, float]:
@@ -107,6 +107,15 @@ class LinesOfTests:
 
     def tests_of(self, lines: Iterable[Line]) -> set[str]:
         return set().union(*(self.by_line.get(line, ()) for line in lines))
+
+
+def find_lines(files: list[str]) -> dict[str, dict[str, Any]]:
+    """The lines that the tests of these files execute, by file."""
+    with tempfile.NamedTemporaryFile() as made:
+        run = run_tests(files, MUTANT_MAP=made.name)
+        if run.returncode > 1:  # a module of tests cannot be imported: nothing was run at all
+            sys.exit(run.stdout[-2000:])
+        return dict.fromkeys(files, NOTHING) | json.loads(Path(made.name).read_text())
 
 
 @cache
