@@ -5,8 +5,12 @@ import gc
 import os
 import signal
 import sys
+from typing import NoReturn
 
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
+from django.db import OperationalError
 
 
 def main() -> None:
@@ -26,6 +30,21 @@ def main() -> None:
         sys.exit(128 + signal.SIGPIPE)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
+    except OperationalError as error:
+        end_with(f"The database cannot be used: {error}")
+    except (ImproperlyConfigured, OSError) as error:
+        if settings.configured:
+            raise
+        end_with(f"The settings cannot be used: {error}")
+
+
+def end_with(sentence: str) -> NoReturn:
+    """To be called where an error is handled: its traceback is shown to who asks for it."""
+    if "--traceback" in sys.argv:
+        raise
+    sys.stderr.write(f"{sentence}\n")
+    # As for a file that cannot be read: 1 is for records that were not taken.
+    sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.core.management import CommandError, call_command, get_commands, load_command_class
-from django.db import OperationalError
+from django.core.management import call_command, get_commands, load_command_class
 
 from apps.base import clock
 from apps.core.management.base import ServiceCommand
@@ -82,16 +81,27 @@ def test_a_command_reads_the_clock_anew(monkeypatch, capsys):
     assert capsys.readouterr().out == "2031-05-06\n"
 
 
-class Locked(ServiceCommand):
-    def handle(self, *args, **options):
-        raise OperationalError("database is locked")
+@pytest.mark.parametrize("command", ["migrate", "worker", "verify"])
+def test_a_command_ends_with_a_sentence_when_the_database_cannot_be_used(tmp_path, command):
+    address = {"DATABASE_URL": f"sqlite:///{tmp_path}/missing/records.sqlite3", "VAR_DIR": str(tmp_path)}
+    ended = run_manage([command], address)
+    assert ended.returncode == 2
+    assert ended.stderr == "The database cannot be used: unable to open database file\n"
 
 
-@pytest.mark.django_db
-def test_a_command_ends_with_a_sentence_when_the_database_cannot_be_used():
-    with pytest.raises(CommandError, match="The database cannot be used: database is locked") as error:
-        call_command(Locked())
-    assert error.value.returncode == 2
+def test_a_command_ends_with_a_sentence_when_the_folder_of_its_files_cannot_be_used(tmp_path):
+    (tmp_path / "file").touch()
+    ended = run_manage(["migrate"], {"VAR_DIR": str(tmp_path / "file")})
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("The settings cannot be used: [Errno 17] File exists:")
+    assert ended.stderr.count("\n") == 1
+
+
+def run_manage(words, environment):
+    command = [sys.executable, settings.BASE_DIR / "manage.py", *words]
+    return subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
 
 
 @pytest.mark.parametrize("words", [["help"], ["sbom"]])

@@ -126,9 +126,11 @@ def test_an_export_that_fails_leaves_no_file(participant, export, tmp_path, monk
 
 
 def test_what_a_killed_export_left_is_removed_by_the_next(participant, export, tmp_path):
-    (tmp_path / ".person.zip.1a2b3c4d").write_text(NAME)
+    of_another = ".5e6f7a8b.the.person.zip"
+    for name in (".1a2b3c4d.person.zip", of_another):
+        (tmp_path / name).write_text(NAME)
     export(participant.contact)
-    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == [of_another]
 
 
 def test_somebody_without_a_login_cannot_export(participant, tmp_path):

@@ -1,7 +1,7 @@
 """The common part of operators' commands: errors in a sentence, and the arguments about a person."""
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import Error
+from django.db import Error, OperationalError
 
 from apps.operations.tables import OperationError
 from apps.people.models import Staff
@@ -14,8 +14,8 @@ class OperatorCommand(BaseCommand):
     def execute(self, *args: object, **options: object) -> str | None:
         try:
             return super().execute(*args, **options)
-        except BrokenPipeError:
-            raise  # of `| head`: manage.py ends the command without a word
+        except (BrokenPipeError, OperationalError):
+            raise  # of `| head`, or of a database that is away, locked or full: manage.py ends the command
         except (OperationError, Error, OSError) as error:
             raise CommandError(str(error)) from error
 

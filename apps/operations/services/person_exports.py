@@ -254,12 +254,12 @@ def new_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     """A new ZIP file, there under its name when the block ends well; only its owner may read it."""
     if not path.parent.is_dir():
         raise OperationError(f"{path.parent} is no folder.")
-    beginning = f".{path.name}."
-    for abandoned in path.parent.glob(f"{escape(beginning)}*"):  # by an export that was killed
+    # By an export that was killed; eight letters, as ``mkstemp`` takes, are no part of another name.
+    for abandoned in path.parent.glob(f".{'?' * 8}.{escape(path.name)}"):
         abandoned.unlink()
     if path.exists():
         raise OperationError(f"{path} is there already: name a new file.")
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=beginning)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=f".{path.name}")
     try:
         with os.fdopen(descriptor, "wb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:

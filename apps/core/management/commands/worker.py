@@ -47,7 +47,11 @@ class Command(db_worker.Command):
             raise CommandError(f"--name {name}: letters, digits and underscores.")
         if with_parent:
             threading.Thread(target=end_with_parent, args=[os.getppid()], daemon=True).start()
-        with (settings.VAR_DIR / f"{name}.lock").open("a+") as lock:
+        try:
+            lock = (settings.VAR_DIR / f"{name}.lock").open("a+")
+        except OSError as error:
+            raise CommandError(f"VAR_DIR cannot be written: {error}") from error
+        with lock:
             worker_id = take(lock)
             with temporary_files_in(settings.VAR_DIR / f"{name}.files"):
                 self.work(worker_id, options)
