@@ -113,6 +113,7 @@ def test_other_blanks_dashes_and_cases_are_cleaned(read):
     assert read_row.code == WALK
     assert read_row.item["name"] == "Walk - outside by day"
     assert (read_row.item["is_quote_required"], read_row.item["non_face_to_face"]) == (False, "NA")
+    assert read([a_row(Quote="")]).items[WALK][0].item["is_quote_required"] is False
 
 
 def test_headers_are_known_in_other_spellings(read):

@@ -16,11 +16,11 @@ from apps.core.notices import write_notices
 from apps.documents.models import Document
 from apps.documents.storage import document_storage
 from apps.engagements.models import ClientEngagement
-from apps.funding.models import Claim, ClaimLine, InvoiceLine, ProviderInvoice
+from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
 from apps.funding.services.effects import recount_budgets
 from apps.operations.services import erasure
 from apps.operations.services.erasure_plans import RETAINED_COLUMNS, years_after
-from apps.payments.models import BankAccount, PaymentRunItem, Statement, StatementLine
+from apps.payments.models import BankAccount, PaymentRunItem, Statement, StatementBudget, StatementLine
 from apps.payments.services.accounts_exports import create_accounts_export
 from apps.payments.services.invariants import find_payment_faults
 from apps.people.models import Contact
@@ -137,6 +137,9 @@ def test_what_the_books_rest_on_keeps_its_figures_days_numbers_and_references(pa
         model.objects.filter(pk__in=keys[model]).update(paid=1, claimed=2, waiting=3, refused=4)
     for model in (ClaimLine, InvoiceLine):
         model.objects.filter(pk__in=keys[model]).update(position=3)
+    StatementBudget.objects.filter(pk__in=keys[StatementBudget]).update(runs_out=LAST_SERVICE)
+    for model in (Claim, Invoice, ClaimLine, InvoiceLine, ProviderInvoice):
+        model.objects.filter(pk__in=keys[model]).update(archive_date=clock.now())
     before = read()
     assert len({(model, column) for (model, column, _), value in before.items() if value is not None}) > 80
     erase(participant.contact)

@@ -178,6 +178,18 @@ def test_a_reference_to_a_row_that_is_gone_is_found_on_sqlite(installation, tmp_
         assert fault in faults_of()
 
 
+def test_a_row_that_its_table_forbids_is_found_on_sqlite(installation, tmp_path):
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL lets no such row stand")
+    source = Path(installation.url.removeprefix("sqlite:///"))
+    path = Path(shutil.copy(source, tmp_path / "forbidden.sqlite3"))
+    with sqlite3.connect(path) as file:
+        file.execute("PRAGMA ignore_check_constraints = ON")
+        file.execute("UPDATE funding_claimline SET position = -1")
+    with default_database(f"sqlite:///{path}"):
+        assert "database: CHECK constraint failed in funding_claimline" in faults_of()
+
+
 @pytest.mark.postgres("amcheck is its extension")
 def test_an_index_that_lacks_rows_is_found_where_amcheck_is_installed(restored):
     """The index is over a function that has another result by now."""
