@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from django.core.management import CommandError, call_command
 
 from apps.base import clock
 from apps.core.models import Change
+from apps.engagements.models import ClientEngagement
 from apps.operations.services import erasure_archives
+from tests.engagements.builders import a_booking
 from tests.operations.conftest import document_settings
 from tests.operations.databases import default_database, enter_support_categories
 from tests.operations.persons import NAME, a_participant
@@ -61,6 +64,22 @@ def test_the_archive_loses_the_values_of_the_person_and_no_row(archived, capsys)
     assert "Archives of old history" not in said  # nothing of the person remains in these
     call_command("verify", folder)
     assert [path.name for path in folder.parent.iterdir() if path.is_dir()] == [folder.name]
+
+
+def test_the_archive_loses_the_changes_of_a_record_that_was_deleted_later(archived):
+    """The deletion, which names whose record it was, is in the history that was not archived."""
+    participant, staff, folder = archived
+    shutil.rmtree(folder)
+    booking = a_booking(ClientEngagement.objects.filter(participant=participant.contact).first())
+    booking.booking_number = f"{NAME} 7"
+    booking.save()
+    Change.objects.update(at=clock.now().replace(year=2017, day=1))
+    a_contact()
+    call_command("archive_history", folder.parent)
+    booking.delete()
+    assert any(NAME in row for row in rows(folder))
+    erase(participant, staff, folder)
+    assert not any(NAME in row for row in rows(folder))
 
 
 def test_a_damaged_archive_ends_the_erasure_and_nothing_is_erased(archived):

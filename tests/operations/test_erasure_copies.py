@@ -271,7 +271,7 @@ def test_the_report_names_what_remains_and_until_when(participant, erase, settin
         " until 20 Dec 2026 (BACKUP_DAYS)."
     )
     assert remains[1] == "The log of reads: identifiers of records and no value of them, for ever."
-    assert remains[2].startswith("Archives of old history, claim files and payment runs: those that --archives")
+    assert remains[2].startswith("Archives of old history, claim files and payment runs: ")
 
 
 def test_an_export_of_the_person_tells_of_the_copies(participant, office, client, data_folder):
