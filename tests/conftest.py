@@ -89,9 +89,9 @@ def no_state_is_left(monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def store_schema(pytestconfig, django_db_modify_db_settings_parallel_suffix, django_db_blocker):
+def store_schema(pytestconfig, django_db_modify_db_settings_parallel_suffix):
     """``store_schema(database)`` keeps what the migrations made of it, unless a run before has: the file."""
-    with django_db_blocker.unblock(), schema_template(pytestconfig.rootpath) as store:
+    with schema_template(pytestconfig.rootpath) as store:
         yield store
 
 
@@ -112,9 +112,10 @@ def django_db_setup(django_db_setup, django_db_blocker, store_schema):
 
 
 @pytest.fixture(scope="session")
-def schema_dump(databases, store_schema):
+def schema_dump(databases, store_schema, django_db_blocker):
     """A migrated database as pg_dump writes it, for servers of a test: to migrate takes 6 s of CPU."""
-    return store_schema(databases.template)
+    with django_db_blocker.unblock():
+        return store_schema(databases.template)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -23,6 +23,9 @@ from tests.funding.guide_files import (
     this_year,
 )
 
+# How days are written is a setting of the organisation.
+pytestmark = [pytest.mark.django_db, pytest.mark.any_engine("a file is read, and nothing is stored")]
+
 
 @pytest.fixture
 def read(tmp_path):
