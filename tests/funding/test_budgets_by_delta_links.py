@@ -121,7 +121,8 @@ def test_a_component_that_a_line_left_is_told_and_keeps_why(followers):
     )
     assert held(components[1]) == amounts()
     told = are_up_to_date(copies)
-    assert told[2] and told[5]
+    assert told[2]
+    assert told[5]
     entry = Change.objects.filter(record_key=str(components[1].pk)).latest("id")
     assert entry.differences == {"waiting": ["9.00", "0.00"]}
 
@@ -159,7 +160,8 @@ def test_funding_periods_that_are_replaced_or_recounted_are_told(followers):
     row = PeriodDraft.of(day("2026-07-01"), day("2027-06-30"), Decimal("90.00"))
     save_periods([PeriodsDraft({"periods": [row]}, key=component.pk)], ignore_warnings=True)
     told = are_up_to_date(copies)
-    assert told[3:5] == [True, True] and told[6]
+    assert told[3:5] == [True, True]
+    assert told[6]
     FundingPeriod.objects.update(waiting=0)
     copies = followers()
     recount_budgets()
