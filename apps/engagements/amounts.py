@@ -235,7 +235,9 @@ def lock_amounts(budgets: QuerySet[Any]) -> dict[UUID, Amounts]:
     return {key: Amounts(*amounts) for key, *amounts in rows}
 
 
-def write_history(model: type[Budget], changes: Mapping[UUID, tuple[Amounts, Amounts]]) -> None:
+def write_history(
+    model: type[Budget | FundingPeriod], changes: Mapping[UUID, tuple[Amounts, Amounts]]
+) -> None:
     """An entry for each budget whose amounts changed from what to what, where no bill's entry leads to it.
 
     Bills tell of the budgets of their lines; by these entries delta links and webhooks learn of others.
@@ -273,6 +275,5 @@ def restate_amounts(
             values_of_rows(changes),
         )
     batch.send()
-    if issubclass(model, Budget):
-        write_history(model, {key: (stored[key], Amounts(*sums)) for key, *sums in differing})
+    write_history(model, {key: (stored[key], Amounts(*sums)) for key, *sums in differing})
     return len(differing)

@@ -82,6 +82,29 @@ def test_what_an_older_excel_saved_is_read_and_named(tmp_path):
     assert open_table(path).notices() == ["Read as a text of Windows (cp1252), as an older Excel saves it."]
 
 
+@pytest.mark.parametrize("encoding", ["cp1252", "mac_roman"])
+@pytest.mark.parametrize("end", ["\r", "\r\n"])
+@pytest.mark.parametrize(
+    "names",
+    [("René Müller", "Zoë O’Brien"), ("MARÍA NÚÑEZ", "Björn"), ("Siân – North", "L’Haÿ", "Anaïs…", "Café™")],
+)
+def test_what_excel_saved_on_a_macintosh_is_told_from_what_it_saved_on_windows(
+    tmp_path, encoding, end, names
+):
+    path = write(tmp_path, "a.csv", end.join(("Name", *names, "")).encode(encoding))
+    assert cells_of(path) == [["Name"], *([name] for name in names)]
+
+
+def test_letters_that_could_be_of_both_are_decided_by_the_line_ends(tmp_path):
+    for encoding, end in (("mac_roman", "\r"), ("cp1252", "\n")):
+        path = write(tmp_path, "a.csv", f"Name{end}Jos\xfa{end}".encode(encoding))
+        assert cells_of(path) == [["Name"], ["Josú"]]
+    assert (
+        "as Excel saves it there"
+        in open_table(write(tmp_path, "b.csv", "Name\rNo’s\r".encode("mac_roman"))).notices()[0]
+    )
+
+
 def test_damaged_letters_are_not_taken_for_those_of_windows(tmp_path):
     path = write(tmp_path, "a.csv", "Name\nZoë Ng\n".encode() + b"Jos\xe9 Ruiz\n")
     with pytest.raises(ImportFileError, match="line 3 is not UTF-8"):

@@ -5,8 +5,10 @@ from decimal import Decimal
 import pytest
 
 from apps.core.models import Change
-from apps.engagements.models import ServiceBooking
+from apps.engagements.drafts import PeriodDraft, PeriodsDraft
+from apps.engagements.models import FundingPeriod, ServiceBooking
 from apps.engagements.plan_copies import PlanTerms
+from apps.engagements.services import save_periods
 from apps.funding.drafts import ClaimDraft
 from apps.funding.models import Claim
 from apps.funding.services.effects import recount_budgets
@@ -32,6 +34,14 @@ QUERIES = (
     ("component", {"$expand": "FundingPeriods"}),
     ("component", {"$select": "Budget", "$expand": "FundingPeriods($select=Waiting)"}),
     ("clientengagement", {"$expand": "*"}),
+    (
+        "clientengagement",
+        {"$expand": "CategoryBudgets($select=ComponentName;$expand=FundingPeriods($select=Waiting))"},
+    ),
+    (
+        "clientengagement",
+        {"$expand": "CategoryBudgets($select=ComponentName;$expand=FundingPeriods($select=Released))"},
+    ),
 )
 
 
@@ -57,7 +67,7 @@ def test_a_posted_claim_changes_its_booking_and_its_plan(at, followers):
     body = a_claim_body(scene, a_funder())
     ok(copies[0].api.post("claim", body, {"ignoreWarnings": "true"}), 201)
     assert held(ServiceBooking.objects.get()).waiting > 0
-    assert are_up_to_date(copies) == [True, True, False, False, False]
+    assert are_up_to_date(copies) == [True, True, *[False] * 5]
     claim = Claim.objects.get()
     applied(claim, "approve")
     applied(claim, "claim")
@@ -81,7 +91,7 @@ def test_each_step_of_a_bill_changes_its_component_its_period_and_its_plan(make,
         before = held(component)
         applied(bill, verb, **options)
         told = are_up_to_date(copies)
-        assert held(component) == before or told[2:] == [True, True, True], verb
+        assert held(component) == before or told[2:6] == [True] * 4, verb
     assert held(component) == amounts("40.00", "10.00")
 
 
@@ -91,12 +101,13 @@ def test_an_archived_claim_gives_its_component_back(followers):
     recount_budgets()
     copies = followers()
     applied(claim, "archive")
-    assert are_up_to_date(copies) == [False, False, True, False, True]
+    assert are_up_to_date(copies) == [False, False, True, False, True, False, False]
     assert held(component) == amounts()
 
 
 def test_a_component_that_a_line_left_is_told_and_keeps_why(followers):
     components = [a_category_budget(), a_category_budget()]
+    with_periods(components[1], ("2026-07-01", "2027-06-30", "100.00"))
     lines = [
         {**line, "category_budget": each}
         for line, each in zip(priced("40.00", "9.00"), components, strict=True)
@@ -109,7 +120,9 @@ def test_a_component_that_a_line_left_is_told_and_keeps_why(followers):
         [ClaimDraft({"line_items": kept}, given=["line_items"], key=claim.pk)], ignore_warnings=True
     )
     assert held(components[1]) == amounts()
-    assert are_up_to_date(copies)[2] is True
+    told = are_up_to_date(copies)
+    assert told[2]
+    assert told[5]
     entry = Change.objects.filter(record_key=str(components[1].pk)).latest("id")
     assert entry.differences == {"waiting": ["9.00", "0.00"]}
 
@@ -134,4 +147,22 @@ def test_a_budget_that_a_recount_puts_right_is_told(followers):
     copies = followers()
     assert recount_budgets().category_budgets == 1
     assert held(component) == amounts(waiting="40.00")
-    assert are_up_to_date(copies) == [False, False, True, True, True]
+    assert are_up_to_date(copies) == [False, False, True, True, True, True, True]
+
+
+def test_funding_periods_that_are_replaced_or_recounted_are_told(followers):
+    component = a_category_budget()
+    with_periods(component, ("2026-07-01", "2027-06-30", "100.00"))
+    first = day("2026-08-01")
+    a_claim(priced("40.00", category_budget=component, first_day=first, last_day=first))
+    recount_budgets()
+    copies = followers()
+    row = PeriodDraft.of(day("2026-07-01"), day("2027-06-30"), Decimal("90.00"))
+    save_periods([PeriodsDraft({"periods": [row]}, key=component.pk)], ignore_warnings=True)
+    told = are_up_to_date(copies)
+    assert told[3:5] == [True, True]
+    assert told[6]
+    FundingPeriod.objects.update(waiting=0)
+    copies = followers()
+    recount_budgets()
+    assert are_up_to_date(copies)[3:6] == [True] * 3

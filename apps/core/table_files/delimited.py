@@ -12,9 +12,20 @@ from typing import BinaryIO, TextIO
 from apps.core.table_files.tables import MAX_ROW, ImportFileError, Table
 
 DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-#: What Excel on Windows saves as CSV unless another encoding is chosen.
-WINDOWS = "cp1252"
-ENCODING_TITLES = {WINDOWS: "a text of Windows (cp1252), as an older Excel saves it"}
+#: What Excel on Windows, and on a Macintosh, saves as CSV unless another encoding is chosen.
+WINDOWS, MACINTOSH = "cp1252", "mac_roman"
+ENCODING_TITLES = {
+    WINDOWS: "a text of Windows (cp1252), as an older Excel saves it",
+    MACINTOSH: "a text of a Macintosh (mac_roman), as Excel saves it there",
+}
+#: Small letters with accents within words, as Windows has them.
+_WINDOWS_LETTERS = re.compile(rb"[a-z][\xe0-\xf6\xf8-\xfe]|[A-Z][\xe0-\xf6\xf8-\xfe][a-z]")
+#: In Windows these would be signs, or of another case than their neighbours: “RenŽ MŸller, OÕBrien, MARêA”.
+_MACINTOSH_LETTERS = re.compile(
+    rb"[A-Za-z][\x80-\x84\x86-\x91\x95\x99\x9b\x9d\x9f\xbe\xbf][a-z]"
+    rb"|[a-z][\x83\x88\x8a\x8c\x8e-\x90\x9d\x9f\xd5]|\b[A-Z]\xd5[A-Z][a-z]"
+    rb"|[A-Z][\x80\x84-\x86\xe0-\xf6\xf8-\xfe][A-Z]"
+)
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -117,7 +128,7 @@ def csv_sentence(error: csv.Error) -> str:
 
 
 def encoding_of(path: Path) -> str:
-    """The encoding that the file's byte order mark names; UTF-16 by its many NULs, else UTF-8 or Windows."""
+    """The encoding that the file's byte order mark names; UTF-16 by its many NULs, else by its letters."""
     with path.open("rb") as file:
         start = file.read(1024)
         for mark, name in _MARKS:
@@ -130,23 +141,29 @@ def encoding_of(path: Path) -> str:
         if even > len(start) // 4 > odd:
             return "utf-16-be"
         file.seek(0)
-        return WINDOWS if has_windows_letters(file) else "utf-8"
+        return encoding_by_letters(file, has_macintosh_ends=b"\r" in start and b"\n" not in start)
 
 
-def has_windows_letters(file: BinaryIO) -> bool:
-    """True when there are letters beyond ASCII, and no line with some is UTF-8.
+def encoding_by_letters(file: BinaryIO, has_macintosh_ends: bool) -> str:
+    """Windows or Macintosh, when there are letters beyond ASCII and no line with some is UTF-8.
 
     Where one is, the file is UTF-8 that was damaged; so is one that breaks off within a letter.
     """
-    found = False
+    found, windows, macintosh = False, 0, 0
     while line := file.readline(MAX_ROW + 1):
+        if line.isascii():
+            continue
         try:
             line.decode()
         except UnicodeDecodeError as error:
             if error.end == len(line):
-                return False
+                return "utf-8"
             found = True
         else:
-            if not line.isascii():
-                return False
-    return found
+            return "utf-8"
+        windows += len(_WINDOWS_LETTERS.findall(line))
+        macintosh += len(_MACINTOSH_LETTERS.findall(line))
+    if not found:
+        return "utf-8"
+    is_macintosh = has_macintosh_ends if macintosh == windows else macintosh > windows
+    return MACINTOSH if is_macintosh else WINDOWS

@@ -107,6 +107,8 @@ class DependencyCollector:
             raise UntrackableError(f"{navigation.name} may lead to records that you may not see.")
         if navigation.nesting is Nesting.EMBEDDED:
             return prefix
+        if navigation.nesting is Nesting.CONTAINED:  # their history is that of the record, by any name
+            self.columns[prefix].add(ALL_COLUMNS)
         self.add_fields(prefix, navigation.steps)
         return join(prefix, navigation.path)
 
