@@ -1,9 +1,12 @@
 """Two records of one person or organisation become one, and two again within a day."""
 
+import datetime as dt
+
 import pytest
 from django.apps import apps
 from django.db import models
 
+from apps.base import clock
 from apps.base.drafts import ValidationFailed
 from apps.core.models import Change, TimestampedModel
 from apps.funding.models import Claim
@@ -95,6 +98,15 @@ def test_a_merge_cannot_be_undone_after_a_day(at):
     with pytest.raises(ValidationFailed, match="within a day"):
         undo_merge(duplicate)
     assert Contact.objects.get(pk=duplicate.pk).merged_into == kept
+
+
+def test_a_duplicate_that_was_archived_before_the_merge_stays_so_when_it_is_undone():
+    archived = clock.now() - dt.timedelta(days=1)
+    kept, duplicate = a_contact(), a_contact(archive_date=archived)
+    merge(kept, duplicate)
+    undo_merge(duplicate)
+    duplicate.refresh_from_db()
+    assert (duplicate.merged_into, duplicate.archive_date) == (None, archived)
 
 
 def test_merges_one_after_the_other_are_undone_from_the_last(at):
