@@ -95,9 +95,11 @@ def test_money_goes_from_the_agency_through_the_clearing_account_to_payees(provi
 
 def test_gst_of_the_own_fee_is_a_line_of_its_own_where_it_has_an_account():
     accounts_settings(gst_code="820")
-    agency_pays(a_claimed_claim("110.05", TaxChoice.GST_ON_INCOME.value, send_payment_to=FEE))
+    fee = agency_pays(a_claimed_claim("110.05", TaxChoice.GST_ON_INCOME.value, send_payment_to=FEE))
     agency_pays(a_claimed_claim("50.00", TaxChoice.GST_FREE_INCOME.value, send_payment_to=FEE))
     assert journals_of(made())["Own fee"] == {"805": "160.05", "200": "-150.05", "820": "-10.00"}
+    agency_takes_back(fee, "11.00")
+    assert made().gst == Decimal("-1.00")
 
 
 def test_what_happens_later_to_an_amount_stands_in_the_next_export(provider):
