@@ -12,7 +12,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
-from apps.access.callers import READ, WRITE
+from apps.access.callers import READ, WRITE, ApplicationCaller
 from apps.access.models import ApiApplication, Webhook
 from apps.access.webhook_messages import entity_set_named
 from apps.access.webhooks import delta_reader, replay, send_test
@@ -63,7 +63,7 @@ class ImportJobViewSet(ODataViewSet):
         return self.respond_once(request, lambda: self.respond_created(request), self.form.digest)
 
     def store(self, request: Request) -> Created:
-        caller: Any = request.auth
+        caller = cast("ApplicationCaller", request.auth)
         order = read_form(self.form)
         self.check_right(request, order.kind.name)
         try:
@@ -83,7 +83,7 @@ class ImportJobViewSet(ODataViewSet):
 
     def check_right(self, request: Request, path: str) -> None:
         """``Forbidden`` unless the caller may write the records that a file has."""
-        caller: Any = request.auth
+        caller = cast("ApplicationCaller", request.auth)
         entity_set = importable_sets().get(path.lower())
         if entity_set is None or not caller.may(WRITE, entity_set):
             raise Forbidden(caller.refusal(WRITE, path))
@@ -198,7 +198,7 @@ class ExportJobViewSet(ODataViewSet):
     resource = resources.ExportJobResource
 
     def store(self, request: Request) -> Created:
-        caller: Any = request.auth
+        caller = cast("ApplicationCaller", request.auth)
         application = ApiApplication.objects.get(pk=caller.guid)
         extras = {"application": application, "caller": caller, "base_url": self.base_url}
         return dispatch.create(
@@ -247,7 +247,7 @@ class SubscriptionViewSet(ODataViewSet):
     secrets: Sequence[str] = ()
 
     def store(self, request: Request) -> Created:
-        caller: Any = request.auth
+        caller = cast("ApplicationCaller", request.auth)
         read = partial(read_with, {"application": ApiApplication.objects.get(pk=caller.guid)})
         with transaction.atomic():
             created = dispatch.create(self.entity_set, self.parse_body(request), caller, read=read)
@@ -272,7 +272,7 @@ class SubscriptionViewSet(ODataViewSet):
     def check_sets(self, request: Request, keys: Iterable[Any]) -> None:
         """``Forbidden`` for a subscription to what the token, which may be narrow, does not read: a set, or
         another one by whose members the condition finds records."""
-        caller: Any = request.auth
+        caller = cast("ApplicationCaller", request.auth)
         for name, condition in Webhook.objects.filter(pk__in=keys).values_list("entity_set", "filter"):
             entity_set = entity_set_named(name)
             if entity_set is None or not caller.may(READ, entity_set):

@@ -86,6 +86,17 @@ def test_a_line_that_is_paid_pays_its_claim_in_full(paid):
     assert "ParticipantName" not in stored.extra
 
 
+def test_a_claim_is_paid_on_the_day_of_its_last_payment_whatever_comes_last(paid):
+    claim = a_claim([{"booking": a_booking()}], **CLAIMED)
+    recount_budgets()
+    (line,) = claimed_lines(claim)
+    paid(a_payment(line.reference, "40.00", "1", day="20261118"))
+    paid(a_payment(line.reference, "60.00", "2", day="20261120"), name="2.csv")
+    paid(a_payment(line.reference, "40.00", "3", day="20261119"), name="3.csv")
+    claim.refresh_from_db()
+    assert timezone.localtime(claim.payment_date).date() == dt.date(2026, 11, 20)
+
+
 def test_references_are_matched_in_any_case(paid):
     claim = a_claim(**CLAIMED)
     (line,) = claimed_lines(claim)

@@ -95,9 +95,11 @@ def test_money_goes_from_the_agency_through_the_clearing_account_to_payees(provi
 
 def test_gst_of_the_own_fee_is_a_line_of_its_own_where_it_has_an_account():
     accounts_settings(gst_code="820")
-    agency_pays(a_claimed_claim("110.05", TaxChoice.GST_ON_INCOME.value, send_payment_to=FEE))
+    fee = agency_pays(a_claimed_claim("110.05", TaxChoice.GST_ON_INCOME.value, send_payment_to=FEE))
     agency_pays(a_claimed_claim("50.00", TaxChoice.GST_FREE_INCOME.value, send_payment_to=FEE))
     assert journals_of(made())["Own fee"] == {"805": "160.05", "200": "-150.05", "820": "-10.00"}
+    agency_takes_back(fee, "11.00")
+    assert made().gst == Decimal("-1.00")
 
 
 def test_what_happens_later_to_an_amount_stands_in_the_next_export(provider):
@@ -189,17 +191,19 @@ def test_who_may_not_make_exports_and_who_confirmed_another_plan_is_refused(prov
 
 
 def test_an_export_has_the_days_from_the_first_until_its_last(provider):
-    accounts_settings(first_day=dt.date(2026, 2, 1))
+    accounts_settings(first_day=dt.date(2026, 2, 28))
     for month, amount in ((1, "1.00"), (2, "2.00"), (3, "4.00")):
         with clock.set_to(dt.datetime(2026, month, 28, 3, tzinfo=dt.UTC)):
             agency_pays(a_claimed_claim(amount, provider=provider))
-    february = last_day_of_month_before(dt.date(2026, 3, 15))
-    assert create_accounts_export(february).received == Decimal("2.00")
-    assert create_accounts_export(dt.date(2026, 3, 31)).received == Decimal("4.00")
-    assert list(AccountsEntry.objects.order_by("day").values_list("day", flat=True)) == [
+            a_released_run()
+    february = create_accounts_export(last_day_of_month_before(dt.date(2026, 3, 15)))
+    assert (february.received, february.paid_out) == (Decimal("2.00"), Decimal("2.00"))
+    march = create_accounts_export(dt.date(2026, 3, 31))
+    assert (march.received, march.paid_out) == (Decimal("4.00"), Decimal("4.00"))
+    assert set(AccountsEntry.objects.values_list("day", flat=True)) == {
         dt.date(2026, 2, 28),
         dt.date(2026, 3, 28),
-    ]
+    }
 
 
 # --- bills ----------------------------------------------------------------------------------------------

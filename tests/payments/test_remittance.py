@@ -147,6 +147,8 @@ def test_a_payment_that_came_back_meanwhile_is_not_told(run, server):
     mark_returned(PaymentRunItem.objects.get(client__business_name="First").pk, "closed", None)
     run_tasks()
     assert [to for to, _ in server.received] == [["second@example.org"]]
+    with pytest.raises(RunRefused, match="No remittance advice"):
+        send_advice(run.pk)
 
 
 def test_a_run_that_is_not_released_is_told_to_nobody():

@@ -10,7 +10,7 @@ from apps.payments.file_formats.bank_returns import read_returns
 from apps.payments.models import BankAccount, PaymentRunItem
 from apps.payments.services.accounts import confirm_account
 from apps.payments.services.ready import load_ready
-from apps.payments.services.returns import apply_returns, return_sentences
+from apps.payments.services.returns import apply_returns, mark_returned, return_sentences
 from apps.payments.services.runs import create_run, release_run
 from apps.people.merging import merge
 from apps.people.models import Contact
@@ -88,6 +88,14 @@ def test_a_row_is_doubtful_about_one_payment_of_several(today, provider):
     assert [len(apply_returns(one, None).doubtful) for _ in range(2)] == [0, 1]
 
 
+def test_of_equal_payments_on_the_same_day_of_two_months_the_latest_comes_back(today, provider):
+    for months in range(2):
+        a_paid_claim("20.00", provider=provider, provider_invoice_reference="INV-1")
+        run = a_run(TODAY + dt.timedelta(days=31 * months))
+    apply_returns(read_returns(returns_of(run, day=run.day)), None)
+    assert came_back() == {(run.number, 1)}
+
+
 def test_a_file_without_days_is_read(today, provider):
     a_paid_claim("20.00", provider=provider)
     run = a_run()
@@ -113,6 +121,21 @@ def test_whoever_was_paid_owes_what_the_agency_took_back(provider):
     one = a_contact(first_name="Merged", last_name="Doe")
     merge(one, before)
     assert owed() == {"Merged Doe": 15}
+
+
+def test_of_several_who_were_paid_the_last_whose_payment_did_not_come_back_owes(provider):
+    before, after = (a_contact(first_name=name, last_name="Doe") for name in ("Before", "After"))
+    an_account(before), an_account(after)
+    participant = a_contact(representative=before)
+    claim = a_paid_claim("20.00", "5.00", contact=participant, send_payment_to="ClientRepresentative")
+    a_run(clock.today())
+    Contact.objects.filter(pk=participant.pk).update(representative=after)
+    Claim.objects.filter(pk=claim.pk).update(amount_paid=20)
+    second = a_run(clock.today())
+    Claim.objects.filter(pk=claim.pk).update(amount_paid=1)
+    assert owed() == {"After Doe": 19}
+    mark_returned(second.items.get().pk, "Account closed", None)
+    assert owed() == {"Before Doe": 4}
 
 
 def test_what_is_set_off_is_never_paid(provider):

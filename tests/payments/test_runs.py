@@ -211,6 +211,16 @@ def test_what_was_taken_back_afterwards_is_owed_and_set_off_by_hand_only():
     assert load_ready() == []
 
 
+def test_a_run_is_released_though_more_was_taken_back_of_what_it_sets_off():
+    _, claim = a_released_run()
+    type(claim).objects.filter(pk=claim.pk).update(amount_paid=5)
+    a_paid_claim("40.00", provider=claim.provider)
+    run = create_run(None, clock.today(), None, set_off=[claim.pk])
+    type(claim).objects.filter(pk=claim.pk).update(amount_paid=3)
+    assert release_run(run.pk, a_releaser()).total == Decimal("25.00")
+    assert ready_amounts() == {str(claim.provider): (Decimal("0.00"), Decimal("2.00"))}
+
+
 def test_a_payment_that_came_back_is_ready_again_and_its_account_is_confirmed_anew():
     run, claim = a_released_run()
     item = run.items.get()

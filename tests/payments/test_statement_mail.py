@@ -65,6 +65,14 @@ def test_nothing_is_sent_without_a_consent_and_each_reason_is_named(server):
     assert set(Obstacle) == set(cases)
 
 
+def test_a_representative_who_is_archived_is_sent_nothing():
+    representative = a_contact(primary_email="daughter@example.org", archive_date=clock.now())
+    contact = a_participant(representative=representative)
+    a_consent(contact, "Representative")
+    statement = a_statement(contact)
+    assert find_recipients([statement])[statement.pk].obstacle is Obstacle.NO_REPRESENTATIVE
+
+
 def test_it_goes_to_whom_the_consent_names_with_the_document_that_is_kept(server):
     representative = a_contact(primary_email=None, secondary_email="daughter@example.org")
     contact = a_participant(primary_email="own@example.org", representative=representative)
@@ -117,9 +125,11 @@ def test_a_server_that_refuses_once_is_asked_again_and_each_is_sent_once(server)
     let_retries_be_due()
     run_tasks()
     assert recipients(server) == [["p0@example.org"], ["p1@example.org"], ["p2@example.org"]]
-    start_run(MONTH, StatementWork.SEND, None)
+    clock.reset_now()
+    run = start_run(MONTH, StatementWork.SEND, None)
     run_tasks()
-    assert len(server.received) == 3
+    run.refresh_from_db()
+    assert (len(server.received), run.rows_done) == (3, 0)
 
 
 def test_a_server_that_never_takes_it_is_named_and_another_press_begins_anew(server):

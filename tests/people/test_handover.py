@@ -149,6 +149,18 @@ def test_a_successor_whose_account_manager_left_has_none(leaver):
     assert successor.account_manager is None
 
 
+def test_an_archived_team_is_nobodys_to_join(leaver):
+    leaver.teams.add(Team.objects.create(name="South", archive_date=clock.now()))
+    successor = an_administrator()
+    assert hand_over(leaver, {TEAMS: successor}) == 1
+    assert [team.name for team in successor.teams.all()] == ["North"]
+
+
+def test_work_that_there_is_none_of_needs_no_permission(db):
+    lesser = a_staff_member(role=a_role("people.view_contact"))
+    assert hand_over(a_staff_member(), {"funding.claim.staff": lesser}) == 0
+
+
 def test_who_cannot_take_over_is_refused_and_nothing_moves(leaver):
     gone, closed = (
         an_administrator(archive_date=clock.now()),

@@ -1,18 +1,22 @@
 """Two records of one person or organisation become one, and two again within a day."""
 
+import datetime as dt
+
 import pytest
 from django.apps import apps
 from django.db import models
 
+from apps.base import clock
 from apps.base.drafts import ValidationFailed
 from apps.core.models import Change, TimestampedModel
 from apps.funding.models import Claim
-from apps.payments.models import PaymentRunItem
+from apps.payments.models import BankAccount, PaymentRunItem
 from apps.people.merging import merge, referring_columns, undo_merge
 from apps.people.models import Client, Contact, CustomFieldAnswer
 from tests.documents.builders import a_document
 from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim, a_provider_invoice
+from tests.payments.builders import an_account
 from tests.people.import_files import a_csv, imported
 from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, form_data
 
@@ -97,6 +101,15 @@ def test_a_merge_cannot_be_undone_after_a_day(at):
     assert Contact.objects.get(pk=duplicate.pk).merged_into == kept
 
 
+def test_a_duplicate_that_was_archived_before_the_merge_stays_so_when_it_is_undone():
+    archived = clock.now() - dt.timedelta(days=1)
+    kept, duplicate = a_contact(), a_contact(archive_date=archived)
+    merge(kept, duplicate)
+    undo_merge(duplicate)
+    duplicate.refresh_from_db()
+    assert (duplicate.merged_into, duplicate.archive_date) == (None, archived)
+
+
 def test_merges_one_after_the_other_are_undone_from_the_last(at):
     first, second, third = a_client(), a_client(), a_client()
     claim = a_claim(provider=first)
@@ -155,6 +168,13 @@ def test_what_cannot_be_one_is_refused_and_nothing_moves():
     own = a_client(is_self=True)
     assert refused(kept, own) == [f"{own} is the subscriber itself; merge the other one into it."]
     assert f"{child} is archived; restore it first." in refused(Contact.objects.get(pk=child.pk), a_contact())
+
+
+def test_an_archived_account_of_the_duplicate_stands_in_no_merges_way():
+    kept, duplicate = a_client(), a_client()
+    an_account(kept), an_account(duplicate, archive_date=clock.now())
+    merge(kept, duplicate)
+    assert BankAccount.objects.filter(client=kept).count() == 2
 
 
 def test_the_page_compares_both_merges_them_and_offers_to_undo_it(client):

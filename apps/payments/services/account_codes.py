@@ -1,7 +1,7 @@
 """The services of account codes, and the package's names of taxes."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 from apps.core.services import Checks, create_records, update_records
 from apps.funding.choices import TaxChoice
@@ -31,15 +31,8 @@ def find_same_values(drafts: Sequence[AccountCodeDraft]) -> None:
 
 CHECKS = Checks(ACCOUNT_CODE_RULES, prepare=find_same_values)
 
-
-def create_account_codes(drafts: Sequence[AccountCodeDraft], ignore_warnings: bool = False) -> list[Any]:
-    """Store new rows; their keys in the order of the drafts."""
-    return create_records(AccountCode, drafts, ignore_warnings, CHECKS)
-
-
-def update_account_codes(drafts: Sequence[AccountCodeDraft], ignore_warnings: bool = False) -> list[Any]:
-    """Change rows; the keys of those changed."""
-    return update_records(AccountCode, drafts, ignore_warnings, CHECKS)
+create_account_codes = partial(create_records, AccountCode, checks=CHECKS)
+update_account_codes = partial(update_records, AccountCode, checks=CHECKS)
 
 
 def package_name(settings: PaymentSettings, option: str) -> str:

@@ -21,9 +21,10 @@ from apps.engagements.choices import ManagementType
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
 from apps.engagements.spending import Spending
 from apps.funding.choices import InvoiceClaimType
-from apps.funding.models import Claim, ClaimLine, ClaimResult, Invoice, InvoiceLine
+from apps.funding.models import Claim, ClaimLine, ClaimResult, Invoice, InvoiceLine, LineItem
 from apps.funding.services.effects import budget_amounts, resubmission_of
 from apps.funding.statuses import STATUSES, OpenAmount, Phase
+from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.transitions import Resubmission
 from apps.payments.models import ZERO, StatementBudget, StatementLine
 
@@ -67,10 +68,12 @@ def load_figures(month: dt.date, contacts: Sequence[UUID], today: dt.date) -> di
 # --- what was spent -------------------------------------------------------------------------------------
 
 
-def bill_lines(line: Any, model: Any, month: dt.date, contacts: Sequence[UUID]) -> QuerySet[Any]:
+def bill_lines(
+    line: type[LineItem], model: type[AnyBill], month: dt.date, contacts: Sequence[UUID]
+) -> QuerySet[Any]:
     """The lines of bills that count in the month, with their bills and what decides how they count."""
-    bill = model._meta.model_name
-    newer = model.objects.filter(resubmission_of=OuterRef(bill), archive_date=None)
+    bill = str(model._meta.model_name)
+    newer = model._default_manager.filter(resubmission_of=OuterRef(bill), archive_date=None)
     results = ClaimResult.objects.filter(
         Q((f"file_line__{bill}_line", OuterRef("pk"))), is_accepted=False, file_line__is_withdrawn=False
     )
@@ -78,7 +81,7 @@ def bill_lines(line: Any, model: Any, month: dt.date, contacts: Sequence[UUID]) 
     if model is Invoice:
         condition &= Q(invoice__invoice_claim_type=InvoiceClaimType.INVOICE_TO_AGENCY)
     return (
-        line.objects.filter(AnyOf(f"{bill}__contact", contacts), condition)
+        line._default_manager.filter(AnyOf(f"{bill}__contact", contacts), condition)
         .annotate(
             resubmission=resubmission_of(bill),
             is_resubmitted=Exists(newer),
@@ -91,7 +94,7 @@ def bill_lines(line: Any, model: Any, month: dt.date, contacts: Sequence[UUID]) 
     )
 
 
-def add_line(figures: StatementFigures, line: Any, bill: Any, provider: str) -> None:
+def add_line(figures: StatementFigures, line: Any, bill: AnyBill, provider: str) -> None:
     """Add what a line counts, if anything, to the statement's line of its bill and budget."""
     amounts, reason = count_line(line, bill)
     if not any(amounts.values()):
@@ -109,7 +112,7 @@ def add_line(figures: StatementFigures, line: Any, bill: Any, provider: str) -> 
     found.reason = found.reason or reason
 
 
-def count_line(line: Any, bill: Any) -> tuple[dict[str, Decimal], str]:
+def count_line(line: Any, bill: AnyBill) -> tuple[dict[str, Decimal], str]:
     """The amounts of a line by the columns of a statement's line, and why it is refused or waits.
 
     Paid, claimed and waiting are what it counts on its budget, but for what the agency refused of a claim.
