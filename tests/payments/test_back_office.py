@@ -325,7 +325,9 @@ def test_what_is_set_off_is_kept_on_other_pages(many_payees):
     browser, _ = signed_in(*MAKER)
     first = ticks(browser.get(f"{RUNS}ready/"))
     second = browser.post(f"{RUNS}ready/", {**first, "set_off": [str(owed.pk)], "page": "2"})
-    assert second.context["elsewhere_amount"] == Decimal("119.00")  # of payees 1, 2 and 5, less what is set off
+    assert second.context["elsewhere_amount"] == Decimal(
+        "119.00"
+    )  # of payees 1, 2 and 5, less what is set off
     again = browser.post(f"{RUNS}ready/", {**ticks(second), "page": "1"})
     assert again.context["rows"][0]["owed"][0][3] is True
     browser.post(f"{RUNS}make/", ticks(second))
