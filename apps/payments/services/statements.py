@@ -133,7 +133,7 @@ def load_latest(month: dt.date, contacts: Sequence[UUID]) -> dict[UUID, list[Sta
     return found
 
 
-def with_first_change(statements: QuerySet[Statement]) -> QuerySet[Statement]:
+def with_first_change(statements: QuerySet[Statement]) -> QuerySet[Any]:
     """Statements with ``first_change``: when claims or invoices of their month first changed since; or null.
 
     Amounts may be the same. Of bills that left the participant or month only ``make_statements`` knows.
