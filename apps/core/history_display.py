@@ -95,7 +95,8 @@ def history_line(change: Change, names: Names) -> HistoryLine:
             differences = [
                 Difference.of(model, column, before, after, names)
                 for column, (before, after) in (change.differences or {}).items()
-                if column != "archive_date"
+                # A key that is no reference, as of whom an account was confirmed for, tells a person nothing.
+                if column != "archive_date" and not isinstance(column_of(model, column), models.UUIDField)
             ]
     return HistoryLine(
         at=change.at,

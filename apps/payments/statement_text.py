@@ -159,13 +159,28 @@ def budget_row(budget: StatementBudget, statement: Statement) -> StatementBudget
 def find_changes(before: Iterable[StatementLine], after: Iterable[StatementLine]) -> list[str]:
     """Sentences about what the figures of a month did not say before; none when nothing changed."""
     old, new = by_place(before), by_place(after)
+    known = {invoice_of(line) for line in old.values()}
+    gone = {invoice_of(line): place for place, line in old.items() if place not in new}
+    # A resubmission is a claim of its own, of the same invoice: its participant reads of one thing.
+    again = {
+        place: gone.pop(invoice_of(line))
+        for place, line in new.items()
+        if place not in old and invoice_of(line) in gone
+    }
     changes = []
     for place in dict.fromkeys([*old, *new]):
-        was, now = old.get(place), new.get(place)
+        if place in again.values():
+            continue
+        was, now = old.get(again.get(place, place)), new.get(place)
         line = new.get(place) or old[place]
         name = f"{line.provider}, invoice {line.reference or line.number} ({line.budget})"
         if was is None:
-            changes.append(f"New: {name}, {amounts_text(now)}.")
+            word = "Claimed once more" if invoice_of(line) in known else "New"
+            changes.append(f"{word}: {name}, {amounts_text(now)}.")
+        elif place in again:
+            changes.append(
+                f"{name}: it was {amounts_text(was)}. It is claimed once more, and is {amounts_text(now)}."
+            )
         elif now is None:
             changes.append(f"Not in it any more: {name}, {amounts_text(was)}.")
         elif amounts_of(was) != amounts_of(now):
@@ -175,6 +190,11 @@ def find_changes(before: Iterable[StatementLine], after: Iterable[StatementLine]
 
 def by_place(lines: Iterable[StatementLine]) -> Mapping[tuple[str, str], StatementLine]:
     return {(each.number, each.budget): each for each in lines}
+
+
+def invoice_of(line: StatementLine) -> tuple[str, str, str]:
+    """The provider's invoice, which a claim and its resubmissions have in common."""
+    return line.provider, line.reference or line.number, line.budget
 
 
 def amounts_of(line: StatementLine) -> list[Decimal]:

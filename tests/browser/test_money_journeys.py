@@ -7,6 +7,7 @@ import pytest
 from apps.base import clock
 from apps.funding.models import Claim, Remittance
 from apps.payments.models import BankAccount, PaymentRun, Statement
+from apps.payments.services.runs import create_run, release_run
 from apps.people.demo import load_roles
 from apps.people.models import Contact
 from tests.browser.journeys import Journey
@@ -16,9 +17,9 @@ from tests.funding.answer_files import REMITTANCE, RESULTS, a_payment, a_result,
 from tests.funding.claim_files import claimed_lines
 from tests.funding.claimable import a_claimable_claim, save_settings
 from tests.payments.bank_file_checker import read_bank_file
-from tests.payments.builders import a_paid_claim, an_account, payment_settings
+from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
 from tests.payments.statement_builders import a_claim_of_the_month, a_consent
-from tests.people.records import a_staff_member
+from tests.people.records import a_client, a_staff_member
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -163,6 +164,36 @@ def test_finance_makes_a_run_and_a_second_person_releases_it_and_has_the_file(si
     assert made.clicks + released.clicks <= MOST_CLICKS
     payments, _ = read_bank_file(download.value.path().read_bytes())
     assert [(each.name, each.amount) for each in payments] == [("Harbour Lights", 40)]
+
+
+def test_ready_to_pay_sums_what_is_ticked_less_what_is_set_off_on_all_pages(sign_in, monkeypatch):
+    monkeypatch.setattr("apps.payments.admin.runs.LISTED_PAYEES", 2)
+    payment_settings()
+    payees = [a_client(business_name=f"Payee {number}") for number in range(1, 4)]
+    taken_back, *_ = [a_paid_claim("1000.10", provider=payee) for payee in payees]
+    for payee in payees:
+        an_account(payee)
+    release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    Claim.objects.filter(pk=taken_back.pk).update(amount_paid=1000)
+    for payee in payees:
+        a_paid_claim("2000.00", provider=payee)
+    page = sign_in(CLAIMS_OFFICER)
+    page.goto("/admin/payments/paymentrun/ready/")
+    chosen = page.locator("[data-chosen]")
+    assert chosen.inner_text() == "Pays 6,000.00 to 3 payees"
+    page.check("label:has-text('set off')")
+    assert chosen.inner_text() == "Pays 5,999.90 to 3 payees"
+    page.uncheck("[aria-label='Pay Payee 2']")
+    assert chosen.inner_text() == "Pays 3,999.90 to 2 payees"
+    with page.expect_navigation():
+        page.click(".rs-pages >> text=2")
+    page.uncheck("[aria-label='Pay Payee 3']")
+    assert chosen.inner_text() == "Pays 1,999.90 to 1 payee"
+    with page.expect_navigation():
+        page.click(".rs-pages >> text=1")
+    page.uncheck("[aria-label='Pay Payee 1']")  # and with it what is set off of it
+    assert chosen.inner_text() == "Nobody is ticked"
+    assert not page.errors
 
 
 def test_a_claims_officer_makes_the_statements_of_a_month_and_mails_them(sign_in, mailoutbox):

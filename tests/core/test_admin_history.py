@@ -3,6 +3,7 @@
 import csv
 import datetime as dt
 import re
+import uuid
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -14,8 +15,9 @@ from django.db import connection
 from apps.base import clock
 from apps.core import archive, history, history_display
 from apps.core.history import Author
-from apps.core.models import Change, Subscriber
+from apps.core.models import Change, Subscriber, TimestampedModel
 from apps.payments.models import BankAccount
+from apps.payments.services.accounts import confirm_account
 from apps.people.models import Client, Team
 from tests.payments.builders import an_account
 from tests.people.records import (
@@ -91,6 +93,41 @@ def test_an_api_application_is_named_in_the_history(client, ada):
     page = client.get(page_of(record, "history")).content.decode()
     assert "Payroll" in page
     assert "API" in page
+
+
+def coded_columns(model):
+    """Its columns whose values are codes, or keys that are no references."""
+    columns = model._meta.concrete_fields
+    return [each for each in columns if each.choices or each.get_internal_type() == "UUIDField"]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [each for each in apps.get_models() if issubclass(each, TimestampedModel) and coded_columns(each)],
+    ids=lambda model: model.__name__,
+)
+def test_no_column_of_a_history_is_shown_as_a_key_or_as_a_code(model):
+    columns = coded_columns(model)
+    values = {each.attname: each.choices[0][0] if each.choices else str(uuid.uuid4()) for each in columns}
+    entry = Change(
+        record_type=model._meta.label_lower,
+        record_key=str(uuid.uuid4()),
+        at=clock.now(),
+        kind="Changed",
+        differences={name: [None, value] for name, value in values.items()},
+    )
+    (line,) = history_display.history_lines([entry])
+    labels = {str(label) for each in columns for _, label in each.choices or ()}
+    assert {each.after for each in line.differences} <= labels
+
+
+def test_the_history_of_a_bank_account_says_who_confirmed_it_and_shows_no_key(client, ada):
+    account = an_account(a_client(business_name="Harbour Lights"), confirmed=False)
+    confirm_account(account.pk, ada, "Jo, by the number of the contract")
+    shown = client.get(page_of(account, "history")).content.decode()
+    assert "Confirmed by" in shown
+    assert "Confirmed for" not in shown
+    assert str(account.client_id) not in shown
 
 
 def test_a_history_page_takes_one_query_for_each_kind_of_record(django_assert_max_num_queries):

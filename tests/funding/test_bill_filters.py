@@ -1,8 +1,12 @@
 """What auditors ask of the lists of claims and invoices: which have an item, which one person saw alone."""
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
 
 from apps.core.models import Subscriber
+from apps.funding.models import StatusMove
 from apps.funding.services.transitions import apply_transition
 from tests.funding.admin_forms import CLAIMS, INVOICES
 from tests.funding.builders import a_claim, an_entry, an_invoice
@@ -36,6 +40,13 @@ def test_bills_that_one_person_entered_and_approved_are_listed(client, ada):
     }
     for (_, approver), bill in bills.items():
         if approver is not None:
+            assert apply_transition(type(bill), [bill.pk], "hold", approver, "A question").done
             assert apply_transition(type(bill), [bill.pk], "approve", approver).done
     for address, make in ((CLAIMS, a_claim), (INVOICES, an_invoice)):
         assert listed(client, address, approval="own")[0] == [bills[make, ada].pk]
+    # Those of before the column was there are found as well.
+    marked = list(StatusMove.objects.filter(is_own_approval=True).order_by("pk"))
+    StatusMove.objects.update(is_own_approval=False)
+    import_module("apps.funding.migrations.0029_own_approvals").mark_own_approvals(apps, None)
+    assert list(StatusMove.objects.filter(is_own_approval=True).order_by("pk")) == marked
+    assert [move.verb for move in marked] == ["approve", "approve"]

@@ -290,6 +290,7 @@ def test_what_is_ready_has_pages_that_keep_each_other_s_ticks_and_the_sum_of_all
     assert (names_on(last), last.context["total"]) == (["Payee 5"], Decimal("15.00"))
     assert "Payees 5 to 5 of 5" in last.content.decode()
     assert "3 on the others" in last.content.decode()
+    assert last.context["elsewhere_amount"] == Decimal("8.00")
     second = browser.post(f"{RUNS}ready/", {**ticks(last, "Payee 5"), "page": "2"})
     again = browser.post(f"{RUNS}ready/", {**ticks(second), "page": "1"})
     assert [each["is_ticked"] for each in again.context["rows"]] == [True, False]
@@ -324,6 +325,9 @@ def test_what_is_set_off_is_kept_on_other_pages(many_payees):
     browser, _ = signed_in(*MAKER)
     first = ticks(browser.get(f"{RUNS}ready/"))
     second = browser.post(f"{RUNS}ready/", {**first, "set_off": [str(owed.pk)], "page": "2"})
+    assert second.context["elsewhere_amount"] == Decimal(
+        "119.00"
+    )  # of payees 1, 2 and 5, less what is set off
     again = browser.post(f"{RUNS}ready/", {**ticks(second), "page": "1"})
     assert again.context["rows"][0]["owed"][0][3] is True
     browser.post(f"{RUNS}make/", ticks(second))

@@ -8,6 +8,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.base import clock
+from apps.core.admin_base.display import short_day
 from apps.payments.models import Statement, StatementConsent, StatementLine, StatementRun
 from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.statements import make_statements
@@ -149,6 +150,25 @@ def test_a_corrected_statement_and_the_one_before_lead_to_each_other(client):
     assert str(second.pk) in page
     assert "Send by mail" not in page
     assert "What changed since the version before" in shown(client, f"{PAGES}{second.pk}/statement/")
+
+
+def test_pages_say_that_claims_of_the_month_changed_after_a_statement_was_made(client):
+    contact = a_participant()
+    statement = a_statement(contact)
+    month, own = f"{PAGES}month/2025-10/", f"{PAGES}{statement.pk}/statement/"
+    overview = f"/admin/people/contact/{contact.pk}/overview/"
+    assert "<dt>Claims changed since</dt><dd>0</dd>" in shown(client, month)
+    assert "after it was made" not in shown(client, own)
+    claim = a_claim_of_the_month(contact)
+    day = short_day(claim.modify_date)
+    assert "<dt>Claims changed since</dt><dd>1</dd>" in shown(client, month)
+    assert f"changed on {day}, after it was made" in shown(client, own)
+    assert f"Not sent; claims changed on {day}" in shown(client, overview)
+    assert client.get(PAGES).context["cl"].result_list[0].first_change == claim.modify_date
+    a_statement(contact)
+    assert "<dt>Claims changed since</dt><dd>0</dd>" in shown(client, month)
+    assert "after it was made" not in shown(client, own)
+    assert "claims changed on" not in shown(client, overview)
 
 
 def test_lists_and_pages_do_not_read_documents(client, django_assert_max_num_queries):

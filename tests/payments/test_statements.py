@@ -15,7 +15,7 @@ from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimResult
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.payments.models import ZERO, Statement
-from apps.payments.services.statements import Made, StatementRefused, make_statements
+from apps.payments.services.statements import Made, StatementRefused, make_statements, with_first_change
 from apps.payments.statement_text import statement_text
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.builders import a_claim_file, an_invoice
@@ -235,6 +235,50 @@ def test_a_corrected_one_says_what_changed_and_the_one_before_is_kept():
     assert first.is_replaced
     assert bytes(first.content) == content
     assert first.lines.count() == 2
+
+
+def test_a_corrected_one_tells_of_an_invoice_that_is_claimed_once_more_as_one_thing():
+    contact = a_participant()
+    provider = a_client(business_name="Allied")
+    of_provider = {"provider": provider, "provider_invoice_reference": "A-1"}
+    refused = a_claim_of_the_month(contact, status="PaymentProviderRejected", **of_provider)
+    of_provider["provider_invoice_reference"] = "A-2"
+    partly = a_claim_of_the_month(contact, "30.00", "10.00", "AgencyPartiallyPaid", **of_provider)
+    a_statement(contact)
+    apply_transition(Claim, [refused.pk], "resubmit")
+    apply_transition(Claim, [partly.pk], "resubmit-gap")
+    where = "(Not in a budget of the plan)"
+    assert a_statement(contact).changes.splitlines() == [
+        f"Allied, invoice A-2 {where}: it was $10.00 paid, $20.00 claimed, not paid yet, and is $10.00 paid.",
+        f"Allied, invoice A-1 {where}: it was $20.00 refused."
+        " It is claimed once more, and is $20.00 waiting.",
+        f"Claimed once more: Allied, invoice A-2 {where}, $20.00 waiting.",
+    ]
+
+
+def first_change(statement):
+    return with_first_change(Statement.objects.filter(pk=statement.pk)).get().first_change
+
+
+@pytest.mark.both_engines("a month is computed in SQL")
+def test_claims_and_invoices_of_the_month_that_change_after_a_statement_was_made_are_found():
+    contact = a_participant()
+    claim = a_claim_of_the_month(contact)
+    statement = a_statement(contact)
+    a_claim_of_the_month(a_participant())
+    a_claim_of_the_month(contact, line={"day": dt.date(2025, 9, 30)})
+    a_claim_of_the_month(contact, line={"day": dt.date(2025, 11, 1)})
+    an_invoice([a_line()], contact=contact, invoice_claim_type="InvoiceToClient")
+    assert first_change(statement) is None
+    clock.reset_now()
+    apply_transition(Claim, [claim.pk], "pay")
+    claim.refresh_from_db()
+    assert first_change(statement) == claim.modify_date
+    corrected = a_statement(contact)
+    assert first_change(corrected) is None
+    clock.reset_now()
+    invoice = an_invoice([a_line(day=dt.date(2025, 10, 31))], contact=contact)
+    assert first_change(corrected) == invoice.modify_date
 
 
 def test_after_a_merge_the_next_one_takes_the_place_of_both():

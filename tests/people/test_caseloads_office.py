@@ -5,8 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 from django.contrib import admin
+from django.contrib.messages import get_messages
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.forms import ModelChoiceField
+from django.http import QueryDict
 from django.test import Client as Browser
 from django.test import RequestFactory
 from django.test.utils import override_settings
@@ -18,6 +20,7 @@ from apps.core.models import Change, FileExport, FileExportPart, Notice
 from apps.core.notices import mail_notice
 from apps.documents.models import Document
 from apps.engagements.models import ClientEngagement, ServiceBooking
+from apps.funding.admin.actions import ActionAdmin
 from apps.funding.admin.reviews import ActionReview
 from apps.funding.models import Claim, ProviderInvoice
 from apps.people.choices import Participants
@@ -338,6 +341,46 @@ def test_actions_are_of_records_that_the_person_sees(told):
     for page in ("board/move", "follow-ups/done"):
         assert told.browser.post(f"/admin/sales/opportunity/{page}/", moved).status_code == 404
     assert Opportunity.objects.get(pk=opportunity.pk).follow_up_date is not None
+
+
+def every_action():
+    """Every action of every list of records that belong to participants: model, status of the list, name."""
+    request = RequestFactory().get("/")
+    request.user, found = an_administrator(), {}
+    for model, page in admin.site._registry.items():
+        for status in page.status_labels if isinstance(page, ActionAdmin) else [""]:
+            request.GET = QueryDict(f"status={status}" if status else "")
+            for name in page.get_actions(request) if caseload_path(model) else ():
+                found.setdefault((model, name), status)
+    return [(model, status, name) for (model, name), status in found.items()]
+
+
+def rows_of(model, keys):
+    return list(model._base_manager.filter(pk__in=keys).order_by("pk").values())
+
+
+@pytest.mark.any_engine("Django's own lists, whose rows are compared on both engines")
+def test_no_action_of_any_list_is_done_to_records_of_others_whose_keys_are_sent(told):
+    """Nor once the page that asks first is answered; each says that nothing was done."""
+    hidden, sent = hidden_keys(told), every_action()
+    for model, status, name in sent:
+        keys = [key for key in model._base_manager.values_list("pk", flat=True) if key in hidden]
+        if status:
+            column = admin.site.get_model_admin(model).status_field
+            model._base_manager.filter(pk__in=keys).update(**{column: status, "archive_date": None})
+        before = rows_of(model, keys)
+        listed = f"/admin/{model._meta.app_label}/{model._meta.model_name}/"
+        listed += f"?status={status}" if status else ""
+        for answers in ({}, {"_do": "1", "reason": "-"}):
+            data = {"action": name, "index": "0", "_selected_action": list(map(str, keys)), **answers}
+            told.browser.cookies.pop("messages", None)
+            answer = told.browser.post(listed, data)
+            said = [str(each) for each in get_messages(answer.wsgi_request)]
+            assert len(said) == 1, (listed, name)
+            assert re.search(r"^No |: 0 |^Nothing was done", said[0]), (listed, name, said)
+            assert MARKER not in text_of(answer), (listed, name)
+            assert rows_of(model, keys) == before != [], (listed, name)
+    assert len(sent) > 40
 
 
 def test_a_new_contact_is_looked_after_by_whoever_enters_it(told):

@@ -45,6 +45,7 @@ LISTED_REFUSALS = 1_000
 CHANGED_MEANWHILE = (
     "Changed by somebody after you were shown what would be done. Look at it, then do it again."
 )
+NONE_CHOSEN = "Nothing was done: none of what was chosen is in this list now."
 STALE_REVIEW = "Nothing was done: the page that you confirmed is out of date. Choose the records again."
 
 #: The page that runs an action on one record, asking first for what it needs.
@@ -226,6 +227,9 @@ class ActionAdmin(RecordAdmin):
             form = self.question_form(button.name)(request.POST if is_confirmed else None)
         if not is_confirmed:
             keys, remainder = limited_selection(selected)
+            if not keys:
+                self.message_user(request, NONE_CHOSEN, messages.WARNING)
+                return None
             return self.review_page(button, request, keys, form, summary=remainder)
         confirmed = ConfirmedReview.read(request, button.name)
         if confirmed is None:

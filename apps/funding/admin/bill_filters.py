@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib.admin import ModelAdmin
-from django.db.models import Exists, F, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from unfold.contrib.filters.admin import DropdownFilter, RadioFilter
 
@@ -39,7 +39,6 @@ from apps.funding.models import (
 from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
 from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, STATUSES, ClaimStatus, Phase
-from apps.funding.validation.transitions import TransitionName
 from apps.funding.validation.warning_codes import WarningCode
 
 BUDGET = "draws_on"
@@ -253,7 +252,7 @@ class SelfApprovalFilter(ConditionFilter):
 
     def conditions(self, model: type[Model]) -> Conditions:
         name = str(model._meta.model_name)
-        own = StatusMove.objects.filter(verb=TransitionName.APPROVE, staff=F(f"{name}__entered_by"))
+        own = StatusMove.objects.filter(is_own_approval=True, **{f"{name}__isnull": False})
         return {"own": ("Approved by who entered it", Q(pk__in=own.order_by().values(name)))}
 
 

@@ -14,6 +14,7 @@ from apps.core.admin_base import ConditionFilter, Conditions, RecordLink
 from apps.core.admin_base.display import admin_url, link, record_link
 from apps.documents.admin import DocumentAdmin
 from apps.documents.models import Document
+from apps.funding.admin.actions import NONE_CHOSEN
 from apps.funding.admin.bills import staff_of
 from apps.funding.admin.provider_invoices import usual_document_category
 from apps.funding.models import Claim, ProviderInvoice
@@ -146,8 +147,11 @@ class ClaimDocumentAdmin(DocumentAdmin):
 
     @admin.action(description="Enter claims from these", permissions=["enter_claims"])
     def enter_claims(self, request: HttpRequest, selected: QuerySet[Any]) -> HttpResponse | None:
-        documents = selected.filter(archive_date=None).order_by("name", "pk")[: ENTRY_LIMIT + 1]
-        return self.begin_entry(request, list(documents))
+        documents = list(selected.filter(archive_date=None).order_by("name", "pk")[: ENTRY_LIMIT + 1])
+        if not documents:
+            self.message_user(request, NONE_CHOSEN, messages.WARNING)
+            return None
+        return self.begin_entry(request, documents)
 
     def begin_entry(self, request: HttpRequest, documents: Sequence[Document]) -> HttpResponse | None:
         """Lead to the form of the first document without a claim."""

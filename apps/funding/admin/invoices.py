@@ -14,7 +14,7 @@ from apps.core.admin_base import Page, RecordLink, fieldset
 from apps.core.admin_base.display import record_link, short_day, short_period
 from apps.core.read_log import log_export
 from apps.documents.downloads import PDF, bytes_response
-from apps.funding.admin.actions import ActionButton, ActionOutcome, limited_selection
+from apps.funding.admin.actions import NONE_CHOSEN, ActionButton, ActionOutcome, limited_selection
 from apps.funding.admin.bills import BillAdmin, staff_of
 from apps.funding.admin.forms import InvoiceLineForm
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
@@ -96,8 +96,11 @@ class InvoiceAdmin(BillAdmin):
         return pdf_response(Invoice.objects.filter(pk=record.pk), f"{record}.pdf")
 
     @admin.action(description="PDF", permissions=["view"])
-    def selected_as_pdf(self, request: HttpRequest, selected: QuerySet[Model]) -> HttpResponse:
+    def selected_as_pdf(self, request: HttpRequest, selected: QuerySet[Model]) -> HttpResponse | None:
         """One file with all selected invoices, each on a page of its own."""
+        if not selected.exists():
+            self.message_user(request, NONE_CHOSEN, messages.WARNING)
+            return None
         return pdf_response(selected, "invoices.pdf")
 
     # --- by mail

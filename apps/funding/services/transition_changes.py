@@ -61,6 +61,7 @@ def save_changes(
         paid_lines,
         request.reasons,
         request.warnings,
+        {change.bill.pk: change.bill.entered_by_id for change in changes},
     )
     post_to_budgets(postings)
     if model is Claim and transition.changes_provider_invoice:
@@ -201,11 +202,14 @@ def record_moves(
     paid_lines: PaidLines = MappingProxyType({}),
     reasons: Mapping[UUID, str] = MappingProxyType({}),
     warnings: ShownWarnings | None = None,
+    entered_by: Mapping[UUID, UUID | None] = MappingProxyType({}),
 ) -> None:
     """Write (key, from, to) into the status history; ``record`` is the reference of ``StatusMove``."""
     author = history.author()
     staff_id = author.staff_id if staff is None else staff.pk
     who = (clock.now(), staff_id, author.application)
+    is_approval = name == TransitionName.APPROVE and staff_id is not None
+    own_approvals = {key for key, enterer in entered_by.items() if is_approval and enterer == staff_id}
     entries = {
         key: {str(line): str(amount) for line, amount in payments.items()}
         for key, payments in paid_lines.items()
@@ -218,12 +222,12 @@ def record_moves(
         StatusMove,
         (
             *(f"{record}_id", "verb", "from_status", "to_status", "reason"),
-            *("at", "staff_id", "application", "paid_lines", "warnings"),
+            *("at", "staff_id", "application", "paid_lines", "warnings", "is_own_approval"),
         ),
         [
             (
                 *(key, name, source, target, reasons.get(key, reason)),
-                *(*who, entries.get(key), shown[key]),
+                *(*who, entries.get(key), shown[key], key in own_approvals),
             )
             for key, source, target in moves
         ],

@@ -129,7 +129,7 @@ class PaymentRunAdmin(RecordAdmin):
         set_off = posted_values(request, "set_off")
         on_page = {value_of(each) for each in shown}
         owed_on_page = {str(owed.claim.pk) for each in shown for owed in each.owed}
-        elsewhere = [value for each in payable if (value := value_of(each)) in ticked - on_page]
+        elsewhere = [each for each in payable if value_of(each) in ticked - on_page]
         records = [each.record for each in shown if each.record is not None]
         claims = [each.claim.pk for payee in shown for each in (*payee.claims[:LISTED_CLAIMS], *payee.owed)]
         return self.render_page(
@@ -138,7 +138,8 @@ class PaymentRunAdmin(RecordAdmin):
             "Ready to pay",
             rows=[self.ready_row(request, each, ticked, set_off) for each in shown],
             page=page,
-            elsewhere=elsewhere,
+            elsewhere=[value_of(each) for each in elsewhere],
+            elsewhere_amount=sum((chosen_amount(each, set_off) for each in elsewhere), ZERO),
             set_off_elsewhere=sorted(set_off - owed_on_page),
             payable_count=len(payable),
             payable=sum((each.amount for each in payable), ZERO),
@@ -321,6 +322,12 @@ def guid_of(text: str) -> UUID | None:
 def value_of(payee: ReadyPayee) -> str:
     """The value of a payee's tick in the form."""
     return f"{payee.payee.kind}:{payee.payee.key}"
+
+
+def chosen_amount(payee: ReadyPayee, set_off: Collection[str]) -> Decimal:
+    """What a run would pay to them; as payments_ready.js sums it on the page."""
+    owed = (each.amount for each in payee.owed if str(each.claim.pk) in set_off)
+    return payee.amount + sum(owed, ZERO)
 
 
 def posted_values(request: HttpRequest, name: str) -> set[str]:

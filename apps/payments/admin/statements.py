@@ -33,7 +33,12 @@ from apps.payments.services.statement_mail import (
     unsent_statements,
 )
 from apps.payments.services.statement_runs import RUNNING, count_sent, note_dead_run, start_run
-from apps.payments.services.statements import make_statements, participants_of, read_month
+from apps.payments.services.statements import (
+    make_statements,
+    participants_of,
+    read_month,
+    with_first_change,
+)
 from apps.payments.statement_text import statement_text
 from apps.people.models import Contact
 
@@ -52,7 +57,7 @@ class StatementAdmin(ReadOnlyAdmin):
     menu_title = "All statements"
     icon = "receipt_long"
     ordering = ("-month", "-creation_date", "-guid")
-    list_display = ("participant", "month_label", "spent_amount", "state", "made", "sent")
+    list_display = ("participant", "month_label", "spent_amount", "state", "made", "sent", "changed")
     list_select_related = ("contact",)
     list_filter = (("contact", RecordFilter), ("month", DateRangeFilter))
     list_pages = (
@@ -84,7 +89,8 @@ class StatementAdmin(ReadOnlyAdmin):
     # --- the list
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return super().get_queryset(request).defer("content")
+        statements = super().get_queryset(request).defer("content")
+        return with_first_change(statements) if self.is_list(request) else statements
 
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: object = None
@@ -125,6 +131,10 @@ class StatementAdmin(ReadOnlyAdmin):
     def sent(self, statement: Statement) -> str:
         return short_day(statement.sent_at)
 
+    @display(description="claims changed since")
+    def changed(self, statement: Any) -> str:
+        return "" if statement.is_replaced else short_day(statement.first_change)
+
     # --- a month
 
     def months_page(self, request: HttpRequest) -> HttpResponse:
@@ -147,6 +157,7 @@ class StatementAdmin(ReadOnlyAdmin):
             f"Statements of {month_name(first)}",
             counts=counts,
             not_made=not_made.count(),
+            changed=with_first_change(current).exclude(first_change=None).count(),
             sendable=sendable,
             groups=groups,
             month=month,
@@ -218,6 +229,7 @@ class StatementAdmin(ReadOnlyAdmin):
             has_document=Statement.objects.filter(pk=record.pk, content__isnull=False).exists(),
             recipient=person,
             obstacle=obstacle.value if obstacle and is_open else "",
+            first_change=None if record.is_replaced else first_change_of(record),
             may_send=is_open and obstacle is None and self.has_send_permission(request),
             versions=[(record_link(each), each) for each in others.defer("content").order_by("version")],
             month_url=self.page_url("month", month_text(record.month)) if sees_everybody(request) else "",
@@ -236,6 +248,11 @@ class StatementAdmin(ReadOnlyAdmin):
             send_statement(record.pk)
             messages.success(request, "The statement will be sent.")
         return redirect(self.page_url("statement", record.pk))
+
+
+def first_change_of(statement: Statement) -> dt.datetime | None:
+    found = with_first_change(Statement.objects.filter(pk=statement.pk))
+    return found.values_list("first_change", flat=True).get()
 
 
 # --- months -----------------------------------------------------------------------------------------------
@@ -312,7 +329,8 @@ def group_unsent(statements: Iterable[Statement]) -> tuple[list[UnsentGroup], in
 def panel_context(request: HttpRequest, contact: Contact) -> dict[str, Any] | None:
     """The latest statements of a participant, their consent, and the button that makes one."""
     page: Any = admin.site.get_model_admin(Statement)
-    found = list(Statement.objects.filter(contact=contact).defer("content")[: LISTED_OF_PARTICIPANT + 1])
+    statements = with_first_change(Statement.objects.filter(contact=contact).defer("content"))
+    found: list[Any] = list(statements[: LISTED_OF_PARTICIPANT + 1])
     may_make = page.has_add_permission(request) and bool(contact.scheme_number)
     if not found and not may_make:
         return {"count": 0}

@@ -6,10 +6,12 @@ To make them again changes nothing, so that a worker that was killed begins agai
 import datetime as dt
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
-from django.db.models import Exists, F, OuterRef, Prefetch, QuerySet
+from django.db.models import DateTimeField, Exists, F, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models.functions import Coalesce, TruncMonth
+from django.db.models.lookups import Exact
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
@@ -18,6 +20,8 @@ from apps.core import history, saving
 from apps.core.bulk_insert import in_batches
 from apps.core.models import Subscriber
 from apps.engagements.models import ClientEngagement
+from apps.funding.choices import InvoiceClaimType
+from apps.funding.models import Claim, Invoice
 from apps.payments.models import (
     Statement,
     StatementBudget,
@@ -127,6 +131,23 @@ def load_latest(month: dt.date, contacts: Sequence[UUID]) -> dict[UUID, list[Sta
     for each in rows.defer("content").order_by("-version", "-guid").prefetch_related(lines):
         found.setdefault(each.contact_id, []).append(each)
     return found
+
+
+def with_first_change(statements: QuerySet[Statement]) -> QuerySet[Any]:
+    """Statements with ``first_change``: when claims or invoices of their month first changed since; or null.
+
+    Amounts may be the same. Of bills that left the participant or month only ``make_statements`` knows.
+    """
+    invoices = Invoice.objects.filter(invoice_claim_type=InvoiceClaimType.INVOICE_TO_AGENCY)
+    changes = changes_since(Claim.objects.all()), changes_since(invoices)
+    return statements.annotate(first_change=Coalesce(*changes))
+
+
+def changes_since(bills: QuerySet[Any]) -> Subquery:
+    """The first change of these bills since a statement of their participant and month was made."""
+    in_month = Exact(TruncMonth("line_items__last_day"), OuterRef("month"))
+    changed = bills.filter(in_month, contact=OuterRef("contact"), modify_date__gt=OuterRef("creation_date"))
+    return Subquery(changed.order_by("modify_date").values("modify_date")[:1], DateTimeField())
 
 
 def new_statement(
