@@ -2,6 +2,7 @@
 
 import datetime as dt
 from decimal import Decimal
+from uuid import uuid4
 
 import pytest
 
@@ -11,6 +12,7 @@ from apps.engagements.models import ServiceBooking
 from apps.funding.drafts import ClaimDraft, LineDraft
 from apps.funding.models import Claim, ClaimLine, Invoice
 from apps.funding.services.effects import recount_budgets
+from apps.funding.services.payments import LineAmounts, allocate
 from apps.funding.services.transitions import apply_transition
 from apps.funding.services.update import update_claims, update_invoices
 from tests.api.caller import Caller, an_application
@@ -223,3 +225,9 @@ def test_a_payment_in_full_is_refused_where_more_was_paid_than_is_due(claim):
         " right."
     )
     assert claim.line_items.get().amount_paid == PAID
+
+
+def test_a_line_that_was_resubmitted_has_no_share_in_a_payment():
+    rest = (Decimal(100), Decimal(0), None, None, dt.date(2026, 7, 1), dt.date(2026, 7, 1))
+    lines = LineAmounts(uuid4(), *rest, uuid4(), "C-2"), LineAmounts(uuid4(), *rest, None, "")
+    assert allocate(Decimal(30), lines) == {lines[1].key: Decimal(30)}
