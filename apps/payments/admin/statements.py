@@ -214,6 +214,7 @@ class StatementAdmin(ReadOnlyAdmin):
         """The page of a statement: what its document says, of the same figures, and what became of it."""
         lines, budgets = list(record.lines.all()), list(record.budgets.all())
         others = Statement.objects.filter(contact=record.contact_id, month=record.month).exclude(pk=record.pk)
+        changes = with_first_change(Statement.objects.filter(pk=record.pk))
         person, obstacle = find_recipients([record])[record.pk]
         is_open = record.sent_at is None and not record.is_replaced
         return self.render_page(
@@ -229,7 +230,7 @@ class StatementAdmin(ReadOnlyAdmin):
             has_document=Statement.objects.filter(pk=record.pk, content__isnull=False).exists(),
             recipient=person,
             obstacle=obstacle.value if obstacle and is_open else "",
-            first_change=None if record.is_replaced else first_change_of(record),
+            first_change=None if record.is_replaced else changes.values_list("first_change", flat=True).get(),
             may_send=is_open and obstacle is None and self.has_send_permission(request),
             versions=[(record_link(each), each) for each in others.defer("content").order_by("version")],
             month_url=self.page_url("month", month_text(record.month)) if sees_everybody(request) else "",
@@ -248,11 +249,6 @@ class StatementAdmin(ReadOnlyAdmin):
             send_statement(record.pk)
             messages.success(request, "The statement will be sent.")
         return redirect(self.page_url("statement", record.pk))
-
-
-def first_change_of(statement: Statement) -> dt.datetime | None:
-    found = with_first_change(Statement.objects.filter(pk=statement.pk))
-    return found.values_list("first_change", flat=True).get()
 
 
 # --- months -----------------------------------------------------------------------------------------------
