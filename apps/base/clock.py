@@ -65,9 +65,18 @@ def today() -> dt.date:
     return now().astimezone(timezone.get_current_timezone()).date()
 
 
-def years_before(day: dt.date, years: int) -> dt.date:
-    """The same day of an earlier year, or the 28th of the month where a year may lack the day."""
-    return dt.date(day.year - years, day.month, min(day.day, 28))
+def years_after(day: dt.date, years: int) -> dt.date:
+    """The same day so many years later, or earlier below zero; 1 March for a 29 February.
+
+    Beyond the calendar it is the calendar's end.
+    """
+    year = day.year + years
+    if not dt.MINYEAR <= year <= dt.MAXYEAR:
+        return dt.date.min if years < 0 else dt.date.max
+    try:
+        return day.replace(year=year)
+    except ValueError:
+        return dt.date(year, 3, 1)
 
 
 def start_of_day(day: dt.date) -> dt.datetime:

@@ -19,7 +19,7 @@ from apps.engagements.models import ClientEngagement
 from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, ProviderInvoice
 from apps.funding.services.effects import recount_budgets
 from apps.operations.services import erasure
-from apps.operations.services.erasure_plans import RETAINED_COLUMNS, years_after
+from apps.operations.services.erasure_plans import RETAINED_COLUMNS
 from apps.payments.models import BankAccount, PaymentRunItem, Statement, StatementBudget, StatementLine
 from apps.payments.services.accounts_exports import create_accounts_export
 from apps.payments.services.invariants import find_payment_faults
@@ -347,16 +347,6 @@ def test_the_retention_ends_after_the_years_of_the_setting(participant, erase, s
     assert "kept for 8 years, until 30 Jun 2024" in refusal(erase, participant.contact)
     on("2024-06-30")
     erase(participant.contact)
-
-
-def test_years_after_the_last_day_of_a_february():
-    assert years_after(dt.date(2016, 2, 29), 7) == dt.date(2023, 3, 1)
-    assert years_after(dt.date(2016, 2, 29), 8) == dt.date(2024, 2, 29)
-
-
-def test_years_beyond_the_calendar_are_its_end():
-    assert years_after(dt.date(2016, 2, 29), 8000) == dt.date(9999, 12, 31)
-    assert years_after(dt.date(2016, 2, 29), -2016) == dt.date(1, 1, 1)
 
 
 @pytest.mark.parametrize("role", ["support_coordinator", "person_responsible_for_direct_fees"])

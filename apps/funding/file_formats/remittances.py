@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from apps.base.clock import years_before
+from apps.base.clock import years_after
 from apps.core.importing.columns import ImportColumn
 from apps.core.table_files.tables import ImportFileError, Row, Table
 from apps.funding.file_formats.answer_files import (
@@ -101,9 +101,9 @@ def days_of(texts: Sequence[str], today: dt.date, day_form: str | None) -> Calla
     forms = DAY_FORMS if day_form is None else [day_form]
     read = {form: {text: parse_day(text, form) for text in texts} for form in forms}
     if day_form is not None:
-        first, last = years_before(today, MOST_YEARS_PAID_AGO), today + dt.timedelta(days=MOST_DAYS_AHEAD)
+        first, last = years_after(today, -MOST_YEARS_PAID_AGO), today + dt.timedelta(days=MOST_DAYS_AHEAD)
         return {text: day for text, day in read[day_form].items() if day and first <= day <= last}.get
-    first = years_before(today, 2)
+    first = years_after(today, -2)
     fitting = [
         form for form, days in read.items() if all(day and first <= day <= today for day in days.values())
     ]

@@ -107,7 +107,7 @@ class Window:
         try:
             if self.unit == WindowUnit.DAYS:
                 return support + dt.timedelta(days=self.number)
-            return years_after(support, self.number)
+            return last_day_within(support, self.number)
         except (OverflowError, ValueError):
             return dt.date.max  # beyond the calendar
 
@@ -213,7 +213,7 @@ def supports_that_end(
     return tuple(found)
 
 
-def years_after(day: dt.date, years: int) -> dt.date:
+def last_day_within(day: dt.date, years: int) -> dt.date:
     """The last day that is not later than so many years after a day.
 
     A 29th of February counts back to a 28th: supports of a 28th reach to a 29th, those of a 29th to a 28th.

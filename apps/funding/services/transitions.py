@@ -149,7 +149,7 @@ def find_request_problem(request: TransitionRequest, number: int) -> str | None:
         day = formats.date_format(as_day(request.day))
         if as_day(request.day) > clock.today():
             return f"The day of payment, {day}, lies ahead."
-        if as_day(request.day) < clock.years_before(clock.today(), MOST_YEARS_PAID_AGO):
+        if as_day(request.day) < clock.years_after(clock.today(), -MOST_YEARS_PAID_AGO):
             return f"The day of payment, {day}, is more than {MOST_YEARS_PAID_AGO} years ago."
     return None
 

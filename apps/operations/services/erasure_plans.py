@@ -175,7 +175,7 @@ class ErasurePlan:
         """The first day on which the records may be erased; none for a person without a service."""
         if self.last_service is None:
             return None
-        return years_after(self.last_service, settings.RETENTION_YEARS)
+        return clock.years_after(self.last_service, settings.RETENTION_YEARS)
 
     @property
     def summary(self) -> list[str]:
@@ -234,17 +234,6 @@ def last_service(keys: RecordKeys) -> dt.date | None:
         for batch in in_batches(keys.get(model, []))
     ]
     return max((day for day in days if day is not None), default=None)
-
-
-def years_after(day: dt.date, years: int) -> dt.date:
-    """The same day that many years later, at most the calendar's end; 1 March for a 29 February."""
-    year = day.year + years
-    if not dt.MINYEAR <= year <= dt.MAXYEAR:
-        return dt.date.min if years < 0 else dt.date.max
-    try:
-        return day.replace(year=year)
-    except ValueError:
-        return dt.date(year, 3, 1)
 
 
 def model_label(model: type[models.Model]) -> str:

@@ -13,7 +13,6 @@ from apps.core.database.migrations import applied_migrations, known_migrations
 from apps.core.models import Change, Subscriber
 from apps.operations.backup_files import BackupReader, Manifest, new_backup
 from apps.operations.services.backups import lock_tables, write_table
-from apps.operations.services.erasure_plans import years_after
 from apps.operations.services.verification import verify_backup
 from apps.operations.tables import ContentSum, DatabaseTable, OperationError, load_tables, read_rows, snapshot
 
@@ -38,7 +37,7 @@ def archive_history(parent: Path, years: int) -> HistoryArchive:
             f"The history stays for RETENTION_YEARS: {settings.RETENTION_YEARS}, not {years}."
         )
     zone = Subscriber.current().zone
-    day = years_after(clock.now().astimezone(zone).date(), -years)
+    day = clock.years_after(clock.now().astimezone(zone).date(), -years)
     end = first_entry_since(clock.in_utc(dt.datetime.combine(day, dt.time()), zone))
     if not Change.objects.filter(id__lt=end).exists():
         raise OperationError(f"No entry of the history is from before {day}.")

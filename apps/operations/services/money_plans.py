@@ -14,7 +14,6 @@ from apps.base.errors import plural
 from apps.core.bulk_insert import in_batches
 from apps.core.models import Subscriber
 from apps.operations.archived_books import BOOKS, Book
-from apps.operations.services.erasure_plans import years_after
 from apps.operations.tables import OperationError
 
 #: As many of the records that stay for one reason are named.
@@ -41,7 +40,7 @@ def counted(book: Book, count: int) -> str:
 
 def last_day(until: dt.date | None) -> dt.date:
     """The day before which books are old. Raises ``OperationError`` for one within the retention."""
-    latest = years_after(clock.now().astimezone(Subscriber.current().zone).date(), -settings.RETENTION_YEARS)
+    latest = clock.years_after(clock.today(), -settings.RETENTION_YEARS)
     if until is not None and until > latest:
         years = settings.RETENTION_YEARS
         raise OperationError(f"Books stay for RETENTION_YEARS, {years}: until {latest}, not until {until}.")
