@@ -12,7 +12,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
-from django import db
 
 from tests import engines, postgres, schema_template
 from tests.dependence import depends_on_engine
@@ -219,10 +218,3 @@ def test_the_schema_is_made_anew_when_a_migration_or_what_it_imports_changes(tmp
     texts = [("", ""), (importing, ""), (importing, "x = 1")]
     assert len({fingerprint(*each) for each in texts}) == 3
     assert fingerprint("", "x = 1") == fingerprint("", "")
-
-
-@pytest.mark.usefixtures("django_db_setup")
-def test_a_test_that_does_not_ask_for_the_database_cannot_use_it():
-    """It would pass after others only, outside of the transaction that is rolled back."""
-    with pytest.raises(RuntimeError, match="Database access not allowed"):
-        db.connection.cursor()

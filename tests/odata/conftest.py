@@ -17,10 +17,10 @@ def sample_tables(django_db_setup, django_db_blocker):
             for model in sample.MODELS:
                 editor.create_model(model)
         sample.store(records)
-        yield records
-        with connection.schema_editor() as editor:
-            for model in reversed(sample.MODELS):
-                editor.delete_model(model)
+    yield records
+    with django_db_blocker.unblock(), connection.schema_editor() as editor:
+        for model in reversed(sample.MODELS):
+            editor.delete_model(model)
 
 
 @pytest.fixture
