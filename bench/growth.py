@@ -22,7 +22,7 @@ from apps.base import clock
 from apps.funding.models import Claim, ClaimLine
 from apps.funding.services.transitions import apply_transition
 from apps.funding.validation.transitions import TransitionName
-from apps.people.models import Contact
+from apps.people.models import Contact, Staff
 from bench import claims
 from bench.calling import Caller
 from bench.management.commands.fill import COPIED, copy_rows
@@ -181,6 +181,7 @@ def unchecked(call: Callable[..., object], *arguments: object) -> Callable[[], N
 def all_work(caller: Caller, browser: Browser) -> Iterator[Work]:
     yield from searches(caller)
     yield from days(caller)
+    yield from rare(caller)
     yield from office(browser)
     yield from sums(caller, browser)
     yield from pages(caller)
@@ -230,6 +231,20 @@ def days(caller: Caller) -> Iterator[Work]:
         call = get(caller, "claim", filter=f"{name} le {oldest}", orderby=f"{name} desc")
         yield Work(f"… `{name} le …&$orderby={name} desc`", call, 10)
         yield Work(f"… `{name} le …`", get(caller, "claim", filter=f"{name} le {oldest}"), 10)
+
+
+def rare(caller: Caller) -> Iterator[Work]:
+    """Conditions that no claim meets: without an index all claims would be read for them."""
+    nobody = Staff.objects.exclude(pk__in=Claim.objects.values("staff")).order_by("guid")[0]
+    for condition in (
+        f"StaffGuid eq {nobody.pk}",
+        "ExternalInvoiceNumber eq 'NONE'",
+        "EndDate ge 2099-01-01",
+        "PaymentDate ge 2099-01-01",
+    ):
+        call = get(caller, "claim", filter=condition)
+        assert not json.loads(call())["value"], condition
+        yield Work(f"`claim?$filter={shape_of(condition)}`, of which there is none", call, 10)
 
 
 def office(browser: Browser) -> Iterator[Work]:

@@ -15,7 +15,13 @@ from apps.engagements.models import ServiceBooking
 from apps.funding.models import Claim, ClaimResult
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.payments.models import ZERO, Statement
-from apps.payments.services.statements import Made, StatementRefused, make_statements, with_first_change
+from apps.payments.services.statements import (
+    Made,
+    StatementRefused,
+    count_changed,
+    make_statements,
+    with_first_change,
+)
 from apps.payments.statement_text import statement_text
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.builders import a_claim_file, an_invoice
@@ -257,7 +263,10 @@ def test_a_corrected_one_tells_of_an_invoice_that_is_claimed_once_more_as_one_th
 
 
 def first_change(statement):
-    return with_first_change(Statement.objects.filter(pk=statement.pk)).get().first_change
+    """When its claims first changed since it was made; the number on the page of its month says the same."""
+    found = with_first_change(Statement.objects.filter(pk=statement.pk)).get().first_change
+    assert count_changed(statement.month) == (found is not None)
+    return found
 
 
 @pytest.mark.both_engines("a month is computed in SQL")

@@ -85,7 +85,16 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     menu_order = 215
     icon = "upload_file"
     ordering = ("-number",)
-    list_display = ("name", "lines", "amount", "status_label", "made", "made_by", "sent", "who_sent")
+    list_display = (
+        "name",
+        "number_of_lines",
+        "amount",
+        "status_label",
+        "made",
+        "made_by",
+        "sent",
+        "who_sent",
+    )
     list_select_related = ("created_by", "sent_by")
     list_filter = (("status", ChoicesDropdownFilter),)
     list_pages = (Page("first-files", permission="first_files", method="GET"),)
@@ -132,7 +141,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
         return file.file_name
 
     @display(description="lines", ordering="line_count")
-    def lines(self, file: ClaimFile) -> str:
+    def number_of_lines(self, file: ClaimFile) -> str:
         return f"{file.line_count:,}"
 
     @display(description="total", ordering="total")

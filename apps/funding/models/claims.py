@@ -106,11 +106,8 @@ class Bill(Record):
                 include=["archive_date", "total"],
                 name="funding_%(class)s_in_status",
             ),
-            models.Index(
-                fields=["staff", "funding_status", "status_date"],
-                include=["archive_date"],
-                name="funding_%(class)s_of_staff",
-            ),
+            # A page of what is assigned to somebody, in the order of the list, also of who has none.
+            models.Index(fields=["staff", "creation_date", "guid"], name="funding_%(class)s_of_staff"),
             # The check of the reference when a bill is deleted; of nearly all bills it has nothing.
             models.Index(
                 fields=["resubmission_of"],
@@ -212,7 +209,22 @@ class Claim(Bill):
             models.Index(
                 fields=["due_date"], condition=Q(due_date__isnull=False), name="funding_claim_by_due_date"
             ),
+            models.Index(fields=["end_date"], name="funding_claim_by_end_date"),
             models.Index(fields=["total"], name="funding_claim_by_total"),
+            # What programs look up or follow, and a new claim does not have.
+            *(
+                models.Index(
+                    fields=[column],
+                    condition=Q(**{f"{column}__isnull": False}),
+                    name=f"funding_claim_by_{name}",
+                )
+                for column, name in (
+                    ("external_invoice_number", "external"),
+                    ("payment_date", "payment_date"),
+                    ("approved_date", "approved_date"),
+                    ("archive_date", "archive_date"),
+                )
+            ),
             # The sums by month of the home page and of month end read nothing else.
             models.Index(
                 fields=["creation_date", "funding_status"],

@@ -34,6 +34,7 @@ from apps.payments.services.statement_mail import (
 )
 from apps.payments.services.statement_runs import RUNNING, count_sent, note_dead_run, start_run
 from apps.payments.services.statements import (
+    count_changed,
     make_statements,
     participants_of,
     read_month,
@@ -157,7 +158,7 @@ class StatementAdmin(ReadOnlyAdmin):
             f"Statements of {month_name(first)}",
             counts=counts,
             not_made=not_made.count(),
-            changed=with_first_change(current).exclude(first_change=None).count(),
+            changed=count_changed(first),
             sendable=sendable,
             groups=groups,
             month=month,

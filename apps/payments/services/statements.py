@@ -133,21 +133,42 @@ def load_latest(month: dt.date, contacts: Sequence[UUID]) -> dict[UUID, list[Sta
     return found
 
 
+def bills_of_statements() -> list[QuerySet[Any]]:
+    """The claims, and the invoices, that statements are made of."""
+    return [
+        Claim.objects.all(),
+        Invoice.objects.filter(invoice_claim_type=InvoiceClaimType.INVOICE_TO_AGENCY),
+    ]
+
+
 def with_first_change(statements: QuerySet[Statement]) -> QuerySet[Any]:
     """Statements with ``first_change``: when claims or invoices of their month first changed since; or null.
 
     Amounts may be the same. Of bills that left the participant or month only ``make_statements`` knows.
     """
-    invoices = Invoice.objects.filter(invoice_claim_type=InvoiceClaimType.INVOICE_TO_AGENCY)
-    changes = changes_since(Claim.objects.all()), changes_since(invoices)
-    return statements.annotate(first_change=Coalesce(*changes))
-
-
-def changes_since(bills: QuerySet[Any]) -> Subquery:
-    """The first change of these bills since a statement of their participant and month was made."""
     in_month = Exact(TruncMonth("line_items__last_day"), OuterRef("month"))
-    changed = bills.filter(in_month, contact=OuterRef("contact"), modify_date__gt=OuterRef("creation_date"))
-    return Subquery(changed.order_by("modify_date").values("modify_date")[:1], DateTimeField())
+    changes = (
+        changed_since(bills.filter(in_month)).order_by("modify_date").values("modify_date")[:1]
+        for bills in bills_of_statements()
+    )
+    return statements.annotate(first_change=Coalesce(*(Subquery(each, DateTimeField()) for each in changes)))
+
+
+def count_changed(month: dt.date) -> int:
+    """How many current statements of a month have claims or invoices that changed since they were made."""
+    current = Statement.objects.filter(month=month, is_replaced=False)
+    days = (month, month_end(month))
+    changed: set[UUID] = set()
+    for bills in bills_of_statements():
+        # Between constant days the lines of the month are read once for all statements.
+        of_month = changed_since(bills.filter(line_items__last_day__range=days))
+        changed.update(current.filter(Exists(of_month)).values_list("pk", flat=True))
+    return len(changed)
+
+
+def changed_since(bills: QuerySet[Any]) -> QuerySet[Any]:
+    """These bills of a statement's participant that changed after it was made; for a subquery."""
+    return bills.filter(contact=OuterRef("contact"), modify_date__gt=OuterRef("creation_date"))
 
 
 def new_statement(
