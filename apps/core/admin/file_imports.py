@@ -20,6 +20,7 @@ from apps.core.admin_base import DateTimeRangeFilter, Page, RecordFilter
 from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.file_import_kinds import (
+    ENCODING,
     TABLE_OPTIONS,
     ImportKind,
     find_kind,
@@ -281,7 +282,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             record.options[option.name] = option.answer(given)
         is_read_anew = any(
             (before.get(name) or "") != (record.options.get(name) or "")
-            for name in (*(option.name for option in TABLE_OPTIONS), "mapping")
+            for name in (*(option.name for option in (*TABLE_OPTIONS, ENCODING)), "mapping")
         )
         if is_read_anew or not record.columns:
             try:
