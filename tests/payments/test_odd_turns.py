@@ -112,6 +112,8 @@ def test_an_invoice_for_two_participants_an_account_that_changes_and_money_taken
         "account_name": "New",
     }
     assert client.post(f"{ACCOUNTS}add/", account).status_code == 302
+    shown = client.get(f"{RUNS}{run.pk}/run/").content.decode()
+    assert ("was changed meanwhile" in shown, f"{RUNS}{run.pk}/release/" in shown) == (True, False)
     assert "was changed meanwhile" in office.press(f"{RUNS}{run.pk}/release/")[0]
     assert "is ready again" in office.press(f"{RUNS}{run.pk}/withdraw/")[0]
     office.client.force_login(office.bo)
