@@ -134,20 +134,27 @@ def load_latest(month: dt.date, contacts: Sequence[UUID]) -> dict[UUID, list[Sta
 
 
 def with_first_change(statements: QuerySet[Statement]) -> QuerySet[Any]:
-    """Statements with ``first_change``: when claims or invoices of their month first changed since; or null.
+    """Statements with ``first_change``: when claims or invoices of their month changed since; or null.
 
-    Amounts may be the same. Of bills that left the participant or month only ``make_statements`` knows.
+    Those that a statement names count as well, since they may have left its participant or month. Amounts may
+    be the same.
     """
+    in_month = Exact(TruncMonth("line_items__last_day"), OuterRef("month"))
+    named = StatementLine.objects.filter(statement=OuterRef(OuterRef("pk"))).values("number")
     invoices = Invoice.objects.filter(invoice_claim_type=InvoiceClaimType.INVOICE_TO_AGENCY)
-    changes = changes_since(Claim.objects.all()), changes_since(invoices)
+    changes = (
+        first_change_of(Claim.objects.filter(in_month, contact=OuterRef("contact"))),
+        first_change_of(invoices.filter(in_month, contact=OuterRef("contact"))),
+        first_change_of(Claim.objects.filter(claim_number__in=named)),
+        first_change_of(Invoice.objects.filter(invoice_number__in=named)),
+    )
     return statements.annotate(first_change=Coalesce(*changes))
 
 
-def changes_since(bills: QuerySet[Any]) -> Subquery:
-    """The first change of these bills since a statement of their participant and month was made."""
-    in_month = Exact(TruncMonth("line_items__last_day"), OuterRef("month"))
-    changed = bills.filter(in_month, contact=OuterRef("contact"), modify_date__gt=OuterRef("creation_date"))
-    return Subquery(changed.order_by("modify_date").values("modify_date")[:1], DateTimeField())
+def first_change_of(bills: QuerySet[Any]) -> Subquery:
+    """When the first of these bills changed since a statement was made."""
+    changed = bills.filter(modify_date__gt=OuterRef("creation_date")).order_by("modify_date")
+    return Subquery(changed.values("modify_date")[:1], DateTimeField())
 
 
 def new_statement(
