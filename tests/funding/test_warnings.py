@@ -1054,8 +1054,8 @@ def test_the_first_claim_on_an_invoice_for_several_may_be_a_part_of_it_and_no_mo
         (
             "300.00",
             "This claim and the others on its provider invoice come to 240.00 together, 60.00 less than the"
-            " provider invoice's total of 300.00. Check the lines against the provider invoice, unless further"
-            " claims follow.",
+            " provider invoice's total of 300.00. Check the lines against the provider invoice, unless"
+            " further claims follow.",
         ),
     ],
 )

@@ -291,7 +291,7 @@ def test_what_left_the_participant_or_month_of_a_statement_is_found_too(leaves):
     clock.reset_now()
     if leaves == "month":
         claim.line_items.update(last_day=dt.date(2025, 11, 1))
-        changed = claim
+        claim.due_date, changed = dt.date(2025, 12, 1), claim
     elif leaves == "participant":
         claim.contact, changed = a_participant(), claim
     else:
