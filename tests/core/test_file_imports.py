@@ -282,7 +282,8 @@ def test_without_a_file_or_a_kind_nothing_is_stored(client, ada):
 def test_a_button_pressed_twice_imports_once(client, ada):
     record = an_import(client)
     press(client, record, "import")
-    press(client, record, "import")
+    again = client.get(press(client, record, "import").url)
+    assert "was begun already" in str(*again.context["messages"])
     press(client, record, "check", **chosen(record))
     run_tasks()
     assert FileImport.objects.get().status == "Imported"

@@ -119,7 +119,7 @@ def test_an_invoice_for_two_participants_an_account_that_changes_and_money_taken
     office.client.force_login(office.bo)
     new = BankAccount.objects.get(archive_date=None)
     said = office.press(f"{ACCOUNTS}{new.pk}/confirm/", confirmation="Rang them on the number we knew")
-    assert ("is confirmed." in said[0], said[1]) == (True, "It is confirmed already.")
+    assert ("is confirmed." in said[0], said[1]) == (True, f"It is confirmed already, by {office.bo}.")
     office.press(f"{RUNS}make/", **chosen)
     office.client.force_login(office.ada)
     run = PaymentRun.objects.get(status="Draft")

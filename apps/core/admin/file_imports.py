@@ -265,8 +265,8 @@ class FileImportAdmin(ReadOnlyAdmin):
         pressed = request.POST.get("action")
         if pressed == "check" and record.status in CHECKED_AGAIN:
             self.check_file(request, record, kind)
-        elif pressed == "import":
-            start_import(record)
+        elif pressed == "import" and not start_import(record):
+            messages.info(request, "Its import was begun already: this press did nothing.")
         elif pressed == "undo" and kind.undoable:
             start_undo(record)
         elif pressed == "cancel":
