@@ -645,6 +645,9 @@ def test_an_archived_provider_or_participant_is_named_beside_a_claim_and_its_pro
     )
     for address in pages:
         assert "is archived since" not in client.get(address).content.decode(), address
+    asked = client.get(f"/admin/people/contact/{scene.participant.pk}/archiving/").content.decode()
+    assert "2 provider invoices (participant)</a>, <strong>1 still open" in asked
+    assert "1 claim (participant)</a>, <strong>1 still open" in asked
     for record in (scene.provider, scene.participant):
         archive(type(record).objects.filter(pk=record.pk))
     for address in pages:
