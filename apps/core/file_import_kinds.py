@@ -65,6 +65,18 @@ DAY_ORDER = ImportQuestion(
     "",
     (("", "as each column shows"), ("day", "day first: 31/12/2026"), ("month", "month first: 12/31/2026")),
 )
+#: Six words may be of Windows and of a Macintosh alike: a person sees which of the two makes names of them.
+ENCODING = ImportQuestion(
+    "encoding",
+    "Letters of a text file",
+    "",
+    (
+        ("", "as recognised"),
+        ("utf-8", "Unicode (UTF-8)"),
+        ("cp1252", "Windows (older Excel)"),
+        ("mac_roman", "Macintosh (older Excel)"),
+    ),
+)
 #: The options that decide which columns a file has.
 TABLE_OPTIONS = (SHEET, ImportQuestion("header_row", "Row with the headers", ""))
 RECORD_OPTIONS = (
@@ -74,6 +86,7 @@ RECORD_OPTIONS = (
     ImportQuestion("all_or_nothing", "Import nothing if a row has a fault"),
     *TABLE_OPTIONS,
     DAY_ORDER,
+    ENCODING,
 )
 
 
@@ -238,7 +251,7 @@ def fixed_columns(path: Path, chosen: Mapping[str, object]) -> list[FileColumn]:
 def read_columns(entity_set: EntitySet, path: Path, chosen: Mapping[str, Any]) -> list[FileColumn]:
     """The columns of the file, by their headers; one that is not known, or given already, gives nothing."""
     definition, in_files = definition_for(entity_set), file_entity_set(entity_set)
-    options = ImportOptions(**table_options(chosen))
+    options = ImportOptions(**table_options(chosen), encoding=chosen.get("encoding") or None)
     table = open_records(path, in_files, definition, options, max_rows=FIRST_ROWS)
     name = chosen.get("mapping")
     saved = find_mapping(entity_set.path, name) if name else SavedMapping()
@@ -306,6 +319,7 @@ def import_records(entity_set: EntitySet, order: ImportOrder) -> ImportOutcome:
         **table_options(order.options),
         **column_options(entity_set, order),
         day_first=stated_day_first(order.options),
+        encoding=order.options.get("encoding") or None,
         errors=order.errors,
         issues=order.issues,
         dry_run=order.dry_run,

@@ -248,7 +248,8 @@ def finish(file_import: FileImport, status: Status, **values: object) -> None:
     CancelMark(file_import.pk).clear()
     if file_import.staff_id is not None and status not in {Status.UPLOADED, Status.CHECKED}:
         done = count_texts(file_import, [word for word in count_words(file_import) if word != "unchanged"])
-        text = f"{file_import.file_name}: {status.lower()}. {file_import.message or ', '.join(done)}"
+        result = file_import.message or ", ".join(done) or "nothing changed"
+        text = f"{file_import.file_name}: {status.lower()}. {result}"
         url = reverse("admin:core_fileimport_file", args=[file_import.pk])
         kind = Notice.Kind.FINISHED
         write_notices([Notice(staff_id=file_import.staff_id, kind=kind, text=text, url=url)])

@@ -195,7 +195,8 @@ class BillContext:
     ``taken_by``: what has taken the provider invoice; ``lost_race`` when it was free until its lock was
     waited for. ``reference_owner``: what already has the reference. ``taken_by_record`` and
     ``reference_record``: model and key of these, unless of the same body. ``duplicate``: the claim with
-    the same reference; or with the same total for the same days when ``same_total``.
+    the same reference; or with the same total for the same days when ``same_total``. ``other_claims_total``:
+    of the other claims on its reusable provider invoice; ``None`` where there are none.
     """
 
     today: dt.date
@@ -212,6 +213,7 @@ class BillContext:
     reference_record: tuple[type[models.Model], UUID] | None = None
     duplicate: str | None = None
     same_total: bool = False
+    other_claims_total: Decimal | None = None
 
 
 @dataclass(slots=True)

@@ -68,9 +68,11 @@ def confirmation_problem(account: BankAccount, staff: Staff, confirmation: str) 
     if not staff.has_perm(CONFIRM_PERMISSION):
         return "Your role lacks the permission to confirm bank accounts."
     if account.is_archived:
-        return "Another account took its place. Confirm that one."
+        day = f"{account.archive_date:%d %b %Y}"
+        return f"The account was archived on {day}, and is not confirmed: one that took its place may be."
     if account.is_confirmed:
-        return "It is confirmed already."
+        who = f", by {account.confirmed_by}" if account.confirmed_by else ""
+        return f"It is confirmed already{who}."
     if account.entered_by_id == staff.pk:
         return "You entered it yourself: somebody else confirms it."
     text = confirmation.strip()

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from apps.base.batched_queries import AnyOf
 from apps.base.declaration.resource import Key, NestedType, Optional, ReadOnly, RefersTo, Required
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, Issue
+from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import RecordColumn, RelatedColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.models import normalised
@@ -183,7 +184,24 @@ class AddressImport(ImportDefinition):
                 draft.given |= {"country"}
 
 
-class StaffImport(AddressImport):
+class PersonImport(AddressImport):
+    """People have a first and a last name, which many lists have in one column."""
+
+    def explain_missing(self, attribute: str, cells: Mapping[str, str]) -> str:
+        if attribute not in ("first_name", "last_name"):
+            return ""
+        for header, cell in cells.items():
+            mark = "," if "," in cell else " "
+            if "name" in letters_of(header) and all(cell.strip().partition(mark)):
+                how = "comma" if mark == "," else "space"
+                return (
+                    f"The column “{header.strip()}” seems to have both names: make two columns of it, First"
+                    f" name and Last name (in Excel: Data, Text to Columns, Delimited, {how})."
+                )
+        return ""
+
+
+class StaffImport(PersonImport):
     """Staff are found by their code, else by their login."""
 
     model = Staff
@@ -204,7 +222,7 @@ class ClientImport(AddressImport):
     warnings = CLIENT_WARNINGS
 
 
-class ContactImport(AddressImport):
+class ContactImport(PersonImport):
     """Contacts are found by their code, else by their scheme number, else by equality in every column."""
 
     model = Contact

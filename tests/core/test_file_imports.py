@@ -142,6 +142,52 @@ def test_options_decide_how_rows_are_read(client, ada):
     assert (record.counts["changed"], record.counts["unchanged"]) == (0, 1)
 
 
+def test_letters_of_a_macintosh_are_shown_and_read_as_a_person_says(client, ada):
+    """Nothing in the file tells that it is none of Windows."""
+    record = an_import(client, text="First name,Surname\nBjörn,Quill\nJOSÉ,Fox\n".encode("mac_roman"))
+    (notice,) = page(client, record)["file_import"].notices
+    assert notice == ("Read as a text of Windows (cp1252), as an older Excel saves it: “Bjšrn”, “JOSƒ”.")
+    press(client, record, "check", **chosen(record, encoding="mac_roman"))
+    run_tasks()
+    record.refresh_from_db()
+    assert record.notices[0].endswith(": “Björn”, “JOSÉ”.")
+    press(client, record, "import")
+    run_tasks()
+    assert sorted(Contact.objects.values_list("first_name", "last_name")) == [
+        ("Björn", "Quill"),
+        ("JOSÉ", "Fox"),
+    ]
+
+
+def test_a_file_with_a_header_alone_says_that_nothing_stands_below_it(client, ada):
+    record = an_import(client, text="First name,Surname\n,\n")
+    assert (record.status, record.notices) == (
+        "Checked",
+        ["There is no row below the header in row 1: nothing to import."],
+    )
+    answer = client.get(f"{IMPORTS}{record.pk}/file/").content.decode()
+    assert "nothing to import" in answer
+    assert 'value="import"' not in answer
+
+
+@pytest.mark.parametrize(("cell", "how"), [('"Nguyen, Mai"', "comma"), ("Mai Nguyen", "space")])
+def test_names_in_one_column_are_refused_with_what_to_do(client, ada, cell, how):
+    record = an_import(client, text=f"Participant name,NDIS No\n{cell},431000009\n")
+    (kind,) = [each for each in record.issue_kinds if each["message"].startswith("FirstName")]
+    assert kind["message"] == (
+        "FirstName is required. The column “Participant name” seems to have both names: make two columns of"
+        f" it, First name and Last name (in Excel: Data, Text to Columns, Delimited, {how})."
+    )
+
+
+def test_a_name_of_one_word_or_an_empty_cell_is_only_required(client, ada):
+    record = an_import(client, text="First name,Surname,NDIS No\n,van Dyk,431000009\n")
+    assert [each["message"] for each in record.issue_kinds] == ["FirstName is required."]
+    FileImport.objects.all().delete()
+    record = an_import(client, text="Surname,NDIS No\nQuill,431000009\n")
+    assert [each["message"] for each in record.issue_kinds] == ["FirstName is required."]
+
+
 def test_another_sheet_has_other_columns(client, ada):
     record = an_import(client)
     press(client, record, "check", **chosen(record, header_row="2"))
@@ -236,7 +282,8 @@ def test_without_a_file_or_a_kind_nothing_is_stored(client, ada):
 def test_a_button_pressed_twice_imports_once(client, ada):
     record = an_import(client)
     press(client, record, "import")
-    press(client, record, "import")
+    again = client.get(press(client, record, "import").url)
+    assert "was begun already" in str(*again.context["messages"])
     press(client, record, "check", **chosen(record))
     run_tasks()
     assert FileImport.objects.get().status == "Imported"

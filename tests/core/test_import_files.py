@@ -79,7 +79,9 @@ def test_a_byte_order_mark_tells_the_encoding(tmp_path, encoding):
 def test_what_an_older_excel_saved_is_read_and_named(tmp_path):
     path = write(tmp_path, "a.csv", "Name\nZoë Ng\nJosé Ruiz\n".encode("cp1252"))
     assert cells_of(path) == [["Name"], ["Zoë Ng"], ["José Ruiz"]]
-    assert open_table(path).notices() == ["Read as a text of Windows (cp1252), as an older Excel saves it."]
+    assert open_table(path).notices() == [
+        "Read as a text of Windows (cp1252), as an older Excel saves it: “Zoë”, “José”."
+    ]
 
 
 @pytest.mark.parametrize("encoding", ["cp1252", "mac_roman"])

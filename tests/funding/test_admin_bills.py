@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 
+from apps.core.archive import archive
 from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
 from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInvoice
@@ -630,6 +631,29 @@ def test_a_reusable_provider_invoice_may_be_claimed_again(client, scene):
     answer = client.post(f"{CLAIMS}add/", data)
     assert client.post(f"{CLAIMS}add/", data | save_anyway(answer)).status_code == 302
     assert provider_invoice.claims.count() == 2
+
+
+def test_an_archived_provider_or_participant_is_named_beside_a_claim_and_its_provider_invoice(client, scene):
+    """Somebody who died, or a provider that closed: what they still have open is claimed, and seen to be."""
+    waiting = a_new_provider_invoice(scene)
+    enter(client, scene, line(scene.entry))
+    claim = scene.participant.claims.get()
+    pages = (
+        f"{CLAIMS}add/?provider_invoice={waiting.pk}",
+        f"{CLAIMS}{claim.pk}/change/",
+        f"/admin/funding/providerinvoice/{waiting.pk}/change/",
+    )
+    for address in pages:
+        assert "is archived since" not in client.get(address).content.decode(), address
+    asked = client.get(f"/admin/people/contact/{scene.participant.pk}/archiving/").content.decode()
+    assert "2 provider invoices (participant)</a>, <strong>1 still open" in asked
+    assert "1 claim (participant)</a>, <strong>1 still open" in asked
+    for record in (scene.provider, scene.participant):
+        archive(type(record).objects.filter(pk=record.pk))
+    for address in pages:
+        shown = client.get(address).content.decode()
+        for record in (scene.provider, scene.participant):
+            assert shown.count(f"{record} is archived since") == 1, address
 
 
 @read_in_python

@@ -1021,6 +1021,70 @@ def test_a_claim_of_the_same_total_or_on_an_invoice_without_one_is_plain():
     assert codes(of_a_provider_invoice_over("140.00")) == []
 
 
+def an_invoice_for_several(total):
+    """A scene, and its reusable provider invoice without a participant."""
+    scene = Scene()
+    invoice = scene.provider_invoice(invoice_total=Decimal(total), is_reusable=True, contact=None)
+    return scene, invoice
+
+
+def about_the_total(*drafts):
+    """The number of each draft whose total differs, and the message."""
+    return {number: it.message for number, it in warnings_about(*drafts) if it.code == "TotalDiffers"}
+
+
+def test_the_first_claim_on_an_invoice_for_several_may_be_a_part_of_it_and_no_more():
+    scene, invoice = an_invoice_for_several("140.01")
+    first = scene.claim(provider_invoice=invoice, contact=scene.participant)
+    assert about_the_total(first) == {}
+    invoice.invoice_total = Decimal("139.99")
+    invoice.save()
+    assert about_the_total(first)[0].startswith("The claim comes to 140.00, 0.01 more than")
+
+
+@pytest.mark.parametrize(
+    ("total", "message"),
+    [
+        ("240.00", None),
+        (
+            "239.00",
+            "This claim and the others on its provider invoice come to 240.00 together, 1.00 more than the"
+            " provider invoice's total of 239.00. Check the lines against the provider invoice.",
+        ),
+        (
+            "300.00",
+            "This claim and the others on its provider invoice come to 240.00 together, 60.00 less than the"
+            " provider invoice's total of 300.00. Check the lines against the provider invoice, unless"
+            " further claims follow.",
+        ),
+    ],
+)
+def test_claims_on_an_invoice_for_several_are_compared_together(total, message):
+    scene, invoice = an_invoice_for_several(total)
+    scene.stored_claim({"quantity": "1", "price": "100.00"}, provider_invoice=invoice, contact=a_contact())
+    assert about_the_total(scene.claim(provider_invoice=invoice, contact=scene.participant)).get(0) == message
+
+
+def test_what_an_ended_claim_or_the_claim_itself_came_to_before_is_no_other_claim():
+    scene, invoice = an_invoice_for_several("140.00")
+    existing = scene.stored_claim({"quantity": "1"}, provider_invoice=invoice)
+    scene.stored_claim({}, provider_invoice=invoice, contact=a_contact(), funding_status=DEAD[0])
+    scene.stored_claim({}, provider_invoice=invoice, contact=a_contact(), archive_date=clock.now())
+    again = scene.claim(key=existing.pk, provider_invoice=invoice, contact=scene.participant)
+    assert about_the_total(again) == {}
+
+
+def test_claims_of_one_body_on_an_invoice_for_several_are_compared_together():
+    scene, invoice = an_invoice_for_several("280.00")
+    drafts = [
+        scene.claim(provider_invoice=invoice, contact=contact) for contact in (scene.participant, a_contact())
+    ]
+    assert about_the_total(*drafts) == {}
+    invoice.invoice_total = Decimal("300.00")
+    invoice.save()
+    assert about_the_total(*drafts).keys() == {0, 1}
+
+
 # --- many at once ---------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
 from apps.base.drafts import ValidationFailed
+from apps.core.archive import archive
 from apps.core.models import Change
 from apps.core.read_log import READ_LOG
 from apps.funding.models import Claim
@@ -152,6 +153,20 @@ def test_another_person_confirms_an_account_on_its_page(provider):
     account.refresh_from_db()
     assert (account.is_confirmed, account.confirmed_by) == (True, confirmer)
     assert "Confirm</a>" not in other.get(f"{ACCOUNTS}{account.pk}/change/").content.decode()
+
+
+def test_who_confirms_an_account_that_was_replaced_meanwhile_is_led_to_the_new_one(provider):
+    account, entered = an_account(provider, confirmed=False), {"confirmation": "Rang Jo on 02 5550 1000"}
+    archive(BankAccount.objects.all())
+    newer = an_account(provider, confirmed=False)
+    browser, _ = signed_in("payments.view_bankaccount", "payments.confirm_bankaccount")
+    answer = browser.post(f"{ACCOUNTS}{account.pk}/confirm/", entered)
+    assert answer.url == f"{ACCOUNTS}{newer.pk}/change/"
+    (said,) = texts_of(browser.get(answer.url))
+    assert said.startswith("The account was archived on ")
+    archive(BankAccount.objects.filter(pk=newer.pk))
+    assert browser.post(f"{ACCOUNTS}{account.pk}/confirm/", entered).status_code == 200
+    assert not BankAccount.objects.exclude(confirmed_at=None).exists()
 
 
 def test_an_account_is_archived_in_the_list_and_not_restored(provider):

@@ -112,12 +112,14 @@ def test_an_invoice_for_two_participants_an_account_that_changes_and_money_taken
         "account_name": "New",
     }
     assert client.post(f"{ACCOUNTS}add/", account).status_code == 302
+    shown = client.get(f"{RUNS}{run.pk}/run/").content.decode()
+    assert ("was changed meanwhile" in shown, f"{RUNS}{run.pk}/release/" in shown) == (True, False)
     assert "was changed meanwhile" in office.press(f"{RUNS}{run.pk}/release/")[0]
     assert "is ready again" in office.press(f"{RUNS}{run.pk}/withdraw/")[0]
     office.client.force_login(office.bo)
     new = BankAccount.objects.get(archive_date=None)
     said = office.press(f"{ACCOUNTS}{new.pk}/confirm/", confirmation="Rang them on the number we knew")
-    assert ("is confirmed." in said[0], said[1]) == (True, "It is confirmed already.")
+    assert ("is confirmed." in said[0], said[1]) == (True, f"It is confirmed already, by {office.bo}.")
     office.press(f"{RUNS}make/", **chosen)
     office.client.force_login(office.ada)
     run = PaymentRun.objects.get(status="Draft")

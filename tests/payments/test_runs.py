@@ -27,7 +27,7 @@ from apps.payments.services.accounts import (
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import load_ready, sum_ready_payees
 from apps.payments.services.returns import apply_returns, mark_returned
-from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
+from apps.payments.services.runs import RunRefused, create_run, release_run, run_problem, withdraw_run
 from tests.engagements.builders import a_plan
 from tests.funding.builders import END_OF_JUNE, JULY, a_claim
 from tests.payments.bank_file_checker import read_bank_file
@@ -178,9 +178,11 @@ def test_an_account_that_changes_before_the_release_stops_the_run():
     an_account(provider)
     a_paid_claim(provider=provider)
     run = create_run(None, clock.today(), None)
+    assert run_problem(run) is None
     create_bank_accounts([account_draft(client=provider)])
     with pytest.raises(RunRefused, match="was changed meanwhile"):
         release_run(run.pk, a_releaser())
+    assert "was changed meanwhile" in run_problem(run)
     withdraw_run(run.pk)
     assert [each.problem is None for each in load_ready()] == [False]
 

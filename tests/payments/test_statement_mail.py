@@ -48,10 +48,12 @@ def test_nothing_is_sent_without_a_consent_and_each_reason_is_named(server):
     cases = {
         Obstacle.NO_CONSENT: a_participant(**own),
         Obstacle.NO_REPRESENTATIVE: a_participant(**own),
+        Obstacle.ARCHIVED: a_participant(**own, archive_date=clock.now()),
         Obstacle.NO_MAIL: a_participant(**own, accepts_email_contact="Unsubscribed"),
         Obstacle.NO_ADDRESS: a_participant(**own, representative=other),
     }
     a_consent(cases[Obstacle.NO_REPRESENTATIVE], "Representative")
+    a_consent(cases[Obstacle.ARCHIVED])
     a_consent(cases[Obstacle.NO_MAIL])
     a_consent(cases[Obstacle.NO_ADDRESS], "Representative")
     for obstacle, contact in cases.items():
@@ -70,7 +72,7 @@ def test_a_representative_who_is_archived_is_sent_nothing():
     contact = a_participant(representative=representative)
     a_consent(contact, "Representative")
     statement = a_statement(contact)
-    assert find_recipients([statement])[statement.pk].obstacle is Obstacle.NO_REPRESENTATIVE
+    assert find_recipients([statement])[statement.pk].obstacle is Obstacle.ARCHIVED
 
 
 def test_it_goes_to_whom_the_consent_names_with_the_document_that_is_kept(server):

@@ -290,6 +290,26 @@ def test_claims_and_invoices_of_the_month_that_change_after_a_statement_was_made
     assert first_change(corrected) == invoice.modify_date
 
 
+@pytest.mark.both_engines("a month is computed in SQL")
+@pytest.mark.parametrize("leaves", ["month", "participant", "plan"])
+def test_what_left_the_participant_or_month_of_a_statement_is_found_too(leaves):
+    contact = a_participant()
+    claim = a_claim_of_the_month(contact)
+    invoice = an_invoice([a_line()], contact=contact)
+    statement = a_statement(contact)
+    clock.reset_now()
+    if leaves == "month":
+        claim.line_items.update(last_day=dt.date(2025, 11, 1))
+        claim.due_date, changed = dt.date(2025, 12, 1), claim
+    elif leaves == "participant":
+        claim.contact, changed = a_participant(), claim
+    else:
+        invoice.invoice_claim_type, changed = "InvoiceToClient", invoice
+    changed.save()
+    assert first_change(statement) == changed.modify_date
+    assert first_change(a_statement(contact)) is None
+
+
 def test_after_a_merge_the_next_one_takes_the_place_of_both():
     contact, duplicate = a_participant(), a_participant()
     for each in (contact, duplicate):

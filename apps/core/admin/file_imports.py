@@ -20,6 +20,7 @@ from apps.core.admin_base import DateTimeRangeFilter, Page, RecordFilter
 from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.file_import_kinds import (
+    ENCODING,
     TABLE_OPTIONS,
     ImportKind,
     find_kind,
@@ -264,8 +265,8 @@ class FileImportAdmin(ReadOnlyAdmin):
         pressed = request.POST.get("action")
         if pressed == "check" and record.status in CHECKED_AGAIN:
             self.check_file(request, record, kind)
-        elif pressed == "import":
-            start_import(record)
+        elif pressed == "import" and not start_import(record):
+            messages.info(request, "Its import was begun already: this press did nothing.")
         elif pressed == "undo" and kind.undoable:
             start_undo(record)
         elif pressed == "cancel":
@@ -281,7 +282,7 @@ class FileImportAdmin(ReadOnlyAdmin):
             record.options[option.name] = option.answer(given)
         is_read_anew = any(
             (before.get(name) or "") != (record.options.get(name) or "")
-            for name in (*(option.name for option in TABLE_OPTIONS), "mapping")
+            for name in (*(option.name for option in (*TABLE_OPTIONS, ENCODING)), "mapping")
         )
         if is_read_anew or not record.columns:
             try:

@@ -120,18 +120,20 @@ def call_where_allowed(service: Service, records: QuerySet[models.Model]) -> tup
 
 def linked_records(record: models.Model, person: object) -> list[dict[str, object]]:
     """How many current records of each model, of those that a person sees, refer to this one, with the
-    address of their list."""
+    address of their list, and how many of them are still open."""
     found = []
     for relation in record._meta.related_objects:
         model, column = relation.related_model, relation.field
         if not issubclass(model, TimestampedModel):
             continue
         linked = model._default_manager.filter(**{column.name: record.pk, "archive_date": None})
-        count = visible_rows(person, linked).count()
+        seen = visible_rows(person, linked)
+        count = seen.count()
         if count:
+            still_open = None if model.open_records is None else seen.filter(model.open_records).count()
             noun = model._meta.verbose_name if count == 1 else model._meta.verbose_name_plural
             what, url = f"{noun} ({column.verbose_name})", None
             if admin.site.is_registered(model):
                 url = list_url(model, **{f"{column.name}__{column.target_field.name}__exact": record.pk})
-            found.append({"count": count, "what": what, "url": url})
+            found.append({"count": count, "what": what, "url": url, "still_open": still_open})
     return found

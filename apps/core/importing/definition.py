@@ -55,6 +55,10 @@ class ImportDefinition:
     #: ``complete_values(values)``: fill in what a row leaves empty, before its record is looked for.
     complete_values: Callable[[dict[str, Any]], None] | None = None
 
+    def explain_missing(self, attribute: str, cells: Mapping[str, str]) -> str:
+        """A sentence on where a required value without a column may be, from a row's cells by header."""
+        return ""
+
     def complete_drafts(self, drafts: Sequence[Draft]) -> None:
         """Fill in what follows from what a batch of drafts gives, before they are saved."""
 

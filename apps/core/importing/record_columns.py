@@ -41,7 +41,8 @@ class RecordColumns:
         self.model: type[models.Model] = type_.model
         self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
         self.defaults, self.required = defaults_of(type_), required_members(type_)
-        self.complete = definition.complete_values
+        self.header = columns[0].table.header if columns else ()
+        self.complete, self.explain_missing = definition.complete_values, definition.explain_missing
         #: Attributes that count as not given, so that no rule about days to come rejects them.
         self.past_dates = frozenset(c.attribute for c in columns if c.is_future and is_past)
         self.by_attribute = {column.attribute: column for column in reversed(columns)}
@@ -120,7 +121,11 @@ class RecordColumns:
                 continue
             column = self.by_attribute.get(attribute)
             if column is not None or record.existing is None:
-                record.reject(column, "Required", f"{name} is required.")
+                message = f"{name} is required."
+                if column is None:
+                    cells = dict(zip(self.header, record.row.cells, strict=False))
+                    message = f"{message} {self.explain_missing(attribute, cells)}".rstrip()
+                record.reject(column, "Required", message)
                 record.invalid |= {attribute}
 
     # --- existing records

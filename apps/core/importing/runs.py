@@ -184,6 +184,9 @@ def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -
     first_pass = look_through(table, days)
     for notice in day_notices(table, days):
         display.show_notice(notice)
+    if not first_pass.row_count:
+        where = f"below the header in row {table.header_row:,}" if table.has_cell_addresses else "in the file"
+        display.show_notice(f"There is no {table.row_word} {where}: nothing to import.")
     done, analysed_at = 0, FIRST_ANALYSIS
     postponed: list[RecordRows] = []
     for records in importer.grouper.batches(first_pass.rows(), BATCH):

@@ -144,6 +144,9 @@ class TimestampedModel(models.Model):
     has_personal_data: ClassVar[bool] = True
     #: What is handed over when somebody leaves.
     responsibilities: ClassVar[Sequence[Responsibility]] = ()
+    #: The records of which something is still expected, where there are others: whoever archives what they
+    #: refer to is told how many.
+    open_records: ClassVar[models.Q | None] = None
     #: What it is found by, in the interface and in the back office.
     searched: ClassVar[Searched] = Searched()
     #: The path to the account manager of the participant whom a record belongs to (``core.caseload``):

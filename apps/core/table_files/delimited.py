@@ -31,6 +31,9 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+#: With the signs of the other encoding within it: “Jos\x8e”.
+_WORD = re.compile(r"[^\s,;|\"]{1,40}")
+SHOWN_WORDS = 6
 #: The line that gives Excel the delimiter; Excel does not count it as a row.
 _DELIMITER_LINE = re.compile(r'"?sep=([,;\t|])"?\r?\n?', re.IGNORECASE)
 
@@ -111,8 +114,14 @@ class DelimitedTable(Table):
             found.append(f"Read with {DELIMITERS[self.delimiter]} between the cells.")
         if self.lines.encoding not in ("utf-8", "utf-8-sig"):
             encoding = self.lines.encoding
-            found.append(f"Read as {ENCODING_TITLES.get(encoding, encoding)}.")
+            words = ", ".join(f"“{word}”" for word in self.words_beyond_ascii())
+            found.append(f"Read as {ENCODING_TITLES.get(encoding, encoding)}{words and ': '}{words}.")
         return found + super().notices()
+
+    def words_beyond_ascii(self) -> list[str]:
+        """The first words that another encoding would give other letters, for somebody to look at."""
+        words = (word for line in self.lines if not line.isascii() for word in _WORD.findall(line))
+        return list(dict.fromkeys(islice((word for word in words if not word.isascii()), SHOWN_WORDS)))
 
 
 def csv_sentence(error: csv.Error) -> str:

@@ -25,6 +25,7 @@ from apps.funding.admin.forms import INVOICE_FIELDS, ClaimForm, LineForm
 from apps.funding.admin.month_end import month_end_context
 from apps.funding.admin.plan_changes import PLAN_CHANGE, PlanChangeAdmin
 from apps.funding.admin.provider_invoices import (
+    archived_parties,
     document_panel,
     find_provider_invoice,
     provider_invoice_panel,
@@ -170,7 +171,10 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
 
     def provider_invoice_context(self, request: HttpRequest, record: Claim, form: Any) -> dict[str, object]:
         key = record.provider_invoice_id if record is not None else form["provider_invoice"].value()
-        panel = provider_invoice_panel(request, find_provider_invoice(str(key or ""), request.user))
+        invoice = find_provider_invoice(str(key or ""), request.user)
+        panel = provider_invoice_panel(request, invoice)
+        bill = record or invoice
+        panel["archived"] = archived_parties(bill) if bill is not None else []
         document = find_document(request)
         if document is not None:
             panel["entry"] = entry_place(load_entry(staff_of(request)), document.pk)

@@ -79,6 +79,7 @@ from apps.funding.services.transition_requests import RefusedTransition
 from apps.funding.validation.duplicates import same_total_issue
 from apps.funding.validation.guards import lower_first
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
+from apps.people.models import Client, Contact
 
 COLOURS = {
     ApprovalStatus.UNACTIONED.value: "warning",
@@ -284,6 +285,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
             claims = visible_rows(request.user, invoice.claims.order_by("creation_date", "pk"))[:20]
             page |= self.status_context(request, invoice)
             page["claims"] = [record_link(claim) for claim in claims]
+            page["archived"] = archived_parties(invoice)
             page["status_colour"] = COLOURS.get(invoice.approval_status, "")
         return super().render_change_form(request, {**page, **context}, *args, **options)
 
@@ -393,6 +395,11 @@ def provider_invoice_panel(request: HttpRequest, invoice: ProviderInvoice | None
     if invoice is None:
         return {"provider_invoice": None}
     return {"provider_invoice": invoice, **document_panel(request, invoice.document)}
+
+
+def archived_parties(bill: Claim | ProviderInvoice) -> list[Client | Contact]:
+    """The provider and the participant, where they are archived: what they have open may be claimed."""
+    return [each for each in (bill.provider, bill.contact) if each is not None and each.is_archived]
 
 
 def document_panel(request: HttpRequest, document: Document | None) -> dict[str, object]:

@@ -46,9 +46,8 @@ class Bill(Record):
 
     caseload_path = "contact__account_manager"
 
-    responsibilities = (
-        Responsibility("staff", ~Q(funding_status__in=FINISHED), permission=ADMINISTER_PERMISSION),
-    )
+    open_records = ~Q(funding_status__in=FINISHED)
+    responsibilities = (Responsibility("staff", open_records, permission=ADMINISTER_PERMISSION),)
 
     external_invoice_number = models.CharField(
         max_length=100, null=True, blank=True, help_text="Its number in an accounting package."

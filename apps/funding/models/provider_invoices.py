@@ -25,6 +25,7 @@ class ProviderInvoice(Record):
     """
 
     caseload_path = "contact__account_manager"
+    open_records = WAITS_FOR_CLAIM
 
     searched = Searched(codes=("reference",))
     unrecorded_columns = frozenset({"is_claimed"})

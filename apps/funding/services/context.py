@@ -45,6 +45,7 @@ from apps.funding.services.duplicates import (
     claims_with,
     find_duplicate_claims,
     find_duplicate_lines,
+    sum_other_claims,
 )
 from apps.funding.statuses import ENDED
 from apps.funding.validation.bills import CLAIMS, CREDIT_PERMISSION, INVOICES, BillType
@@ -252,6 +253,7 @@ def load_bill_contexts(
     find_other_claims(bills, records)
     find_reference_owners(renamed, invoices, claims)
     find_duplicate_claims(referring, claims, records.own_bills)
+    sum_other_claims(referring, claims, records.own_bills)
     find_duplicate_lines(bill_type, bills, same_day_lines)
     return [bill.context for bill in bills]
 

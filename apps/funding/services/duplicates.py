@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from apps.base.batched_queries import (
 from apps.base.drafts import Draft, label_of
 from apps.funding.choices import ApprovalStatus
 from apps.funding.drafts import DraftBill, DraftLine
-from apps.funding.models import Claim, ClaimLine, ProviderInvoice
+from apps.funding.models import ZERO, Claim, ClaimLine, ProviderInvoice
 from apps.funding.statuses import ENDED
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.funding.validation.duplicates import BillMark
@@ -146,6 +147,26 @@ def find_duplicate_claims(claims: Sequence[DraftBill], claim_rows: Rows, own_bil
             elif earlier is not claim:
                 context.duplicate = label_bill(CLAIMS, earlier)
             context.same_total = context.duplicate is not None and same is period
+
+
+def sum_other_claims(claims: Sequence[DraftBill], claim_rows: Rows, own_bills: set[UUID]) -> None:
+    """Sum up the other claims on each reusable provider invoice, those of the same body included.
+
+    Of those that exist, the ones with its reference, which are loaded to find duplicates.
+    """
+    sharing: defaultdict[UUID, list[DraftBill]] = defaultdict(list)
+    for claim in claims:
+        if claim.provider_invoice is not None and claim.provider_invoice.is_reusable:
+            sharing[claim.provider_invoice.pk].append(claim)
+    existing: defaultdict[UUID, dict[UUID, Decimal]] = defaultdict(dict)
+    for _, _, invoice, _, key, status, *_, total in claim_rows:
+        if invoice in sharing and status not in ENDED and key not in own_bills:
+            existing[invoice][key] = total
+    for invoice, bills in sharing.items():
+        others = [*existing[invoice].values(), *(bill.draft.total for bill in bills)]
+        for bill in bills:
+            if len(others) > 1:
+                bill.context.other_claims_total = sum(others, ZERO) - bill.draft.total
 
 
 # --- provider invoices ----------------------------------------------------------------------------------

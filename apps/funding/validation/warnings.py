@@ -256,15 +256,22 @@ def provider_invoice_agrees(draft: ClaimDraft, bill: BillContext) -> Iterator[Is
 
 
 def total_agrees_with_the_provider_invoice(draft: ClaimDraft, bill: BillContext) -> Iterator[Issue]:
-    invoice_total, total = draft.provider_invoice.invoice_total, draft.total
+    """With the other claims on a reusable provider invoice; its first one may be a part of the total."""
+    invoice_total, others = draft.provider_invoice.invoice_total, bill.other_claims_total
+    total = draft.total if others is None else draft.total + others
     if invoice_total is None or invoice_total == total:
         return
+    if draft.provider_invoice.is_reusable and others is None and total < invoice_total:
+        return
+    what, check = f"The claim comes to {format_money(total)}", "Check the lines against the provider invoice"
+    if others is not None:
+        what = f"This claim and the others on its provider invoice come to {format_money(total)} together"
+        check += ", unless further claims follow" if total < invoice_total else ""
     difference = f"{format_money(abs(total - invoice_total))} {'more' if total > invoice_total else 'less'}"
     yield Issue(
         WarningCode.TOTAL_DIFFERS,
         "line_items",
-        f"The claim comes to {format_money(total)}, {difference} than the provider invoice's total of"
-        f" {format_money(invoice_total)}. Check the lines against the provider invoice.",
+        f"{what}, {difference} than the provider invoice's total of {format_money(invoice_total)}. {check}.",
     )
 
 

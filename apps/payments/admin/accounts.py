@@ -162,6 +162,10 @@ class BankAccountAdmin(RecordAdmin):
                 confirm_account(record.pk, staff_of(request), request.POST.get("confirmation", ""))
             except ConfirmationRefused as refused:
                 messages.error(request, str(refused))
+                owned = BankAccount.objects.filter(client=record.client, contact=record.contact)
+                newer = owned.filter(archive_date=None).exclude(pk=record.pk).first()
+                if newer is not None:
+                    return redirect(self.page_url("change", newer.pk))
             else:
                 messages.success(request, f"The account of {record.owner} is confirmed.")
                 return redirect(self.page_url("change", record.pk))

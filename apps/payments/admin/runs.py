@@ -33,7 +33,7 @@ from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import ReadyPayee, load_ready, sum_ready
 from apps.payments.services.remittance import items_without_advice, payee_email, send_advice
 from apps.payments.services.returns import mark_returned
-from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
+from apps.payments.services.runs import RunRefused, create_run, release_run, run_problem, withdraw_run
 from apps.payments.validation import release_problem
 from apps.people.models import Client, Contact
 
@@ -238,6 +238,7 @@ class PaymentRunAdmin(RecordAdmin):
             items=[(each, record_link(each.payee), claim_rows(each)) for each in shown],
             page=page,
             release_problem=release_problem(record, staff_of(request)) if is_draft else None,
+            run_problem=run_problem(record) if is_draft else None,
             is_draft=is_draft,
             is_released=is_released,
             may_withdraw=is_draft and may_change,

@@ -127,7 +127,7 @@ def release_run(key: UUID, staff: Staff | None) -> PaymentRun:
     settings = PaymentSettings.current()
     words = ", ".join(settings.missing)
     lacking = f"Complete the payment settings first: {words}." if words else None
-    problem = release_problem(run, staff) or lacking or account_problem(run) or claim_problem(run)
+    problem = release_problem(run, staff) or lacking or run_problem(run, for_release=True)
     if problem:
         raise RunRefused(problem)
     own = OwnAccount(
@@ -166,24 +166,23 @@ def outgoing_payment(item: PaymentRunItem) -> OutgoingPayment:
     )
 
 
-def account_problem(run: PaymentRun) -> str | None:
-    """Why the run cannot be paid as it stands: a day that is past, or an account that changed meanwhile."""
+def run_problem(run: PaymentRun, for_release: bool = False) -> str | None:
+    """Why the run cannot be paid as it stands: its day is past, an account changed, money was taken back.
+
+    For its release accounts and claims are locked, so that none changes between this look and the file.
+    """
     if run.day < clock.today():
         return "Its day of payment is past: withdraw it, and make another."
     if run.items.filter(account=None).exists():
         return "An account was erased meanwhile: withdraw the run, and make another."
-    # Locked, so that no account changes between this look and the file.
     accounts = BankAccount.objects.filter(pk__in=run.items.values("account")).order_by("pk")
-    for account in accounts.select_related("client", "contact").select_for_update(of=("self",)):
+    accounts = accounts.select_related("client", "contact")
+    for account in accounts.select_for_update(of=("self",)) if for_release else accounts:
         if account.is_archived or not account.is_confirmed:
             return f"{account} was changed meanwhile: withdraw the run, and make another."
-    return None
-
-
-def claim_problem(run: PaymentRun) -> str | None:
-    """The run as it stands would pay out more of a claim than the agency has paid by now."""
     keys = set(PaymentRunClaim.objects.filter(item__run=run, amount__gt=0).values_list("claim", flat=True))
-    lock_claims(keys)
+    if for_release:
+        lock_claims(keys)
     taken_back = open_claims(keys).filter(**{f"{READY}__lt": ZERO}).order_by("claim_number").first()
     if taken_back is None:
         return None

@@ -32,6 +32,7 @@ class Obstacle(Enum):
 
     NO_CONSENT = "No consent to statements by mail is recorded"
     NO_REPRESENTATIVE = "They are to go to a representative, and none is named"
+    ARCHIVED = "The person is archived"
     NO_MAIL = "The person does not accept email"
     NO_ADDRESS = "The person has no email address"
 
@@ -55,8 +56,10 @@ def recipient_of(contact: Contact, consent: StatementConsent | None) -> Recipien
         return Recipient(None, Obstacle.NO_CONSENT)
     is_own = consent.recipient == StatementRecipient.PARTICIPANT
     person = contact if is_own else contact.representative
-    if person is None or person.is_archived:
+    if person is None:
         return Recipient(None, Obstacle.NO_REPRESENTATIVE)
+    if person.is_archived:
+        return Recipient(person, Obstacle.ARCHIVED)
     if person.accepts_email_contact != Consent.YES:
         return Recipient(person, Obstacle.NO_MAIL)
     return Recipient(person, None if person.email_address else Obstacle.NO_ADDRESS)

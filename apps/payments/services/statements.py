@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.db.models import DateTimeField, Exists, F, OuterRef, Prefetch, QuerySet, Subquery
-from django.db.models.functions import Coalesce, TruncMonth
+from django.db.models.functions import Coalesce, Lower, TruncMonth
 from django.db.models.lookups import Exact
 
 from apps.base import clock
@@ -133,42 +133,61 @@ def load_latest(month: dt.date, contacts: Sequence[UUID]) -> dict[UUID, list[Sta
     return found
 
 
-def bills_of_statements() -> list[QuerySet[Any]]:
-    """The claims, and the invoices, that statements are made of."""
-    return [
-        Claim.objects.all(),
+#: The bills that statements are made of, and the column by which a line of a statement names one.
+BILLS: tuple[tuple[QuerySet[Any], str], ...] = (
+    (Claim.objects.all(), "claim_number_key"),
+    (
         Invoice.objects.filter(invoice_claim_type=InvoiceClaimType.INVOICE_TO_AGENCY),
-    ]
+        "invoice_number_key",
+    ),
+)
 
 
 def with_first_change(statements: QuerySet[Statement]) -> QuerySet[Any]:
-    """Statements with ``first_change``: when claims or invoices of their month first changed since; or null.
+    """Statements with ``first_change``: when claims or invoices of their month changed since; or null.
 
-    Amounts may be the same. Of bills that left the participant or month only ``make_statements`` knows.
+    Those that a statement names count as well, since they may have left its participant or month. Amounts may
+    be the same.
     """
     in_month = Exact(TruncMonth("line_items__last_day"), OuterRef("month"))
-    changes = (
-        changed_since(bills.filter(in_month)).order_by("modify_date").values("modify_date")[:1]
-        for bills in bills_of_statements()
-    )
-    return statements.annotate(first_change=Coalesce(*(Subquery(each, DateTimeField()) for each in changes)))
+    named = StatementLine.objects.filter(statement=OuterRef(OuterRef("pk"))).values(key=Lower("number"))
+    changes = [
+        first_change_of(changed)
+        for bills, key in BILLS
+        for changed in (
+            bills.filter(in_month, contact=OuterRef("contact")),
+            bills.model.objects.filter(**{f"{key}__in": named}),
+        )
+    ]
+    return statements.annotate(first_change=Coalesce(*changes))
+
+
+def first_change_of(bills: QuerySet[Any]) -> Subquery:
+    """When the first of these bills changed since a statement was made."""
+    changed = bills.filter(modify_date__gt=OuterRef("creation_date"))
+    # By the bare column PostgreSQL would read all changes from then on, by its index.
+    first = changed.order_by(Coalesce("modify_date", "modify_date"))
+    return Subquery(first.values("modify_date")[:1], DateTimeField())
 
 
 def count_changed(month: dt.date) -> int:
-    """How many current statements of a month have claims or invoices that changed since they were made."""
+    """How many current statements of a month have a ``first_change``; read once for all of them."""
     current = Statement.objects.filter(month=month, is_replaced=False)
+    lines = StatementLine.objects.filter(statement__in=current).annotate(key=Lower("number"))
     days = (month, month_end(month))
     changed: set[UUID] = set()
-    for bills in bills_of_statements():
-        # Between constant days the lines of the month are read once for all statements.
-        of_month = changed_since(bills.filter(line_items__last_day__range=days))
-        changed.update(current.filter(Exists(of_month)).values_list("pk", flat=True))
+    for bills, key in BILLS:
+        in_month = bills.filter(
+            line_items__last_day__range=days,
+            contact=OuterRef("contact"),
+            modify_date__gt=OuterRef("creation_date"),
+        )
+        changed.update(current.filter(Exists(in_month)).values_list("pk", flat=True))
+        named = bills.model.objects.filter(
+            **{key: OuterRef("key")}, modify_date__gt=OuterRef("statement__creation_date")
+        )
+        changed.update(lines.filter(Exists(named)).order_by().values_list("statement", flat=True).distinct())
     return len(changed)
-
-
-def changed_since(bills: QuerySet[Any]) -> QuerySet[Any]:
-    """These bills of a statement's participant that changed after it was made; for a subquery."""
-    return bills.filter(contact=OuterRef("contact"), modify_date__gt=OuterRef("creation_date"))
 
 
 def new_statement(
