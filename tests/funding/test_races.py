@@ -4,7 +4,6 @@ Each was seen to fail with what holds it taken out; the test says what that is.
 """
 
 import threading
-import time
 from collections import Counter
 from decimal import Decimal
 
@@ -44,7 +43,7 @@ from tests.funding.bodies import (
 from tests.funding.builders import a_claim, a_price
 from tests.funding.warned import a_guide_item
 from tests.people.builders import a_client, a_contact
-from tests.races import ROUNDS, call_at_once
+from tests.races import ROUNDS, call_at_once, wait_until_somebody_waits
 
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
@@ -223,23 +222,6 @@ def test_provider_invoices_are_locked_in_the_order_of_their_keys():
         assert list(free) == [last.pk]  # our own; all that come before it are the waiter's
     waiter.join(60)
     assert not waiter.is_alive()
-
-
-def wait_until_somebody_waits():
-    until = time.monotonic() + 30
-    with connection.cursor() as cursor:
-        while time.monotonic() < until:
-            # A transaction sees the activity of its first look until it asks anew.
-            cursor.execute("SELECT pg_stat_clear_snapshot()")
-            # Of this database only: other tests of the same run wait for their own locks in the same server.
-            cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND wait_event_type = 'Lock'"
-            )
-            if cursor.fetchone()[0]:
-                return
-            time.sleep(0.02)
-    raise AssertionError("nobody waits for the lock")
 
 
 def test_bodies_in_opposite_order_never_end_in_a_deadlock(posted_at_once, tried_once):

@@ -22,6 +22,7 @@ from tests.api.test_version_2_1 import LaterCaller
 from tests.engagements.builders import a_booking
 from tests.people.builders import a_client, a_contact
 from tests.people.records import an_administrator
+from tests.races import call_during
 
 pytestmark = pytest.mark.django_db
 TRACKED = {"Prefer": "odata.track-changes"}
@@ -387,6 +388,22 @@ def test_a_replay_goes_by_snapshots_of_committed_transactions(application, subsc
     receiver.received.clear()
     send_changes()
     assert receiver.received == []
+
+
+@pytest.mark.postgres("SQLite has one writer and its test database one connection")
+@pytest.mark.django_db(transaction=True)
+def test_of_two_replays_at_once_the_earlier_link_counts(application, subscribe, receiver):  # noqa: F811
+    path, links, made = path_of(subscribe()), [], []
+    for _ in range(2):
+        links.append(delta_link(application))
+        made.append(str(a_client().pk))
+    send_changes()
+    receiver.received.clear()
+    call_during(
+        *(lambda link=link: ok(application.post(f"{path}/Replay", {"DeltaLink": link})) for link in links)
+    )
+    send_changes()
+    assert set(made) <= told_keys(receiver)
 
 
 @pytest.mark.any_engine("texts of snapshots alone")

@@ -6,9 +6,11 @@ import threading
 import time
 
 import pytest
+from django.db import transaction
 from django.db.models import Sum
 
 from apps.base import clock
+from apps.core.archive import archive
 from apps.funding.file_formats.answer_files import sha256_of
 from apps.funding.file_formats.remittances import read_remittance
 from apps.funding.models import Claim
@@ -25,19 +27,33 @@ from apps.payments.models import (
     PaymentRunItem,
     StatementRun,
 )
+from apps.payments.services.accounts import (
+    ConfirmationRefused,
+    confirm_account,
+    confirm_anew_after_merge,
+)
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.remittance import mail_advice
 from apps.payments.services.returns import apply_returns, mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
+from apps.payments.services.statement_mail import mail_statement
 from apps.payments.services.statement_runs import start_run
 from tests.funding.answer_files import a_payment, as_csv
 from tests.funding.builders import a_claim
 from tests.funding.claim_files import claimed_lines
 from tests.payments.bank_returns import returns_of
-from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
+from tests.payments.builders import (
+    a_confirmer,
+    a_paid_claim,
+    a_releaser,
+    agency_takes_back,
+    an_account,
+    payment_settings,
+)
 from tests.payments.mail_server import mail_server
+from tests.payments.statement_builders import a_consent, a_statement
 from tests.people.records import a_client, a_contact
-from tests.races import ROUNDS, call_at_once
+from tests.races import ROUNDS, call_at_once, call_during
 
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
@@ -208,3 +224,57 @@ def test_an_account_that_changes_during_a_release_changes_after_it(claims, monke
 
     _, status_after_change = call_at_once(lambda: release_run(run.pk, releaser), change)
     assert status_after_change == "Released"
+
+
+# --- who comes second sees what the first has done: each fails without the lock that the call takes ------
+
+
+def take_place_of(account):
+    """What happens to an account when another one is entered."""
+    return lambda: archive(BankAccount.objects.filter(pk=account.pk))
+
+
+def test_an_account_that_loses_its_place_meanwhile_is_not_confirmed(claims):
+    account, confirmer = an_account(a_client(), confirmed=False), a_confirmer()
+    with pytest.raises(ConfirmationRefused, match="Another account took its place"):
+        call_during(take_place_of(account), lambda: confirm_account(account.pk, confirmer, "by telephone"))
+
+
+def test_an_account_that_loses_its_place_while_a_payment_comes_back_does_not_get_it_again(claims):
+    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    item = run.items.first()
+    call_during(take_place_of(item.account), lambda: mark_returned(item.pk, "closed", None))
+    assert BankAccount.objects.get(pk=item.account_id).is_archived
+
+
+def test_an_account_that_loses_its_place_during_a_merge_does_not_get_it_again(claims):
+    account = BankAccount.objects.first()
+
+    @transaction.atomic
+    def merge():
+        confirm_anew_after_merge(account.client, a_client())
+
+    call_during(take_place_of(account), merge)
+    assert BankAccount.objects.get(pk=account.pk).is_archived
+
+
+def test_what_the_agency_takes_back_meanwhile_is_not_released(claims):
+    run, releaser = create_run(None, clock.today(), None), a_releaser()
+    with pytest.raises(RunRefused, match="Less is paid of"):
+        call_during(lambda: agency_takes_back(claims[0], "5.00"), lambda: release_run(run.pk, releaser))
+
+
+def test_a_run_that_is_withdrawn_leaves_what_another_one_has_of_its_claims(claims):
+    run = create_run(None, clock.today(), None)
+    Claim.objects.filter(pk=claims[0].pk).update(total=25, amount_paid=25)
+    call_during(lambda: create_run(None, clock.today(), None), lambda: withdraw_run(run.pk))
+    assert Claim.objects.get(pk=claims[0].pk).paid_out == 5
+
+
+def test_two_tasks_at_once_send_a_statement_once(db, settings):
+    contact = a_contact(primary_email="mia@example.org")
+    a_consent(contact)
+    statement = a_statement(contact)
+    with mail_server(settings) as server:
+        call_during(*[lambda: mail_statement.call(str(statement.pk), None, 0)] * 2)
+        assert len(server.received) == 1
