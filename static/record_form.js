@@ -46,7 +46,9 @@
     // After Django's own script, which goes to the first field of all. The forms of bills look after theirs.
     window.addEventListener("load", () => {
         if (document.querySelector(".fu-head")) return;
-        (document.getElementById("warnings") || document.querySelector("input[aria-invalid=true], textarea[aria-invalid=true]"))?.focus();
+        // Where records are looked up, a box stands in place of the hidden element.
+        const invalid = "input[aria-invalid=true]:not([type=hidden]), textarea[aria-invalid=true], select[aria-invalid=true]:not([aria-hidden]), [role=combobox][aria-invalid=true]";
+        (document.getElementById("warnings") || document.querySelector(invalid))?.focus();
     });
 
     document.addEventListener("DOMContentLoaded", () => {

@@ -1,4 +1,5 @@
-/* The fields in which records are looked up are called what their label says; select2 calls them by their value alone. */
+/* The fields in which records are looked up are called what their label says, and say what is wrong with them; select2
+   calls them by their value alone, and hides the element that has the rest. */
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
@@ -12,7 +13,10 @@ document.addEventListener("DOMContentLoaded", () => {
         const value = container.querySelector(".select2-selection__rendered");
         value?.removeAttribute("role"); // a text box without a name of its own
         value?.removeAttribute("aria-readonly");
-        container.querySelector("[role=combobox]")?.setAttribute("aria-labelledby", `${label.id} ${value?.id || ""}`.trim());
+        const box = container.querySelector("[role=combobox]");
+        box?.setAttribute("aria-labelledby", `${label.id} ${value?.id || ""}`.trim());
+        for (const name of ["aria-invalid", "aria-describedby"]) if (select.hasAttribute(name)) box?.setAttribute(name, select.getAttribute(name));
+        if (select.required) box?.setAttribute("aria-required", "true");
         container.querySelector(".select2-search__field")?.setAttribute("aria-labelledby", label.id);
     }
 

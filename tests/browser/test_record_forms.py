@@ -1,8 +1,10 @@
 """What happens to a form that is pressed twice, left and returned to, or sent after its session has ended."""
 
 import pytest
+from django.contrib import admin
 from django.contrib.sessions.models import Session
 
+from apps.core.admin_base import RecordAdmin
 from apps.engagements.models import ServiceBooking
 from apps.engagements.services import create_support_categories
 from apps.people.models import Client, Contact
@@ -157,3 +159,56 @@ def test_a_form_that_was_not_saved_has_the_cursor_where_it_goes_on(open_window):
         page.keyboard.press("Enter")
     assert Contact.objects.filter(scheme_number="430123456").count() == 2
     assert page.errors == []
+
+
+#: Of a form that was not saved: the fields that are wrong, and which of them the cursor is in. A field is heard
+#: as wrong where the element that takes the cursor says so and names its sentence.
+HEARD = """() => {
+    const isTaken = (field) => field.tabIndex >= 0 && field.getClientRects().length > 0;
+    const wrong = [...document.querySelectorAll("main [aria-invalid=true]")].filter(isTaken);
+    const sentences = [...document.querySelectorAll("main [id$=_error]")].map((each) => each.id);
+    const named = wrong.map((field) => field.getAttribute("aria-describedby") || "").join(" ").split(" ");
+    return {
+        unheard: sentences.filter((id) => !named.includes(id)),
+        count: sentences.length,
+        place: wrong.indexOf(document.activeElement),
+    };
+}"""
+
+
+def test_what_is_wrong_with_a_field_is_heard_at_it_and_the_first_has_the_cursor(open_window):
+    page, found, counted = open_window(), [], 0
+    for model, admin_class in admin.site._registry.items():
+        if not isinstance(admin_class, RecordAdmin) or getattr(model, "is_lookup", False):
+            continue  # the forms of short lists are one form
+        address = f"/admin/{model._meta.app_label}/{model._meta.model_name}/add/"
+        if page.goto(address).status != 200 or not page.locator("#submit-row").count():
+            continue
+        page.evaluate("for (const form of document.forms) form.noValidate = true")
+        page.wait_for_load_state("load")
+        button = page.locator("#submit-row [type=submit]").first
+        with page.expect_navigation():
+            button.evaluate("button => button.click()")
+        page.wait_for_timeout(100)  # the forms of bills move the cursor later
+        heard = page.evaluate(HEARD)
+        counted += heard["count"]
+        if heard["unheard"] or (heard["count"] and heard["place"] != 0):
+            found.append((address, heard))
+    assert not found, "\n".join(map(str, found))
+    assert counted > 20
+
+
+def test_the_parts_of_a_form_are_opened_by_keyboard_and_say_which_one_is_open(open_window):
+    page = open_window()
+    page.goto("/admin/people/contact/add/")
+    parts = page.get_by_role("navigation", name="Parts of the form")
+    page.get_by_role("textbox", name="Last name").focus()
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.innerText.trim()") == "Address":
+            break
+    page.keyboard.press("Enter")
+    assert parts.get_by_role("button", pressed=True).inner_text().strip() == "Address"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.locator("[name=street_address]").is_visible()
