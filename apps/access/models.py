@@ -62,6 +62,8 @@ class ApiApplication(Lookup, Record):
     class Meta(Record.Meta):
         verbose_name = "API application"
         ordering = ("name",)
+        # Its secret is a way to all that its scopes allow, roles among it: who makes one may do everything.
+        default_permissions = ("view",)
 
     @property
     def caseload(self) -> Caseload | None:
@@ -147,6 +149,7 @@ class Webhook(Record):
 
     class Meta(Record.Meta):
         ordering = ("application__name", "entity_set", "guid")
+        default_permissions = ("view",)  # what the application reads is sent to its address
 
     def __str__(self) -> str:
         return f"{self.entity_set} to {self.address}"

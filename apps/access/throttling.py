@@ -96,7 +96,7 @@ def count_failure(client_id: str, request: HttpRequest) -> None:
     Only failures are counted, so that nobody can lock out an application by guessing: whoever has the secret
     gets in.
     """
-    address = client_address(request)
+    address = counted_address(request)
     try:
         RATE_LIMITER.take_permit(f"guesses from:{address}"[:80], FAILURES_OF_ADDRESS)
         RATE_LIMITER.take_permit(f"guesses at:{hash_secret(client_id)}", FAILURES_OF_CLIENT)
@@ -113,6 +113,18 @@ def client_address(request: HttpRequest) -> str | None:
         with contextlib.suppress(ValueError):
             return str(ipaddress.ip_address(text))
     return None
+
+
+def counted_address(request: HttpRequest) -> str:
+    """The address that failures are counted under: of IPv6 the first of its network of 64 bits.
+
+    Whoever has one address of such a network has all, and could guess from another one each time.
+    """
+    address = ipaddress.ip_address(client_address(request) or "0.0.0.0")  # noqa: S104  a socket without one
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    mapped = address.ipv4_mapped
+    return str(mapped or ipaddress.IPv6Network((address, 64), strict=False).network_address)
 
 
 def limit_error(caller: Any, reached: LimitReached) -> ServiceError:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.urls import reverse
 
 from apps.access.authentication import find_application_by_secret
@@ -11,7 +12,7 @@ from apps.access.services import issue_token
 from apps.core.models import Change
 from apps.people.models import Staff
 from tests.people.builders import a_location, a_team
-from tests.people.records import a_staff_member
+from tests.people.records import a_role, a_staff_member
 
 pytestmark = pytest.mark.django_db
 
@@ -61,6 +62,24 @@ def test_the_secret_is_shown_once_and_stored_nowhere(office):
     assert secret not in str(list(Change.objects.values()))
     assert secret not in str(office.session.items())
     assert not any(secret in cookie.value for cookie in office.cookies.values())
+
+
+def test_only_who_may_do_everything_makes_applications_and_their_secrets(office, client):
+    """Each is a way to all that its scopes allow: with `write` to give oneself the role of an administrator."""
+    add(office)
+    application = ApiApplication.objects.get()
+    kinds = ("apiapplication", "webhook", "webhookmessage")
+    every = Permission.objects.filter(content_type__app_label="access", content_type__model__in=kinds)
+    person = a_staff_member(role=a_role(*(f"access.{each.codename}" for each in every)))
+    client.force_login(person, backend="apps.people.authentication.StaffBackend")
+    assert client.get(reverse(LIST)).status_code == 200
+    assert add(client, name="Mine").status_code == 403
+    renewed = {"access_apiapplication_new_secret": "on"}
+    assert client.post(change_page(application), renewed).status_code == 403
+    assert client.get(reverse("admin:access_webhook_add")).status_code == 403
+    client.post(reverse(LIST), {"action": "archive_selected", "_selected_action": [str(application.pk)]})
+    application.refresh_from_db()
+    assert not application.is_archived
 
 
 def test_the_history_names_who_made_an_application(office):

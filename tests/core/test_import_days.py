@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import time
 
 import pytest
 import time_machine
@@ -42,6 +43,13 @@ def test_a_time_of_day_is_read_with_its_half():
     assert column.read("1/2/2026 3:05 PM").text == "2026-02-01 15:05:00"
     assert column.read("1/2/2026 12:05:30 pm").text == "2026-02-01 12:05:30"
     assert column.read("2026-02-01T09:30:00+10:00").text == "2026-02-01T09:30:00+10:00"
+
+
+@pytest.mark.parametrize("text", ["a" + "T" * 100_000, "1/1/2026" + " T" * 50_000])
+def test_a_long_text_that_is_no_day_takes_no_time(text):
+    began = time.thread_time()
+    assert DayColumn().read(text).text == text
+    assert time.thread_time() - began < 2
 
 
 def test_months_come_first_on_request():

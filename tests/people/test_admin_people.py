@@ -257,6 +257,13 @@ def test_nobody_changes_those_who_may_do_more(client, clerk):
     assert former.is_archived
 
 
+@pytest.mark.parametrize("lookup", ["password__startswith", "password", "password__gte"])
+def test_an_address_finds_nobody_by_a_secret(client, clerk, lookup):
+    """Else who may view staff reads the hash of each password, letter by letter."""
+    assert client.get("/admin/people/staff/", {lookup: "pbkdf2_sha256$"}).status_code == 400
+    assert client.get("/admin/people/staff/", {"last_name__startswith": "A"}).status_code == 200
+
+
 def test_nobody_gives_a_role_that_allows_more_than_their_own(client, clerk):
     boss_role = a_role(all_permissions=True)
     colleague = a_staff_member()

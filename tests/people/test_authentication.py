@@ -17,7 +17,7 @@ from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from apps.access.throttling import client_address
+from apps.access.throttling import client_address, counted_address
 from apps.core.models import Change, Subscriber
 from apps.core.templatetags.browsers import browser_name
 from apps.people import authentication
@@ -357,6 +357,28 @@ def test_an_address_behind_a_trusted_proxy_is_the_one_the_proxy_saw(settings):
     assert client_address(request) == "203.0.113.9"
     nonsense = RequestFactory().get("/", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR="'; drop")
     assert client_address(nonsense) == "10.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("address", "counted"),
+    [
+        ("2001:db8:1:2:aaaa::1", "2001:db8:1:2::"),
+        ("::ffff:203.0.113.9", "203.0.113.9"),
+        ("203.0.113.9", "203.0.113.9"),
+        ("", "0.0.0.0"),
+    ],
+)
+def test_failures_are_counted_by_address_and_of_ipv6_by_network(address, counted):
+    assert counted_address(RequestFactory().get("/", REMOTE_ADDR=address)) == counted
+
+
+def test_guesses_from_many_addresses_of_one_network_are_counted_together(client, settings):
+    person = an_administrator()
+    for number in range(settings.AXES_FAILURE_LIMIT + 1):
+        page = client.post(
+            LOGIN, {"username": person.primary_email, "password": "wrong"}, REMOTE_ADDR=f"2001:db8::{number}"
+        )
+    assert page.status_code == 429
 
 
 def test_closing_logins_is_written_in_the_history():

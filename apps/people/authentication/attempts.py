@@ -20,7 +20,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from apps.access.throttling import client_address
+from apps.access.throttling import counted_address
 from apps.core.models import normalised
 
 #: How long the signed cookie says that a login has signed in on this device (OWASP: "device cookies").
@@ -78,7 +78,7 @@ class LoginAttempts(AxesDatabaseHandler):
         if is_address_locked(request) and not known_device(request, login):
             since = timezone.now() - KNOWN_ADDRESS_AGE
             sign_ins = AccessLog.objects.filter(
-                ip_address=client_address(request), attempt_time__gte=since, username__iexact=login
+                ip_address=counted_address(request), attempt_time__gte=since, username__iexact=login
             )
             if not sign_ins.exists():
                 return True
@@ -87,7 +87,7 @@ class LoginAttempts(AxesDatabaseHandler):
 
 def is_address_locked(request: HttpRequest) -> bool:
     since = timezone.now() - settings.AXES_COOLOFF_TIME
-    recent = AccessAttempt.objects.filter(ip_address=client_address(request), attempt_time__gte=since)
+    recent = AccessAttempt.objects.filter(ip_address=counted_address(request), attempt_time__gte=since)
     failures = recent.aggregate(total=Sum("failures_since_start"))["total"] or 0
     return failures >= settings.LOGIN_FAILURE_LIMIT_PER_ADDRESS
 
