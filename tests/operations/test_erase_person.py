@@ -289,9 +289,10 @@ def test_an_erasure_that_is_killed_leaves_no_certificate_without_it(
 ):
     before = all_rows()
     write = erasure.write_certificate
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+    with monkeypatch.context() as patch:
         patch.setattr(erasure, "write_certificate", lambda *file: killed(write(*file)))
-        erase(participant.contact)
+        with pytest.raises(SystemExit):
+            erase(participant.contact)
     assert all_rows() == before
     assert not certificate.exists()
     erase(participant.contact)
@@ -304,9 +305,10 @@ def test_an_erasure_that_is_killed_leaves_no_certificate_without_it(
 def test_an_erasure_that_is_killed_when_it_is_done_gets_its_certificate_by_the_next_run(
     participant, erase, certificate, monkeypatch
 ):
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
+    with monkeypatch.context() as patch:
         patch.setattr(type(certificate), "rename", killed)
-        erase(participant.contact)
+        with pytest.raises(SystemExit):
+            erase(participant.contact)
     assert not certificate.exists()
     with pytest.raises(CommandError, match="It was erased before its run was killed"):
         erase(participant.contact)

@@ -201,7 +201,7 @@ def record_erasure(plan: ErasurePlan, sha256: str) -> None:
 
 
 def refuse_known_certificate(person: Contact, certificate_file: Path, unfinished: Path) -> None:
-    """``OperationError`` when there is a certificate already, or one of an erasure that was killed at its end.
+    """``OperationError`` when there is a certificate already, or one of an erasure that was killed at the end.
 
     The history tells whether that was committed: it has the SHA-256. Else the next one takes its place.
     """
@@ -213,7 +213,8 @@ def refuse_known_certificate(person: Contact, certificate_file: Path, unfinished
     erased = Change.objects.filter(record_key=str(person.pk), kind=Change.Kind.ERASED)
     if any([None, sha256] in change.differences.values() for change in erased):
         unfinished.rename(certificate_file)
-        raise OperationError(f"It was erased before its run was killed. {certificate_file}: SHA-256 {sha256}")
+        message = f"It was erased before its run was killed. {certificate_file}: SHA-256 {sha256}"
+        raise OperationError(message)
     unfinished.unlink()
 
 
