@@ -201,7 +201,7 @@ def record_erasure(plan: ErasurePlan, sha256: str) -> None:
 
 
 def refuse_known_certificate(person: Contact, certificate_file: Path, unfinished: Path) -> None:
-    """``OperationError`` when there is a certificate already, or one of an erasure that was killed at the end.
+    """``OperationError`` when there is a certificate, or that of an erasure which was killed at its end.
 
     The history tells whether that was committed: it has the SHA-256. Else the next one takes its place.
     """
