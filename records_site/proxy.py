@@ -10,7 +10,7 @@ from django.urls import get_script_prefix, set_script_prefix
 
 #: Other texts are no prefix, and ignored.
 _PREFIX = re.compile(r"(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+")
-_PAIR = re.compile(r'(\w+)\s*=\s*(?:"([^"]*)"|([^\s";,]+))')
+_PAIR = re.compile(r'\b(\w+)\s*=\s*(?:"([^"]*)"|([^\s";,]+))')
 
 
 class ForwardedMiddleware:

@@ -65,7 +65,7 @@ def test_the_secret_is_shown_once_and_stored_nowhere(office):
 
 
 def test_only_who_may_do_everything_makes_applications_and_their_secrets(office, client):
-    """Each is a way to all that its scopes allow: with `write` to give oneself the role of an administrator."""
+    """Each is a way to all that its scopes allow: with `write` to the role of an administrator."""
     add(office)
     application = ApiApplication.objects.get()
     kinds = ("apiapplication", "webhook", "webhookmessage")

@@ -280,6 +280,43 @@ def test_it_is_all_or_nothing(participant, erase, certificate, monkeypatch):
     assert document_storage().exists(Document.objects.get().storage_key)
 
 
+def killed(*_):
+    raise SystemExit
+
+
+def test_an_erasure_that_is_killed_leaves_no_certificate_without_it(
+    participant, erase, certificate, monkeypatch
+):
+    before = all_rows()
+    write = erasure.write_certificate
+    with monkeypatch.context() as patch:
+        patch.setattr(erasure, "write_certificate", lambda *file: killed(write(*file)))
+        with pytest.raises(SystemExit):
+            erase(participant.contact)
+    assert all_rows() == before
+    assert not certificate.exists()
+    erase(participant.contact)
+    assert [path.name for path in certificate.parent.glob("certificate*")] == [certificate.name]
+    sha256 = hashlib.sha256(certificate.read_bytes()).hexdigest()
+    change = Change.objects.get(kind="Erased", record_key=str(participant.contact.pk))
+    assert change.differences["SHA-256 of the certificate"] == [None, sha256]
+
+
+def test_an_erasure_that_is_killed_when_it_is_done_gets_its_certificate_by_the_next_run(
+    participant, erase, certificate, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr(type(certificate), "rename", killed)
+        with pytest.raises(SystemExit):
+            erase(participant.contact)
+    assert not certificate.exists()
+    with pytest.raises(CommandError, match="It was erased before its run was killed"):
+        erase(participant.contact)
+    change = Change.objects.get(kind="Erased", record_key=str(participant.contact.pk))
+    sha256 = hashlib.sha256(certificate.read_bytes()).hexdigest()
+    assert change.differences["SHA-256 of the certificate"] == [None, sha256]
+
+
 def test_a_certificate_that_is_there_is_not_replaced(participant, erase, certificate):
     certificate.write_text("another")
     with pytest.raises(CommandError, match="is there already"):

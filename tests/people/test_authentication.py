@@ -341,6 +341,12 @@ def test_a_login_never_redirects_to_another_site(client, evil):
     assert answer["Location"] == "/admin/"
 
 
+@pytest.mark.parametrize("word", ["x", "admin:index", '"><script>'])
+def test_whoever_is_signed_in_is_led_on_by_any_word(client, word):
+    client.force_login(an_administrator(), backend="apps.people.authentication.StaffBackend")
+    assert client.get(LOGIN, {"next": word}).status_code == 302
+
+
 def test_the_session_cookie_is_out_of_reach_of_scripts_and_other_sites(client, settings):
     person = an_administrator()
     before = client.get(LOGIN).cookies.get("sessionid")

@@ -17,7 +17,9 @@ _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})", re.ASCII)
 _COMPACT = re.compile(r"((?:18|19|20|21)\d\d|9999)(\d\d)(\d\d)", re.ASCII)
 _NAMED = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[ \-/.]*([A-Za-z]{3,9})[ \-/.,]*(\d{4}|\d\d)", re.ASCII)
 #: A day has forty characters at most: of a longer text each of its blanks would be tried as the end of one.
-_TIME = re.compile(r"(.{1,40}?),?[T ]+(\d{1,2}):(\d\d)(?::(\d\d)(\.\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?", re.ASCII)
+_TIME = re.compile(
+    r"(.{1,40}?),?[T ]+(\d{1,2}):(\d\d)(?::(\d\d)(\.\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?", re.ASCII
+)
 _SERIAL = re.compile(r"\d{4,5}(?:\.\d+)?", re.ASCII)
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october",

@@ -193,6 +193,20 @@ def save_bills(model: type[AnyBill], bill_values: Iterable[tuple[AnyBill, dict[s
     history.write_differences(model, entries)
 
 
+def mark_own_approvals() -> int:
+    """Mark approvals by who entered the bill that are not; how many.
+
+    In an upgrade workers of the version before approve for a while, and do not know the mark.
+    """
+    moves = StatusMove.objects.filter(
+        verb=TransitionName.APPROVE, staff__isnull=False, is_own_approval=False
+    ).order_by()
+    return sum(
+        moves.filter(staff=F(f"{name}__entered_by")).update(is_own_approval=True)
+        for name in ("claim", "invoice")
+    )
+
+
 def record_moves(
     record: str,
     moves: Sequence[tuple[UUID, str, str]],

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -84,27 +83,27 @@ def erase_person(
 ) -> Erasure:
     """Erase the records of a person, all or nothing, and write the certificate into a new file.
 
-    Raises ``OperationError`` with every rule that is broken, and when others rest on the client record.
+    Raises ``OperationError`` with every rule that is broken, and when others rest on the client record. The
+    file has its name once the erasure is committed: what a killed one leaves is no certificate.
     """
-    with ExitStack() as written:
-        with transaction.atomic():
-            overwrite_deleted_rows()
-            # Nobody adds a record of the contact until it is done: their insert needs this row.
-            person = Contact.objects.select_for_update().get(pk=person.pk)
-            plan = plan_erasure(person, client, backups, archives)
-            check_erasure(plan)
-            certificate = make_certificate(plan, by)
-            remove_records(plan)
-            if archives is not None:
-                # Last, as they are not rolled back: what is gone there was to go.
-                certificate = replace(certificate, archives=erase_from_archives(archives, plan))
-            text = json.dumps(asdict(certificate), indent=1)
-            sha256 = hashlib.sha256(text.encode()).hexdigest()
-            record_erasure(plan, sha256)
-            write_certificate(certificate_file, text)
-            # There is no certificate of an erasure that was not committed.
-            written.callback(certificate_file.unlink)
-        written.pop_all()
+    unfinished = certificate_file.with_name(f"{certificate_file.name}.unfinished")
+    refuse_known_certificate(person, certificate_file, unfinished)
+    with transaction.atomic():
+        overwrite_deleted_rows()
+        # Nobody adds a record of the contact until it is done: their insert needs this row.
+        person = Contact.objects.select_for_update().get(pk=person.pk)
+        plan = plan_erasure(person, client, backups, archives)
+        check_erasure(plan)
+        certificate = make_certificate(plan, by)
+        remove_records(plan)
+        if archives is not None:
+            # Last, as they are not rolled back: what is gone there was to go.
+            certificate = replace(certificate, archives=erase_from_archives(archives, plan))
+        text = json.dumps(asdict(certificate), indent=1)
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        record_erasure(plan, sha256)
+        write_certificate(unfinished, text)
+    unfinished.rename(certificate_file)
     # A file that a crash leaves here has no document any more: the sweep deletes it.
     storage_keys = [file.storage_key for file in plan.files]
     delete_files(storage_keys)
@@ -201,12 +200,27 @@ def record_erasure(plan: ErasurePlan, sha256: str) -> None:
     )
 
 
+def refuse_known_certificate(person: Contact, certificate_file: Path, unfinished: Path) -> None:
+    """``OperationError`` when there is a certificate, or that of an erasure which was killed at its end.
+
+    The history tells whether that was committed: it has the SHA-256. Else the next one takes its place.
+    """
+    if certificate_file.exists():
+        raise OperationError(f"{certificate_file} is there already: name a new file.")
+    if not unfinished.exists():
+        return
+    sha256 = hashlib.sha256(unfinished.read_bytes()).hexdigest()
+    erased = Change.objects.filter(record_key=str(person.pk), kind=Change.Kind.ERASED)
+    if any([None, sha256] in change.differences.values() for change in erased):
+        unfinished.rename(certificate_file)
+        message = f"It was erased before its run was killed. {certificate_file}: SHA-256 {sha256}"
+        raise OperationError(message)
+    unfinished.unlink()
+
+
 def write_certificate(path: Path, text: str) -> None:
-    """A new file, readable by its owner only. Raises ``OperationError`` when it is there already."""
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError:
-        raise OperationError(f"{path} is there already: name a new file.") from None
+    """A new file, readable by its owner only."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "w") as file:
         file.write(text)
         file.flush()

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.forms import AuthenticationForm
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse, reverse_lazy
 from django.utils.decorators import method_decorator
@@ -42,7 +42,7 @@ class LoginView(auth_views.LoginView):
 
     def get(self, request: HttpRequest, *arguments: object, **options: object) -> HttpResponse:
         if admin.site.has_permission(request):
-            return redirect(self.get_success_url())
+            return HttpResponseRedirect(self.get_success_url())  # `redirect` takes a word for a view's name
         return super().get(request, *arguments, **options)
 
     def get_context_data(self, **context: object) -> dict[str, object]:

@@ -7,15 +7,17 @@ from apps.base.errors import plural
 from apps.core.management.base import ServiceCommand
 from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.invariants import find_money_faults
+from apps.funding.services.transition_changes import mark_own_approvals
 
 
 class Command(ServiceCommand):
     help = (
         "Sums what every service booking, budget by category and funding period has claimed, paid and waiting"
         " anew from the lines of claims and invoices, looks up anew which provider invoices are claimed and"
-        " which hold a claim up, and puts right those that say otherwise. Names the claims and invoices whose"
-        " own figures cannot be right (more paid than they come to, other sums than their payments), which"
-        " somebody must look at; exits with 1 when there are any. Safe while people work."
+        " which hold a claim up, and puts right those that say otherwise. Marks approvals by who entered the"
+        " bill that an upgrade left unmarked. Names the claims and invoices whose own figures cannot be right"
+        " (more paid than they come to, other sums than their payments), which somebody must look at; exits"
+        " with 1 when there are any. Safe while people work."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,6 +26,9 @@ class Command(ServiceCommand):
     def handle(self, *args: object, dry_run: bool = False, **options: object) -> None:
         with transaction.atomic():
             found, wrong = recount_budgets(), recount_claim_flags()
+            transaction.set_rollback(dry_run)
+        with transaction.atomic():  # of its own: it reads the whole status history, and nobody waits for it
+            unmarked = mark_own_approvals()
             transaction.set_rollback(dry_run)
         for is_wrong, records, kind, others in (
             (any(found), found, "budget", "claims and invoices"),
@@ -35,5 +40,8 @@ class Command(ServiceCommand):
                 self.stdout.write(f"{records} do not agree with their {others}.")
             else:
                 self.stdout.write(f"Put right: {records}.")
+        if unmarked:
+            verb = "are" if dry_run else "were"
+            self.stdout.write(f"Approvals by who entered the bill that {verb} not marked: {unmarked:,}.")
         if faults := list(find_money_faults()):
             raise CommandError("\n".join([*faults, f"Claims and invoices: {plural(len(faults), 'fault')}."]))
