@@ -161,7 +161,7 @@ def test_a_form_that_was_not_saved_has_the_cursor_where_it_goes_on(open_window):
     assert page.errors == []
 
 
-#: Of a form that was not saved: sentences that no field names, and which of the wrong fields the cursor is in.
+#: Of a form that was not saved: sentences that no field names, and which of its wrong fields has the cursor.
 #: A field is heard as wrong where the element that takes the cursor says so and names its sentence.
 HEARD = """() => {
     const isTaken = (field) => field.tabIndex >= 0 && field.getClientRects().length > 0;
