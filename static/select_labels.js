@@ -17,12 +17,24 @@ document.addEventListener("DOMContentLoaded", () => {
         box?.setAttribute("aria-labelledby", `${label.id} ${value?.id || ""}`.trim());
         for (const name of ["aria-invalid", "aria-describedby"]) if (select.hasAttribute(name)) box?.setAttribute(name, select.getAttribute(name));
         if (select.required) box?.setAttribute("aria-required", "true");
+        if (document.getElementById(`add_${select.id}`)) box?.setAttribute("aria-keyshortcuts", "Alt+Enter");
         container.querySelector(".select2-search__field")?.setAttribute("aria-labelledby", label.id);
     }
 
     function labelAll(element) {
         for (const container of element.querySelectorAll(".select2-container")) labelField(container);
     }
+
+    // The menu beside the field is for the mouse, so that it takes no Tab of each field. Closed or open, the field is before its container.
+    document.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" || !event.altKey || !event.target.closest(".select2-container")) return;
+        const container = document.querySelector(".select2-container--open") || event.target.closest(".select2-container");
+        const add = document.getElementById(`add_${container.previousElementSibling?.id}`);
+        if (!add) return;
+        event.preventDefault();
+        event.stopPropagation();
+        add.click();
+    }, true);
 
     labelAll(document);
     new MutationObserver((changes) => {

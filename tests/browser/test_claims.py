@@ -6,6 +6,7 @@ import pytest
 
 from apps.base import clock
 from apps.funding.models import Claim, Invoice, ProviderInvoice
+from apps.people.models import Client
 from tests.browser.journeys import look_up
 from tests.documents.builders import PDF
 from tests.engagements.builders import a_booking, a_plan
@@ -379,3 +380,24 @@ def test_cells_without_headers_are_pasted_from_the_column_of_the_cursor_on(open_
     page.focus("[name=lines-0-notes]")
     paste(page, "two lines\nof a note")
     assert page.locator("[data-row]").count() == 2
+
+
+@pytest.mark.pdf_viewer
+def test_a_new_provider_is_added_by_keyboard_beside_the_document_of_its_first_invoice(open_window, scene):
+    """The menu beside the field is for the mouse; without it the form and its document had to be left."""
+    page = open_window()
+    page.goto("/admin/funding/claim/add/")
+    page.set_input_files("[data-form-file] input", {"name": "INV-9.pdf", "mimeType": "", "buffer": PDF})
+    page.wait_for_function("document.activeElement.matches('.select2-selection')")
+    press(page, "z")  # nobody is called so
+    page.wait_for_selector(".select2-results__message")
+    with page.expect_popup() as opened:
+        press(page, "Alt+Enter")
+    popup = opened.value
+    popup.fill("[name=business_name]", "Zest Transport")
+    with popup.expect_event("close"):
+        popup.press("[name=business_name]", "Enter")
+    page.wait_for_selector("[name=provider] + .select2 >> text=Zest Transport")
+    assert page.locator("[data-form-file] iframe, .fu-invoice iframe").count() == 1
+    assert Client.objects.get(business_name="Zest Transport").pk
+    assert page.errors == []

@@ -161,8 +161,8 @@ def test_a_form_that_was_not_saved_has_the_cursor_where_it_goes_on(open_window):
     assert page.errors == []
 
 
-#: Of a form that was not saved: the fields that are wrong, and which of them the cursor is in. A field is heard
-#: as wrong where the element that takes the cursor says so and names its sentence.
+#: Of a form that was not saved: sentences that no field names, and which of its wrong fields has the cursor.
+#: A field is heard as wrong where the element that takes the cursor says so and names its sentence.
 HEARD = """() => {
     const isTaken = (field) => field.tabIndex >= 0 && field.getClientRects().length > 0;
     const wrong = [...document.querySelectorAll("main [aria-invalid=true]")].filter(isTaken);

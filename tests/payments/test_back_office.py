@@ -472,11 +472,15 @@ def test_a_run_is_released_by_somebody_else_and_its_files_are_always_the_same(re
 
 
 def test_a_run_is_withdrawn_before_it_is_released(ready):
-    browser, _ = signed_in("payments.view_paymentrun", "payments.change_paymentrun")
+    browser, staff = signed_in("payments.view_paymentrun", "payments.change_paymentrun")
     run = create_run(None, clock.today(), None)
+    assert "Withdrawn by" not in browser.get(f"{RUNS}{run.pk}/run/").content.decode()
     browser.post(f"{RUNS}{run.pk}/withdraw/")
     run.refresh_from_db()
     assert run.status == RunStatus.WITHDRAWN
+    other, _ = signed_in("payments.view_paymentrun")
+    shown = other.get(f"{RUNS}{run.pk}/run/").content.decode()
+    assert f"<dt>Withdrawn by</dt><dd>{staff}, " in shown
     assert "cannot be withdrawn" in texts_of(browser.post(f"{RUNS}{run.pk}/withdraw/", follow=True))[-1]
 
 

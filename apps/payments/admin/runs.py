@@ -19,6 +19,7 @@ from apps.base import clock
 from apps.base.errors import plural
 from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, record_link
+from apps.core.history_display import changes_of, history_lines
 from apps.core.read_log import ShownRecords, log_shown
 from apps.documents.downloads import bytes_response
 from apps.funding.admin.first_files import lacking_rows
@@ -227,6 +228,7 @@ class PaymentRunAdmin(RecordAdmin):
         page = Paginator(items.order_by("position"), LISTED_PAYEES).get_page(request.GET.get("page"))
         shown = list(page)
         is_draft, is_released = record.status == RunStatus.DRAFT, record.status == RunStatus.RELEASED
+        is_withdrawn = record.status == RunStatus.WITHDRAWN
         may_change = self.has_change_run_permission(request)
         unsent = [each.payee for each in items_without_advice(record.pk)] if is_released else []
         return self.render_page(
@@ -239,6 +241,7 @@ class PaymentRunAdmin(RecordAdmin):
             page=page,
             release_problem=release_problem(record, staff_of(request)) if is_draft else None,
             run_problem=run_problem(record) if is_draft else None,
+            withdrawn=history_lines(changes_of(record)[:1]) if is_withdrawn else (),  # it changes no more
             is_draft=is_draft,
             is_released=is_released,
             may_withdraw=is_draft and may_change,
