@@ -76,6 +76,14 @@ def pytest_runtest_setup(item):
 
 
 @pytest.fixture(autouse=True)
+def database_where_it_is_asked_for(request, django_db_blocker):
+    """A test that does not ask for it would run on one engine only, or pass by what others have left open."""
+    asks = uses_database(request.node)
+    with django_db_blocker.unblock() if asks else django_db_blocker.block():
+        yield
+
+
+@pytest.fixture(autouse=True)
 def no_state_is_left(monkeypatch):
     """The moment, the settings, the rate limits and the cached answers of one test are not the next one's."""
     # On a busy machine a test takes longer than the settings are kept: its statements would be one more.
@@ -228,8 +236,8 @@ def databases(django_db_setup, django_db_blocker, tmp_path_factory):
     """Databases beside that of the tests, each a copy of it without a migration."""
     with django_db_blocker.unblock():
         made = Databases(tmp_path_factory.mktemp("databases"))
-        yield made
-        made.delete()
+    yield made
+    made.delete()
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import psycopg
 import pytest
+from django.db import connection
 
 from tests import engines, postgres, schema_template
 from tests.dependence import depends_on_engine
@@ -218,3 +219,15 @@ def test_the_schema_is_made_anew_when_a_migration_or_what_it_imports_changes(tmp
     texts = [("", ""), (importing, ""), (importing, "x = 1")]
     assert len({fingerprint(*each) for each in texts}) == 3
     assert fingerprint("", "x = 1") == fingerprint("", "")
+
+
+@pytest.fixture(scope="module")
+def left_open(django_db_blocker):
+    with django_db_blocker.unblock():
+        yield
+
+
+@pytest.mark.usefixtures("left_open")
+def test_a_test_that_does_not_ask_for_the_database_cannot_use_it():
+    with pytest.raises(RuntimeError, match="Database access not allowed"):
+        connection.ensure_connection()

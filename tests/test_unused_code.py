@@ -7,9 +7,11 @@ import ast
 import functools
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
-from django.conf import global_settings
+from django.conf import global_settings, settings
 from django.contrib import admin
+from django.template.utils import get_app_template_dirs
 
 from apps.core.admin_base.pages import PageAdmin
 from tests.test_architecture import MODULES, ROOT, all_imports, app_of, imports_of, our_module, tree
@@ -163,6 +165,21 @@ def test_every_module_is_imported():
     assert unused == []
 
 
+#: Templates that Django finds by their names.
+OF_DJANGO = {"400.html", "403.html", "404.html", "admin/funding/actions.html"}
+
+
+def test_every_template_is_named_or_takes_the_place_of_a_library_s():
+    ours, of_libraries = set(), set()
+    for folder in (*settings.TEMPLATES[0]["DIRS"], *get_app_template_dirs("templates")):
+        found = ours if Path(folder).is_relative_to(ROOT) and ".venv" not in str(folder) else of_libraries
+        found.update(path.relative_to(folder).as_posix() for path in Path(folder).rglob("*.html"))
+    files = [*MODULES.values(), *(ROOT / "apps").rglob("*.html"), *(ROOT / "templates").rglob("*.html")]
+    named = " ".join(path.read_text() for path in files)
+    assert len(ours) > 50
+    assert {name for name in ours - of_libraries - OF_DJANGO if f'"{name}"' not in named} == set()
+
+
 #: Settings that libraries read.
 OF_LIBRARIES = re.compile(
     "(ACCOUNT|AXES|MFA|SOCIALACCOUNT|USERSESSIONS|WHITENOISE)_"
@@ -171,11 +188,11 @@ OF_LIBRARIES = re.compile(
 
 
 def test_every_setting_is_read():
-    settings = MODULES["records_site.settings"]
-    named = [node for node in ast.walk(tree(settings)) if isinstance(node, ast.Name) and node.id.isupper()]
+    module = MODULES["records_site.settings"]
+    named = [node for node in ast.walk(tree(module)) if isinstance(node, ast.Name) and node.id.isupper()]
     stored = [node.id for node in named if isinstance(node.ctx, ast.Store)]
     loaded = {node.id for node in named if isinstance(node.ctx, ast.Load)}
-    others = " ".join(path.read_text() for path in MODULES.values() if path != settings)
+    others = " ".join(path.read_text() for path in MODULES.values() if path != module)
     unread = {
         name
         for name in {*stored} - loaded

@@ -156,7 +156,7 @@ def parse_upload(read: Callable[[int], bytes], media_type: str, file_batch: File
 
 
 def read_part(
-    part: Any,
+    part: multipart.MultipartSegment,
     chunks: Iterator[bytes],
     entries: Mapping[str, FieldEntries],
     digest: object,
@@ -245,7 +245,7 @@ def read_text(name: str, chunks: Iterable[bytes]) -> str:
 # --- file names -----------------------------------------------------------------------------------------
 
 
-def file_name_of(part: Any) -> str | None:
+def file_name_of(part: multipart.MultipartSegment) -> str | None:
     """The name of a part's file without folders and invisible characters; ``None`` when the part is no file.
 
     Clients spell names beyond ASCII in three ways: as UTF-8, by RFC 5987 (``filename*``), by RFC 2047.

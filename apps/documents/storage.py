@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import IO, Any, ClassVar, Self
 
 from django.conf import settings
 from django.core.files.storage import FileSystemStorage, Storage, storages
@@ -124,7 +124,7 @@ def sync_to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def read_chunks(file: Any, length: int) -> Iterator[bytes]:
+def read_chunks(file: IO[bytes], length: int) -> Iterator[bytes]:
     """So many bytes of an open file, which is closed at the end."""
     with file:
         while length > 0 and (chunk := file.read(min(CHUNK_SIZE, length))):

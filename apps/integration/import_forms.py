@@ -84,7 +84,9 @@ class ImportFormParser(BaseParser):
         return form
 
 
-def read_part(form: ImportForm, part: Any, chunks: Iterator[bytes], digest: Any) -> None:
+def read_part(
+    form: ImportForm, part: multipart.MultipartSegment, chunks: Iterator[bytes], digest: object
+) -> None:
     name, file_name = FIELDS.get((part.name or "").lower()), file_name_of(part)
     if name is None:
         names = ", ".join(FIELDS.values())

@@ -162,6 +162,7 @@ def test_bookings_made_together_count_one_another():
 def test_more_used_than_budgeted_is_warned_of():
     amounts = {"budget": Decimal("10.00"), "used_elsewhere": Decimal("10.01")}
     assert found(WARNINGS, a_draft_in(**amounts)) == [("OverBudget", "used_elsewhere")]
+    assert found(WARNINGS, a_draft_in(**{**amounts, "used_elsewhere": Decimal("10.00")})) == []
 
 
 def test_more_used_than_budgeted_is_warned_of_in_a_category_budget_as_well():

@@ -77,6 +77,7 @@ def test_a_decision_about_what_changed_meanwhile_is_refused():
 
     def change():
         clock.reset_now()
+        invoice.reference = "Another"
         invoice.save()
 
     answer = call_during(change, lambda: caller.post(f"{address}/Action", body, If_Match=etag))

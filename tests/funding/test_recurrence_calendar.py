@@ -111,6 +111,12 @@ def test_an_invoice_between_two_days_of_the_calendar_keeps_its_distance():
     assert recurrence.move_days(D(2026, 7, 6), D(2026, 7, 10), 1) == (D(2026, 8, 6), D(2026, 8, 10))
 
 
+def test_an_invoice_of_a_later_period_keeps_its_distance_from_that():
+    recurrence = Recurrence(D(2026, 5, 1), "Monthly", D(2026, 7, 6))
+    assert recurrence.entered_period == 2
+    assert recurrence.move_days(D(2026, 7, 6), D(2026, 7, 10), 3) == (D(2026, 8, 6), D(2026, 8, 10))
+
+
 def test_beyond_the_calendar_is_an_overflow():
     with pytest.raises(OverflowError):
         add_periods(D(9999, 12, 1), "Monthly", 1)

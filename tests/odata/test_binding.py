@@ -125,6 +125,7 @@ def test_only_declared_names_can_be_reached(text, message):
         ("Name has 'x'", "has stands between an enumeration and one of its members."),
         ("Status eq 'Opne'", "'Opne' is no value of Status; it has Open, OnHold, Done."),
         ("Status eq 'open'", "'open' is no value of Status; it has Open, OnHold, Done."),
+        ("Status eq Any.Status'Opne'", "Any.Status'Opne' is no value of Status; it has Open, OnHold, Done."),
         ("Status eq Opne", "'Opne' is no value of Status; it has Open, OnHold, Done."),
         ("Status eq 400", "400 is no value of Status; it has Open, OnHold, Done."),
         ("Status eq true", "True is no value of Status; it has Open, OnHold, Done."),

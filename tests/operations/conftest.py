@@ -37,11 +37,15 @@ class Installation:
 
 
 @pytest.fixture(scope="session")
-def installation(databases, tmp_path_factory):
+def installation(databases, tmp_path_factory, django_db_blocker):
     folder = tmp_path_factory.mktemp("installation")
     url = databases.create()
     documents = folder / "documents"
-    with default_database(url), override_settings(STORAGES=document_settings(documents), VAR_DIR=folder):
+    with (
+        django_db_blocker.unblock(),
+        default_database(url),
+        override_settings(STORAGES=document_settings(documents), VAR_DIR=folder),
+    ):
         (folder / "secret_key").write_text(django_settings.SECRET_KEY)
         enter_support_categories()
         load_demo(**SIZES)

@@ -66,6 +66,11 @@ def test_a_rule_about_an_invalid_member_is_not_reported_as_well(faults):
     assert faults(SendBirthdayReminder=True, Birthday="soon") == [("InvalidDate", "Birthday")]
 
 
+def test_states_and_postcodes_of_other_countries_are_as_they_are_there():
+    person = a_contact(Address={"State": "Otago", "PostCode": "09016", "Country": "New Zealand"})
+    assert apply_rules([person], PERSON_WARNINGS) == []
+
+
 @pytest.mark.parametrize(
     ("number", "codes"), [("430000000", []), ("43000000", ["UnusualSchemeNumber"]), (None, [])]
 )
