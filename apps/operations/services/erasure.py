@@ -211,7 +211,7 @@ def refuse_known_certificate(person: Contact, certificate_file: Path, unfinished
         return
     sha256 = hashlib.sha256(unfinished.read_bytes()).hexdigest()
     erased = Change.objects.filter(record_key=str(person.pk), kind=Change.Kind.ERASED)
-    if any([None, sha256] in change.differences.values() for change in erased):
+    if any([None, sha256] in (change.differences or {}).values() for change in erased):
         unfinished.rename(certificate_file)
         message = f"It was erased before its run was killed. {certificate_file}: SHA-256 {sha256}"
         raise OperationError(message)
