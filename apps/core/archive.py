@@ -1,6 +1,5 @@
 """Archiving and restoring of records: nothing is deleted; archived records leave lists and choices."""
 
-import datetime as dt
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -11,7 +10,6 @@ from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core import history
 from apps.core.bulk_insert import in_batches
-from apps.core.history import Differences
 
 
 def archive(records: QuerySet[Model]) -> int:
@@ -51,7 +49,7 @@ def set_archive_dates(model: type[Model], dates: Sequence[tuple[object, object, 
 
 @transaction.atomic
 def set_archive_date(
-    records: QuerySet[Model], archive_date: dt.datetime | None, kind: str, changed: Differences | None
+    records: QuerySet[Model], archive_date: object, kind: str, changed: history.Differences | None
 ) -> int:
     model = records.model
     locked = records.order_by("pk").select_for_update(of=("self",))

@@ -84,9 +84,7 @@ class ImportFormParser(BaseParser):
         return form
 
 
-def read_part(
-    form: ImportForm, part: multipart.MultipartSegment, chunks: Iterator[bytes], digest: object
-) -> None:
+def read_part(form: ImportForm, part: Any, chunks: Iterator[bytes], digest: Any) -> None:
     name, file_name = FIELDS.get((part.name or "").lower()), file_name_of(part)
     if name is None:
         names = ", ".join(FIELDS.values())

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import AnonymousUser, Permission
 
 from apps.access import throttling
-from apps.access.authentication import CHALLENGES, find_application_by_secret
+from apps.access.authentication import CHALLENGES, find_application_by_secret, split_basic_credentials
 from apps.access.callers import Limits
 from apps.access.models import ApiApplication
 from apps.access.services import issue_token, renew_secret, revoke_applications
@@ -81,6 +81,11 @@ def test_all_invalid_credentials_get_the_same_answer(call, authorization):
     assert answer["WWW-Authenticate"] == CHALLENGES
     assert answer.content == call("GET", "Bearer other").content
     assert b'"code": "Unauthenticated"' in answer.content
+
+
+def test_credentials_with_other_characters_among_them_are_none():
+    assert split_basic_credentials("QTpi") == ("A", "b")
+    assert split_basic_credentials("QT!pi") == ("", "")
 
 
 @pytest.mark.parametrize("authorization", [None, "", "Digest username=x", "Negotiate abc", "token"])

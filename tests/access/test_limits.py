@@ -5,12 +5,12 @@ import itertools
 import threading
 
 import pytest
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 
 from apps.access.callers import Limits
 from apps.access.models import ApiApplication, Usage
 from apps.access.services import purge_expired
-from apps.access.throttling import LimitReached, RateLimiter
+from apps.access.throttling import LimitReached, RateLimiter, short_wait_on_sqlite
 from tests.access.conftest import MINUTE
 
 NONE = Limits(0, 0)
@@ -181,6 +181,12 @@ def test_a_rate_limiter_forgets_callers_of_earlier_minutes(monkeypatch):
     clock.move(minutes=1)
     limiter.take_permit("d", NONE)
     assert set(limiter._allowances) == {"d"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_fault_of_the_database_is_no_wait_for_a_writer():
+    with pytest.raises(OperationalError, match="disk"), short_wait_on_sqlite():
+        raise OperationalError("disk I/O error")
 
 
 @pytest.mark.django_db(transaction=True)

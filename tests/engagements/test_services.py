@@ -30,6 +30,7 @@ from apps.engagements.services import (
     create_engagements,
     create_support_categories,
     delete_budget,
+    save_components,
     save_periods,
     update_bookings,
     update_components,
@@ -45,6 +46,7 @@ from tests.engagements.builders import (
     a_plan,
     day,
 )
+from tests.engagements.test_component_races import a_new_component
 from tests.people.records import a_contact
 
 pytestmark = pytest.mark.django_db
@@ -309,3 +311,17 @@ def test_what_was_deleted_meanwhile_is_named(db, service, draft_class):
     with pytest.raises(ValidationFailed) as failed:
         service([draft])
     assert [(number, issue.code) for number, issue in failed.value.issues] == [(0, "NotFound")]
+
+
+def test_a_new_component_with_a_warning_is_stored_once_that_is_confirmed(db):
+    plan = a_pace_plan()
+
+    def save(**options):
+        entered = a_new_component(plan, a_category(15))
+        entered.component.fill("used_elsewhere", Decimal(11))
+        return save_components(plan.pk, [entered], **options)
+
+    with pytest.raises(WarningsPresent, match="more than the budget of 10"):
+        save()
+    assert not CategoryBudget.objects.exists()
+    assert len(save(ignore_warnings=True)) == 1

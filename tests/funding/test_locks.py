@@ -7,7 +7,7 @@ from django.core.management import call_command
 
 from apps.base import clock
 from apps.base.drafts import ValidationFailed
-from apps.funding.models import Claim, ProviderInvoice
+from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.funding.services.claim_files import erase_scheme_numbers
 from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.invoice_mail import mail_invoice
@@ -17,6 +17,7 @@ from tests.api.caller import Caller, an_application
 from tests.funding.builders import a_claim, a_claim_file, a_price_book, a_provider_invoice
 from tests.funding.guide_files import as_csv, last_year
 from tests.funding.test_invoice_mail import an_approved_invoice
+from tests.funding.test_recurring import D, a_recurring_invoice, run
 from tests.payments.mail_server import mail_server
 from tests.people.records import an_administrator
 from tests.races import call_during
@@ -41,6 +42,12 @@ def test_a_provider_invoice_that_is_claimed_meanwhile_is_not_archived():
             lambda: a_claim(provider_invoice=invoice),
             lambda: archive_provider_invoices(ProviderInvoice.objects.filter(pk=invoice.pk)),
         )
+
+
+def test_a_recurring_invoice_that_is_archived_meanwhile_makes_no_other():
+    invoice = a_recurring_invoice()
+    archive = lambda: apply_transition(Invoice, [invoice.pk], "archive")  # noqa: E731
+    assert call_during(archive, lambda: run(D(2026, 12, 1))) == []
 
 
 def test_a_check_of_the_money_waits_for_a_payment():

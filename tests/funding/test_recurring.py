@@ -219,12 +219,13 @@ def test_its_plan_is_that_in_which_it_began_to_recur(start, since, expected):
     assert days_of(entered) == expected
 
 
-def test_the_plan_has_to_cover_its_first_day():
+@pytest.mark.parametrize(("last_day", "expected"), [(D(2026, 8, 5), []), (D(2026, 8, 6), [AUGUST])])
+def test_the_plan_has_to_cover_its_first_day(last_day, expected):
     contact = a_contact()
-    a_plan(participant=contact, plan_start_date=JULY, plan_end_date=D(2026, 8, 3))
+    a_plan(participant=contact, plan_start_date=JULY, plan_end_date=last_day)
     entered = a_recurring_invoice(contact=contact, start_date=D(2026, 7, 6))
     run(D(2027, 7, 1))
-    assert days_of(entered) == []
+    assert days_of(entered) == expected
 
 
 def test_a_plan_that_ended_early_ends_it_then():
