@@ -7,6 +7,7 @@ import re
 import signal
 import sqlite3
 import time
+from pathlib import Path
 
 import pytest
 from prometheus_client import generate_latest
@@ -119,6 +120,13 @@ def test_a_stop_lets_running_requests_end(starting, folder, applications):
     assert server.process.wait(60) == 0
 
 
+def waits_for_sigterm(process):
+    """A stopped process has been sent SIGTERM (Linux)."""
+    status = Path(f"/proc/{process}/status").read_text()
+    pending = int(re.search(r"^ShdPnd:\s+(\w+)", status, re.M)[1], 16)
+    return bool(pending >> signal.SIGTERM - 1 & 1)
+
+
 @pytest.mark.parametrize("signalled", ["parent", "parent killed"])
 def test_a_stop_answers_whoever_is_connected(starting, signalled):
     server = starting(workers=2, METRICS_TOKEN="operator")
@@ -133,8 +141,12 @@ def test_a_stop_answers_whoever_is_connected(starting, signalled):
         for client in kept:
             client.sendall(request)
         with server.open_connections(40, request) as waiting:
-            server.process.send_signal(signal.SIGTERM if signalled == "parent" else signal.SIGKILL)
-            time.sleep(2)  # for a parent on a busy machine to pass it on
+            if signalled == "parent":
+                server.process.terminate()
+                wait_for(lambda: all(map(waits_for_sigterm, workers)))
+            else:
+                server.process.kill()
+                server.process.wait(60)
             for worker in workers:
                 os.kill(worker, signal.SIGCONT)
             answers = [client.recv(65536) for client in (*kept, *waiting)]
