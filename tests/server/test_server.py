@@ -120,6 +120,11 @@ def test_a_stop_lets_running_requests_end(starting, folder, applications):
     assert server.process.wait(60) == 0
 
 
+def is_stopped(process):
+    """All threads of a process have taken note of SIGSTOP (Linux)."""
+    return all("State:\tT" in status.read_text() for status in Path(f"/proc/{process}/task").glob("*/status"))
+
+
 def waits_for_sigterm(process):
     """A stopped process has been sent SIGTERM (Linux)."""
     status = Path(f"/proc/{process}/status").read_text()
@@ -138,6 +143,7 @@ def test_a_stop_answers_whoever_is_connected(starting, signalled):
         time.sleep(0.5)  # accepted, and nothing is read of them yet
         for worker in workers:
             os.kill(worker, signal.SIGSTOP)
+        wait_for(lambda: all(map(is_stopped, workers)))
         for client in kept:
             client.sendall(request)
         with server.open_connections(40, request) as waiting:
@@ -151,8 +157,8 @@ def test_a_stop_answers_whoever_is_connected(starting, signalled):
                 os.kill(worker, signal.SIGCONT)
             answers = [client.recv(65536) for client in (*kept, *waiting)]
     assert {answer[:13] for answer in answers} == {b"HTTP/1.1 200 "}
-    # A worker notices a killed parent after the turn that it was in, a signal that another of its threads takes
-    # a moment after it goes on: whoever is answered before is asked to close by the next response.
+    # A worker notices a killed parent after the turn that it was in, and a signal that another of its threads
+    # takes a moment after it goes on: whoever is answered before is asked to close by the next response.
     if signalled == "parent":
         assert any(b"\r\nConnection: close\r\n" in answer for answer in answers)
     server.process.wait(60)
