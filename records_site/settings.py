@@ -302,6 +302,7 @@ NOTICE_DAYS = env.int("NOTICE_DAYS", 730)
 #: What a worker does again and again: service, and the seconds between two calls.
 PERIODIC_SERVICES = {
     "apps.access.webhooks.send_changes": 5.0,
+    "apps.funding.services.claim_sums.add_up_claim_sums": 3600.0,
     "apps.core.notices.write_due_notices": 3600.0,  # each once, in the first hour of its day
 }
 

@@ -9,6 +9,7 @@ from django.db import transaction
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, run_state_machine_as_test
 
+from apps.funding.services.claim_sums import find_claim_sum_faults
 from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.invariants import find_money_faults
 from tests.funding.bodies import a_funder
@@ -41,6 +42,7 @@ class Office(RuleBasedStateMachine):
             assert list(find_money_faults()) == []
             assert recount_budgets() == (0, 0, 0)
             assert recount_claim_flags() == 0
+            assert list(find_claim_sum_faults()) == []
 
 
 def walk(office, steps):

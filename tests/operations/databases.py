@@ -107,4 +107,4 @@ def rows_of(model):
 def all_rows():
     """Every row of every table, by table."""
     models = apps.get_models(include_auto_created=True)
-    return {model._meta.db_table: rows_of(model) for model in models}
+    return {model._meta.db_table: rows_of(model) for model in models if model._meta.managed}

@@ -67,6 +67,7 @@ OF_NOBODY = {
     "core.Subscriber": "the organisation",
     "django_tasks_database.DBTaskResult": "keys of what a task is about: purge_expired deletes it",
     "funding.ClaimFile": "a file of many people, kept: an erasure blanks the scheme number in its rows",
+    "funding.ClaimSum": "numbers of claims by status and provider",
     "funding.ClaimWindow": "the organisation's settings",
     "funding.RejectionSentence": "the organisation's settings",
     "funding.NumberSequence": "the next numbers",

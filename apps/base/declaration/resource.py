@@ -225,6 +225,18 @@ class NestedType:
     draft_class: ClassVar[type | None] = None
 
 
+@dataclass(frozen=True, slots=True)
+class KeptSums:
+    """Sums of all records of a set that PostgreSQL keeps: the rows of ``model``, by the values of ``keys``.
+
+    A row has the ``number`` of records and the sums of the columns ``sums``, all by their names in records.
+    """
+
+    model: type[models.Model]
+    keys: tuple[str, ...]
+    sums: tuple[str, ...]
+
+
 GET, POST, PUT, PATCH, DELETE = "GET", "POST", "PUT", "PATCH", "DELETE"
 
 #: The versions of the interface; requests that name none have the first (docs/versions.md).
@@ -249,7 +261,8 @@ class Resource(NestedType):
     ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides, or in place of a field of that
     name, ``alternate_keys`` the unique members by which it finds a record as by its key; ``since`` is the
     first version that has the set at all. ``is_tracked`` is false where the log of changes has no entries of
-    these records: there are no links of changes. ``further_rights`` are rights that reading and writing do
+    these records: there are no links of changes. ``kept_sums`` are read in place of all records.
+    ``further_rights`` are rights that reading and writing do
     not include, each with what it allows in words: an action that needs one names it (``right="files"``).
     """
 
@@ -274,6 +287,7 @@ class Resource(NestedType):
     update: ClassVar[Callable[..., object] | None] = None
     archive: ClassVar[Callable[..., int] | None] = None
     importing: ClassVar[type | None] = None
+    kept_sums: ClassVar[KeptSums | None] = None
 
     def __init__(self, version: str = V2_0) -> None:
         self.version = version

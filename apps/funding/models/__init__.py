@@ -1,6 +1,7 @@
 """The models of funding: prices, provider invoices, claims and invoices, and their status history."""
 
 from apps.funding.models.claim_files import ClaimFile, ClaimFileLine
+from apps.funding.models.claim_sums import CLAIM_SUMS, ClaimSum
 from apps.funding.models.claim_windows import (
     ClaimWindow,
     ClaimWindows,

@@ -12,6 +12,7 @@ from apps.documents.models import Document
 from apps.documents.services import sweep
 from apps.documents.storage import read_file
 from apps.funding.services.answer_faults import find_answer_faults
+from apps.funding.services.claim_sums import find_claim_sum_faults
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_claim_file_faults, find_money_faults
 from apps.operations.backup_files import BackupReader, document_file
@@ -164,6 +165,7 @@ def find_wrong_money() -> Iterator[str]:
     """Claims and invoices with more paid than they come to, or other sums than their entries or files say."""
     try:
         yield from find_money_faults()
+        yield from find_claim_sum_faults()
         yield from find_answer_faults()
         yield from find_claim_file_faults()
     except Error as error:

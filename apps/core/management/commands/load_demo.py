@@ -158,7 +158,7 @@ def gather_statistics(of_all: bool = False) -> None:
     """
     if connection.vendor != "postgresql":
         return
-    tables = [model._meta.db_table for model in apps.get_models()]
+    tables = [model._meta.db_table for model in apps.get_models() if model._meta.managed]
     with connection.cursor() as cursor:
         if not of_all:
             cursor.execute(GROWN_TABLES, [tables])

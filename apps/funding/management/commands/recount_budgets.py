@@ -5,6 +5,7 @@ from django.db import transaction
 
 from apps.base.errors import plural
 from apps.core.management.base import ServiceCommand
+from apps.funding.services.claim_sums import recount_claim_sums
 from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.transition_changes import mark_own_approvals
@@ -30,9 +31,13 @@ class Command(ServiceCommand):
         with transaction.atomic():  # of its own: it reads the whole status history, and nobody waits for it
             unmarked = mark_own_approvals()
             transaction.set_rollback(dry_run)
+        with transaction.atomic():
+            wrong_sums = recount_claim_sums()
+            transaction.set_rollback(dry_run)
         for is_wrong, records, kind, others in (
             (any(found), found, "budget", "claims and invoices"),
             (wrong, f"{wrong:,} provider invoices", "provider invoice", "claims"),
+            (wrong_sums, f"{wrong_sums:,} kept sums", "kept sum", "claims"),
         ):
             if not is_wrong:
                 self.stdout.write(f"Every {kind} agrees with its {others}.")
