@@ -1,5 +1,6 @@
 """The words of a statement: what its page and its PDF say, of the same stored figures."""
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -66,6 +67,10 @@ class StatementText:
     budgets: Sequence[StatementBudgetRow]
 
 
+def made_on(statement: Statement) -> dt.date:
+    return timezone.localtime(statement.creation_date).date()
+
+
 def dollars(amount: Decimal) -> str:
     """An amount as a letter has it: ``$1,234.50``; in another currency ``NZD 1,234.50``."""
     currency = Subscriber.current().currency
@@ -76,7 +81,7 @@ def dollars(amount: Decimal) -> str:
 def statement_text(
     statement: Statement, lines: Sequence[StatementLine], budgets: Sequence[StatementBudget]
 ) -> StatementText:
-    day = short_day(timezone.localtime(statement.creation_date))
+    day = short_day(made_on(statement))
     return StatementText(
         title=f"Your statement for {month_name(statement.month)}",
         made=f"Made on {day}" + (f", version {statement.version}" if statement.version > 1 else ""),
@@ -104,7 +109,8 @@ def summary_sentences(statement: Statement, budgets: Sequence[StatementBudget], 
         yield f"{dollars(statement.refused)} was refused. You will find why below."
     if budgets:
         left = sum((each.left for each in budgets), ZERO)
-        until = f", which ends on {short_day(statement.plan_last_day)}" if statement.plan_last_day else ""
+        last = statement.plan_last_day
+        until = f", which {'ended' if last < made_on(statement) else 'ends'} on {short_day(last)}" if last else ""
         yield f"On {day}, {dollars(left)} was left of your plan{until}."
         first = statement.plan_first_day
         if first is not None and first > statement.month:
@@ -139,11 +145,13 @@ def pending_rows(lines: Iterable[StatementLine]) -> Iterator[PendingRow]:
 
 
 def budget_row(budget: StatementBudget, statement: Statement) -> StatementBudgetRow:
-    made = timezone.localtime(statement.creation_date).date()
+    made = made_on(statement)
     if budget.left <= 0:
         forecast = "It is used up."
     elif statement.plan_last_day and statement.plan_last_day < made:
         forecast = "The plan has ended."
+    elif budget.runs_out is not None and budget.runs_out < made:
+        forecast = f"It ended on {short_day(budget.runs_out)}."
     elif budget.runs_out is not None:
         forecast = f"At this pace it runs out about {short_day(budget.runs_out)}."
     else:
