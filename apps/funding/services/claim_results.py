@@ -76,9 +76,9 @@ class ResultImport:
     def take(self, row: ResultRow, line: AnsweredLine) -> tuple[str, str]:
         """The outcome of a row, and a sentence about it."""
         subject = f"{line.reference} of {line.bill}"
-        if row.is_accepted is not None and row.is_accepted == line.is_accepted:
-            if not row.is_accepted or row.amount in (None, line.promised):
-                return "known_already", ""
+        is_same = row.is_accepted is not None and row.is_accepted == line.is_accepted
+        if is_same and (not row.is_accepted or row.amount in (None, line.promised)):
+            return "known_already", ""
         if obstacle := self.answered.obstacle(line):
             return "not_applicable", f"{line.reference}: {obstacle}"
         if row.is_accepted is None:
