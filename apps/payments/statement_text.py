@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from apps.core.admin_base.display import format_amount, short_day
 from apps.core.models import Subscriber
+from apps.engagements.models import ClientEngagement
 from apps.payments.models import ZERO, Statement, StatementBudget, StatementLine, month_name
 
 #: The amounts of a line and what they are called.
@@ -110,7 +111,9 @@ def summary_sentences(statement: Statement, budgets: Sequence[StatementBudget], 
     if budgets:
         left = sum((each.left for each in budgets), ZERO)
         last = statement.plan_last_day
-        until = f", which {'ended' if last < made_on(statement) else 'ends'} on {short_day(last)}" if last else ""
+        until = (
+            f", which {'ended' if last < made_on(statement) else 'ends'} on {short_day(last)}" if last else ""
+        )
         yield f"On {day}, {dollars(left)} was left of your plan{until}."
         first = statement.plan_first_day
         if first is not None and first > statement.month:
@@ -194,6 +197,13 @@ def find_changes(before: Iterable[StatementLine], after: Iterable[StatementLine]
         elif amounts_of(was) != amounts_of(now):
             changes.append(f"{name}: it was {amounts_text(was)}, and is {amounts_text(now)}.")
     return changes
+
+
+def find_plan_change(before: Statement, plan: ClientEngagement | None) -> list[str]:
+    """A sentence where the month has another plan by now: one that began in the past replaced it."""
+    if plan is None or plan.plan_start_date == before.plan_first_day:
+        return []
+    return [f"What is left is that of your plan from {short_day(plan.plan_start_date)} on."]
 
 
 def by_place(lines: Iterable[StatementLine]) -> Mapping[tuple[str, str], StatementLine]:

@@ -12,7 +12,9 @@ import pytest
 from apps.base import clock
 from apps.core.models import Change, Subscriber
 from apps.engagements.models import ServiceBooking
+from apps.engagements.plan_copies import PlanTerms
 from apps.funding.models import Claim, ClaimResult
+from apps.funding.services.plan_changes import change_plan
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.payments.models import ZERO, Statement
 from apps.payments.services.statements import (
@@ -340,6 +342,21 @@ def test_what_left_the_participant_or_month_of_a_statement_is_found_too(leaves):
     changed.save()
     assert first_change(statement) == changed.modify_date
     assert first_change(a_statement(contact)) is None
+
+
+def test_a_plan_from_a_day_in_the_past_corrects_the_statements_of_its_days_alone():
+    contact = a_participant()
+    plan = contact.engagements.get()
+    claim = a_claim_of_the_month(contact, line={"booking": ServiceBooking.objects.get()})
+    months = [dt.date(2025, month, 1) for month in (9, 10, 11)]
+    for month in months:
+        a_statement(contact, month)
+    change_plan(plan.pk, PlanTerms(dt.date(2025, 10, 10), dt.date(2026, 10, 9), Decimal("900.00")))
+    assert [make_statements(month).corrected for month in months] == [0, 1, 1]
+    told = Statement.objects.get(month=MONTH, is_replaced=False)
+    assert told.changes == "What is left is that of your plan from 10 Oct 2025 on."
+    assert (told.claimed, claim.total) == (Decimal("20.00"), Decimal("20.00"))  # stays where it was claimed
+    assert [make_statements(month).corrected for month in months] == [0, 0, 0]
 
 
 def test_after_a_merge_the_next_one_takes_the_place_of_both():
