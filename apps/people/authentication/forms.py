@@ -131,7 +131,7 @@ class PasswordLinkForm(forms.Form):
         label="Email", max_length=90, widget=UnfoldAdminEmailInputWidget(attrs={"autocomplete": "username"})
     )
 
-    def save(self, request: HttpRequest, **options: object) -> None:
+    def save(self, request: HttpRequest) -> None:
         """Let a worker send the mail; neither the limit nor the time this takes tells who has a login."""
         email = self.cleaned_data["email"]
         take_permit(f"mails to:{normalised(email)}"[:80], MAILS)

@@ -45,7 +45,7 @@ def mail_password_link(key: str | None, site: str, failures: int) -> None:
 
 def send_password_link(key: str | None, site: str) -> None:
     """Send it, while the login is open."""
-    staff = Staff.objects.filter(pk=key).first()
+    staff = Staff.objects.filter(pk=key).first() if key else None
     if staff is None or not (staff.is_active and staff.is_staff):
         return
     context = {"staff": staff, "link": f"{site}{link_path(staff)}", "validity": link_validity()}

@@ -83,7 +83,7 @@ provider_login = refuse_unreachable(openid_connect.login)
 provider_callback = refuse_unreachable(openid_connect.callback)
 
 
-class PasswordLinkView(auth_views.PasswordResetView):
+class PasswordLinkView(FormView):
     """Somebody who has forgotten their password asks for a mail; the answer is the same for every email."""
 
     form_class = PasswordLinkForm
@@ -92,10 +92,10 @@ class PasswordLinkView(auth_views.PasswordResetView):
     extra_context = {"title": "Forgotten password"}
 
     def form_valid(self, form: PasswordLinkForm) -> HttpResponse:
-        response = super().form_valid(form)
+        form.save(self.request)
         text = "If this is a login, a mail with a link is on its way. The link is valid for"
         messages.success(self.request, f"{text} {link_validity()}.")
-        return response
+        return super().form_valid(form)
 
 
 @method_decorator(never_cache, name="dispatch")
