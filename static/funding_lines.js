@@ -386,7 +386,9 @@
 
         /** Before the form is sent: rows in their order, without blank ones. */
         removeBlankRows() {
-            this.rows().filter((row) => this.isBlank(row)).forEach((row) => row.remove());
+            const blank = this.rows().filter((row) => this.isBlank(row));
+            if (blank.length === this.rows().length) blank.shift(); // it says that a line is needed
+            for (const row of blank) row.remove();
             const rows = this.rows();
             const renumbered = (text, at) => text.replace(/^((?:id_)?lines-)\d+-/, `$1${at}-`);
             rows.forEach((row, at) => {
@@ -602,8 +604,7 @@
         focusFirst() {
             const warnings = document.querySelector("[data-warnings]");
             if (warnings) { warnings.focus(); return; } // one Tab from the button, so that nobody stores unread
-            const invalidField = this.form.querySelector(".fu-invalid .errorlist")?.closest(".fu-field")?.querySelector("input, select")
-                || this.form.querySelector(".errors input, .errors select");
+            const invalidField = this.form.querySelector(":is(.fu-invalid .fu-field:has(.errorlist), .errors) :is(input, select)");
             if (invalidField) { focusField(invalidField); return; }
             const isNew = !this.form.querySelector("[name=opened_version]")?.value;
             if (!isNew) return;

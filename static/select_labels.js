@@ -3,6 +3,7 @@
 "use strict";
 
 document.addEventListener("DOMContentLoaded", () => {
+    const KEYS = { add: "Alt+Enter", change: "Alt+Shift+Enter" };
     let count = 0;
 
     function labelField(container) {
@@ -17,7 +18,8 @@ document.addEventListener("DOMContentLoaded", () => {
         box?.setAttribute("aria-labelledby", `${label.id} ${value?.id || ""}`.trim());
         for (const name of ["aria-invalid", "aria-describedby"]) if (select.hasAttribute(name)) box?.setAttribute(name, select.getAttribute(name));
         if (select.required) box?.setAttribute("aria-required", "true");
-        if (document.getElementById(`add_${select.id}`)) box?.setAttribute("aria-keyshortcuts", "Alt+Enter");
+        const keys = Object.entries(KEYS).filter(([name]) => document.getElementById(`${name}_${select.id}`)).map(([, key]) => key);
+        if (keys.length) box?.setAttribute("aria-keyshortcuts", keys.join(" "));
         container.querySelector(".select2-search__field")?.setAttribute("aria-labelledby", label.id);
     }
 
@@ -29,11 +31,11 @@ document.addEventListener("DOMContentLoaded", () => {
     document.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" || !event.altKey || !event.target.closest(".select2-container")) return;
         const container = document.querySelector(".select2-container--open") || event.target.closest(".select2-container");
-        const add = document.getElementById(`add_${container.previousElementSibling?.id}`);
-        if (!add) return;
+        const link = document.getElementById(`${event.shiftKey ? "change" : "add"}_${container.previousElementSibling?.id}`);
+        if (!link) return;
         event.preventDefault();
         event.stopPropagation();
-        add.click();
+        if (link.hasAttribute("href")) link.click(); // of a field without a record there is nothing to change
     }, true);
 
     labelAll(document);

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models import OuterRef
 
 from apps.base import clock
 from apps.core.computed import ComputedDecimal, to_the_cent
@@ -100,6 +101,11 @@ def last_day_of_plan(plan_end_date: dt.date, no_active_plan_from_date: dt.date |
     if no_active_plan_from_date == dt.date.min:  # no day is before it
         return dt.date.min
     return min(plan_end_date, no_active_plan_from_date - dt.timedelta(days=1))
+
+
+def ended_before(day: dt.date | OuterRef) -> models.Q:
+    """The condition of plans whose last day is before that day."""
+    return models.Q(plan_end_date__lt=day) | models.Q(no_active_plan_from_date__lte=day)
 
 
 class ClientEngagement(Record):

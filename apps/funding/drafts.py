@@ -196,7 +196,7 @@ class BillContext:
     waited for. ``reference_owner``: what already has the reference. ``taken_by_record`` and
     ``reference_record``: model and key of these, unless of the same body. ``duplicate``: the claim with
     the same reference; or with the same total for the same days when ``same_total``. ``other_claims_total``:
-    of the other claims on its reusable provider invoice; ``None`` where there are none.
+    what the provider invoice's other claims add to what it asks for; ``None`` where there are none.
     """
 
     today: dt.date

@@ -49,6 +49,13 @@ def business_days_before(day: dt.date, number: int) -> dt.date:
     return day
 
 
+def business_day_from(day: dt.date) -> dt.date:
+    """The day itself or the business day that follows; no state's own holidays count."""
+    while DayType.WEEKDAY not in day_types(day, None):
+        day += dt.timedelta(days=1)
+    return day
+
+
 DAYS_OF_THE_WEEK = (*[DayType.WEEKDAY] * 5, DayType.SATURDAY, DayType.SUNDAY)
 
 

@@ -13,6 +13,7 @@ from apps.base.declaration.resource import PATCH, POST, PUT, V2_1
 from apps.base.declaration.schema import EntitySet
 from apps.base.declaration.service import get_service
 from apps.base.errors import BadBody, ErrorDetail, InvalidRecords, TooLarge
+from apps.core import file_import_kinds
 from apps.core.file_import_kinds import COMMAND_ONLY, ImportKind, find_kind, table_options
 from apps.core.importing.file_declaration import definition_of
 from apps.core.importing.mappings import find_mapping
@@ -40,8 +41,10 @@ SWITCHES = {
 }
 MAPPING = "Mapping"
 TEXTS = {MAPPING: "mapping", "Match": "match", "Sheet": "sheet", "HeaderRow": "header_row"}
-MAP, DAY_FIRST = "Map", "DayFirst"
-FIELDS = {name.lower(): name for name in (FILE, RESOURCE, *SWITCHES, *TEXTS, MAP, DAY_FIRST)}
+MAP, DAY_FIRST, ENCODING = "Map", "DayFirst", "Encoding"
+FIELDS = {name.lower(): name for name in (FILE, RESOURCE, *SWITCHES, *TEXTS, MAP, DAY_FIRST, ENCODING)}
+#: The encodings that people choose from as well: of others, Python reads some very slowly.
+ENCODINGS = tuple(name for name, _ in file_import_kinds.ENCODING.choices if name)
 #: Fields of a form; each header of a file may have a Map.
 MAX_PARTS = 300
 
@@ -164,6 +167,10 @@ def read_form(form: ImportForm) -> FormOrder:
     answers["column_map"] = dict(read_map(form.texts.get(MAP, ()), faults))
     if texts.get(DAY_FIRST):
         answers["day_order"] = "day" if read_switch(DAY_FIRST, texts[DAY_FIRST], True, faults) else "month"
+    answers["encoding"] = texts.get(ENCODING, "").lower() or None
+    if answers["encoding"] not in (None, *ENCODINGS):
+        message = f"Encoding must be one of {', '.join(ENCODINGS)}; left out, it is recognised."
+        faults.append(ErrorDetail("NotAChoice", ENCODING, message))
     try:
         table_options(answers)
     except ImportFileError as error:

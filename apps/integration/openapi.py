@@ -3,7 +3,16 @@
 from django.conf import settings
 
 from apps.documents.openapi import path_key
-from apps.integration.import_forms import DAY_FIRST, FILE, MAP, RESOURCE, SWITCHES, TEXTS
+from apps.integration.import_forms import (
+    DAY_FIRST,
+    ENCODING,
+    ENCODINGS,
+    FILE,
+    MAP,
+    RESOURCE,
+    SWITCHES,
+    TEXTS,
+)
 from apps.odata.metadata.json_schema import GUID, TEXT, YES_OR_NO, Json, list_schema, object_schema, reference
 from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs, security
 
@@ -26,6 +35,7 @@ FORM: Json = {
         **dict.fromkeys(TEXTS, TEXT),
         MAP: list_schema(TEXT, description="Header=Field, one entry for each; Header= leaves a column out."),
         DAY_FIRST: YES_OR_NO,
+        ENCODING: {**TEXT, "enum": list(ENCODINGS), "description": "Of a text; left out, it is recognised."},
     },
 }
 

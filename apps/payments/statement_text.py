@@ -1,5 +1,6 @@
 """The words of a statement: what its page and its PDF say, of the same stored figures."""
 
+import datetime as dt
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -9,6 +10,7 @@ from django.utils import timezone
 
 from apps.core.admin_base.display import format_amount, short_day
 from apps.core.models import Subscriber
+from apps.engagements.models import ClientEngagement
 from apps.payments.models import ZERO, Statement, StatementBudget, StatementLine, month_name
 
 #: The amounts of a line and what they are called.
@@ -66,6 +68,10 @@ class StatementText:
     budgets: Sequence[StatementBudgetRow]
 
 
+def made_on(statement: Statement) -> dt.date:
+    return timezone.localtime(statement.creation_date).date()
+
+
 def dollars(amount: Decimal) -> str:
     """An amount as a letter has it: ``$1,234.50``; in another currency ``NZD 1,234.50``."""
     currency = Subscriber.current().currency
@@ -76,7 +82,7 @@ def dollars(amount: Decimal) -> str:
 def statement_text(
     statement: Statement, lines: Sequence[StatementLine], budgets: Sequence[StatementBudget]
 ) -> StatementText:
-    day = short_day(timezone.localtime(statement.creation_date))
+    day = short_day(made_on(statement))
     return StatementText(
         title=f"Your statement for {month_name(statement.month)}",
         made=f"Made on {day}" + (f", version {statement.version}" if statement.version > 1 else ""),
@@ -104,7 +110,10 @@ def summary_sentences(statement: Statement, budgets: Sequence[StatementBudget], 
         yield f"{dollars(statement.refused)} was refused. You will find why below."
     if budgets:
         left = sum((each.left for each in budgets), ZERO)
-        until = f", which ends on {short_day(statement.plan_last_day)}" if statement.plan_last_day else ""
+        last = statement.plan_last_day
+        until = (
+            f", which {'ended' if last < made_on(statement) else 'ends'} on {short_day(last)}" if last else ""
+        )
         yield f"On {day}, {dollars(left)} was left of your plan{until}."
         first = statement.plan_first_day
         if first is not None and first > statement.month:
@@ -139,11 +148,13 @@ def pending_rows(lines: Iterable[StatementLine]) -> Iterator[PendingRow]:
 
 
 def budget_row(budget: StatementBudget, statement: Statement) -> StatementBudgetRow:
-    made = timezone.localtime(statement.creation_date).date()
+    made = made_on(statement)
     if budget.left <= 0:
         forecast = "It is used up."
     elif statement.plan_last_day and statement.plan_last_day < made:
         forecast = "The plan has ended."
+    elif budget.runs_out is not None and budget.runs_out < made:
+        forecast = f"It ended on {short_day(budget.runs_out)}."
     elif budget.runs_out is not None:
         forecast = f"At this pace it runs out about {short_day(budget.runs_out)}."
     else:
@@ -186,6 +197,13 @@ def find_changes(before: Iterable[StatementLine], after: Iterable[StatementLine]
         elif amounts_of(was) != amounts_of(now):
             changes.append(f"{name}: it was {amounts_text(was)}, and is {amounts_text(now)}.")
     return changes
+
+
+def find_plan_change(before: Statement, plan: ClientEngagement | None) -> list[str]:
+    """A sentence where the month has another plan by now: one that began in the past replaced it."""
+    if plan is None or plan.plan_start_date == before.plan_first_day:
+        return []
+    return [f"What is left is that of your plan from {short_day(plan.plan_start_date)} on."]
 
 
 def by_place(lines: Iterable[StatementLine]) -> Mapping[tuple[str, str], StatementLine]:

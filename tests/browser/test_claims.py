@@ -112,6 +112,20 @@ def test_claims_are_entered_by_keyboard_one_provider_invoice_after_the_other(ope
     assert (page.errors, page.elsewhere, page.dialogs) == ([], [], [])
 
 
+def test_a_claim_without_lines_leads_to_the_first_of_them_once_its_head_is_right(open_window, scene):
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={scene.provider_invoice('INV-1').pk}")
+    page.fill("[name=end_date]", "99/99/2026")
+    for field in ("end_date", "lines-0-product"):
+        with page.expect_navigation():
+            page.click("[name=_save]:visible")
+        assert focused_name(page) == field
+        page.fill("[name=end_date]", "1/7/2026")
+    box = page.locator("[name=lines-0-product]")
+    assert box.get_attribute("aria-invalid") == "true"
+    assert page.inner_text(f"#{box.get_attribute('aria-describedby')}") == "Give one line at least."
+
+
 @pytest.mark.pdf_viewer
 def test_the_browsers_message_about_a_broken_file_leaves_the_cursor_in_the_form(open_window, scene):
     page = open_window()
@@ -383,7 +397,9 @@ def test_cells_without_headers_are_pasted_from_the_column_of_the_cursor_on(open_
 
 
 @pytest.mark.pdf_viewer
-def test_a_new_provider_is_added_by_keyboard_beside_the_document_of_its_first_invoice(open_window, scene):
+def test_a_new_provider_is_added_and_changed_by_keyboard_beside_the_document_of_its_invoice(
+    open_window, scene
+):
     """The menu beside the field is for the mouse; without it the form and its document had to be left."""
     page = open_window()
     page.goto("/admin/funding/claim/add/")
@@ -400,4 +416,8 @@ def test_a_new_provider_is_added_by_keyboard_beside_the_document_of_its_first_in
     page.wait_for_selector("[name=provider] + .select2 >> text=Zest Transport")
     assert page.locator("[data-form-file] iframe, .fu-invoice iframe").count() == 1
     assert Client.objects.get(business_name="Zest Transport").pk
+    with page.expect_popup() as opened:
+        press(page, "Alt+Shift+Enter")
+    assert opened.value.input_value("[name=business_name]") == "Zest Transport"
+    opened.value.close()
     assert page.errors == []

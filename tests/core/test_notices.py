@@ -205,18 +205,23 @@ def test_what_is_due_is_told_once(ada, at):
         an_opportunity(owner=ada, name=f"Due {days}", follow_up_staff=ada, follow_up_date=date)
     person = a_contact(first_name="Matilda", last_name="Walsh", account_manager=ada)
     a_plan(participant=person, plan_start_date=dt.date(2025, 4, 1), plan_end_date=dt.date(2026, 3, 31))
+    leaving, replaced = (a_contact(first_name=name, account_manager=ada) for name in ("Lea", "Rey"))
+    year = {"plan_start_date": dt.date(2025, 4, 1), "plan_end_date": dt.date(2026, 3, 31)}
+    for contact, end in ((leaving, dt.date(2026, 3, 3)), (replaced, dt.date(2026, 3, 2))):
+        a_plan(participant=contact, no_active_plan_from_date=end, **year)
     a_booking(a_plan(participant=person), budget=100, claimed=95, budget_manager=ada)
     write_due_notices()
     assert sorted(texts(ada)) == [
         "Follow up on Due -1, due 01/03/2026",
         "Follow up on Due 0, due 02/03/2026",
+        f"The plan of {leaving} ends on 02/03/2026",
         "The plan of Matilda Walsh ends on 31/03/2026",
     ]
     write_due_notices()
-    assert Notice.objects.count() == 3
+    assert Notice.objects.count() == 4
     at("2026-03-03 00:10")
     write_due_notices()
-    assert texts(ada)[3:] == ["Follow up on Due 1, due 03/03/2026"]
+    assert texts(ada)[4:] == ["Follow up on Due 1, due 03/03/2026"]
 
 
 def test_a_worker_writes_what_is_due_by_itself(settings):

@@ -295,3 +295,11 @@ def test_a_form_that_was_opened_at_no_time_is_stale(client, ada, opened):
 def test_no_page_takes_a_text_that_postgresql_cannot_keep(client, ada):
     answer = client.post("/admin/people/contact/list-view/", {"name": "Mine\0", "query": ""})
     assert (answer.status_code, SavedFilter.objects.count()) == (400, 0)
+
+
+@pytest.mark.parametrize(
+    "address", ["", "people/contact/", "people/contact/add/", "payments/paymentrun/ready/"]
+)
+@pytest.mark.django_db
+def test_the_first_heading_of_a_page_is_its_title_and_the_menu_has_none(client, ada, address):
+    assert re.search(r"<h([1-6])", client.get(f"/admin/{address}").content.decode())[1] == "1"

@@ -204,6 +204,15 @@ def test_a_booking_that_overlaps_a_plan_goes_into_it_with_a_warning(import_rows,
     assert ServiceBooking.objects.get().engagement == plan
 
 
+def test_a_booking_goes_into_the_plan_that_covers_most_of_its_days_not_into_one_that_was_replaced(
+    import_rows, mia
+):
+    a_plan(participant=mia, no_active_plan_from_date=day("2027-02-14"))
+    new = a_plan(participant=mia, plan_start_date=day("2027-02-14"), plan_end_date=day("2028-02-13"))
+    import_rows({"start_date": "2027-02-01", "end_date": "2027-06-30"})
+    assert ServiceBooking.objects.get().engagement == new
+
+
 def test_bookings_of_one_time_make_one_plan_and_of_two_times_two(import_rows, mia):
     import_rows(
         {"end_date": "2026-12-31"},

@@ -186,7 +186,9 @@ def test_a_claim_needs_a_line(client, scene):
     answer = enter(
         client, scene, {"product": "", "quantity": "", "price_book": str(scene.entry.price_book_id)}
     )
-    assert answer.context["rows"].non_form_errors() == ["Give one line at least."]
+    first = answer.context["rows"].forms[0]
+    assert first.errors == {"product": ["Give one line at least."]}
+    assert 'aria-invalid="true"' in str(first["product"])
     assert not Claim.objects.exists()
 
 

@@ -157,6 +157,24 @@ def test_a_second_time_nothing_changes(told):
     assert first.notes[1].message == f"{lines[2].reference} of {claims[1]}: 126.00 of 140.00 will be paid."
 
 
+def test_a_file_that_was_read_is_known_after_its_bills_were_cancelled_archived_and_resubmitted(told):
+    cancelled, archived, again = (a_claim(**CLAIMED) for _ in range(3))
+    lines = claimed_lines(cancelled, archived, again)
+    rows = [
+        a_result(lines[0].reference, amount="140.00"),
+        *(a_result(each.reference, "ERROR", "C04") for each in lines[1:]),
+    ]
+    told(*rows)
+    for claim, *names in ((cancelled, "ask-to-cancel", "confirm-cancellation"), (archived, "archive")):
+        for name in names:
+            assert apply_transition(Claim, [claim.pk], name, reason="Sent twice").done
+    assert apply_transition(Claim, [again.pk], "resubmit").done
+    before = everything()
+    assert counts(told(*rows)) == {"known_already": 3}
+    assert counts(told(a_result(lines[0].reference, "ERROR", "C04"))) == {"not_applicable": 1}
+    assert everything() == before
+
+
 def test_a_trial_reports_the_same_and_stores_nothing(told):
     claim = a_claim(**CLAIMED)
     (line,) = claimed_lines(claim)

@@ -8,7 +8,8 @@ import pytest
 from apps.base import clock
 from apps.core import archive
 from apps.funding.choices import ClaimType
-from apps.funding.models import ClaimWindow
+from apps.funding.models import Claim, ClaimWindow
+from apps.funding.services.transitions import apply_transition
 from apps.people.entered_texts import PLACEHOLDERS
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.builders import a_price, a_provider_invoice, an_entry
@@ -1072,6 +1073,31 @@ def test_what_an_ended_claim_or_the_claim_itself_came_to_before_is_no_other_clai
     scene.stored_claim({}, provider_invoice=invoice, contact=a_contact(), archive_date=clock.now())
     again = scene.claim(key=existing.pk, provider_invoice=invoice, contact=scene.participant)
     assert about_the_total(again) == {}
+
+
+@pytest.mark.both_engines("resubmissions are read by a statement of their own")
+@pytest.mark.parametrize("part", ["resubmit-gap", "resubmit"])
+@pytest.mark.parametrize("is_reusable", [True, False])
+def test_what_is_resubmitted_counts_once_on_its_provider_invoice(part, is_reusable):
+    scene, contact = Scene(), a_contact()
+    total = Decimal("240.00" if is_reusable else "140.00")
+    invoice = scene.provider_invoice(invoice_total=total, is_reusable=is_reusable, contact=None)
+    existing = scene.stored_claim({}, provider_invoice=invoice, funding_status="AgencyClaimed")
+    assert apply_transition(Claim, [existing.pk], "pay-in-part", amounts={existing.pk: Decimal(100)}).done
+    assert apply_transition(Claim, [existing.pk], part).done
+    newer = Claim.objects.get(resubmission_of=existing)
+    lines = [scene.line(quantity="1", price=f"{each.total}") for each in newer.line_items.all()]
+    again = scene.claim(*lines, key=newer.pk, provider_invoice=invoice, contact=scene.participant)
+    if is_reusable:
+        other = scene.claim(
+            scene.line(quantity="1", price="100.00"), provider_invoice=invoice, contact=contact
+        )
+        assert about_the_total(other) == {}
+        scene.stored_claim({"quantity": "1", "price": "100.00"}, provider_invoice=invoice, contact=contact)
+    assert about_the_total(again) == {}
+    invoice.invoice_total -= 1
+    invoice.save()
+    assert f"come to {total} together, 1.00 more" in about_the_total(again)[0]
 
 
 def test_claims_of_one_body_on_an_invoice_for_several_are_compared_together():

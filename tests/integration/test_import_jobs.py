@@ -167,6 +167,13 @@ def test_days_and_sheets_are_read_as_the_form_says(application):
     assert job["Status"] == "Imported"
 
 
+@pytest.mark.parametrize(("given", "name"), [({}, "René"), ({"Encoding": "MAC_ROMAN"}, "RenÈ")])
+def test_letters_are_those_of_the_encoding_that_the_form_names(application, given, name):
+    text = "First name,Surname\nRené,Quill".encode("cp1252")
+    assert finished(application, text, **given)["Status"] == "Imported"
+    assert Contact.objects.get().first_name == name
+
+
 def test_a_second_import_finds_everything_unchanged(application):
     finished(application)
     assert counts(finished(application)) == [0, 0, 3, 1, 0]
@@ -235,6 +242,7 @@ def faults_of(answer):
         ({"HeaderRow": "zero"}, [("InvalidNumber", "HeaderRow")]),
         ({"HeaderRow": "0"}, [("InvalidNumber", "HeaderRow")]),
         ({"HeaderRow": "9" * 20}, [("InvalidNumber", "HeaderRow")]),
+        ({"Encoding": "punycode"}, [("NotAChoice", "Encoding")]),
         ({"Map": "nothing"}, [("InvalidText", "Map")]),
         ({"CheckOnyl": "true"}, [("InvalidBody", "File")]),
         ({"DayFirst": "x", "Resource": "x"}, [("NotAChoice", "Resource"), ("WrongType", "DayFirst")]),

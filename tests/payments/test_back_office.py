@@ -471,6 +471,21 @@ def test_a_run_is_released_by_somebody_else_and_its_files_are_always_the_same(re
     assert reader.get(f"{RUNS}{run.pk}/bank-file/2/").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("day", "said"),
+    [
+        ("2027-01-25", "25 Jan 2027</dd>"),
+        ("2027-01-26", "26 Jan 2027 is no business day: banks pay on Wednesday, 27 Jan 2027</dd>"),
+        ("2026-12-25", "25 Dec 2026 is no business day: banks pay on Tuesday, 29 Dec 2026</dd>"),
+    ],
+)
+def test_the_page_of_a_run_says_when_banks_pay_where_its_day_is_no_business_day(ready, at, day, said):
+    at("2026-12-20 10:00")
+    browser, staff = signed_in("payments.view_paymentrun")
+    run = create_run(None, dt.date.fromisoformat(day), staff)
+    assert f"<dd>{said}" in browser.get(f"{RUNS}{run.pk}/run/").content.decode()
+
+
 def test_a_run_is_withdrawn_before_it_is_released(ready):
     browser, staff = signed_in("payments.view_paymentrun", "payments.change_paymentrun")
     run = create_run(None, clock.today(), None)

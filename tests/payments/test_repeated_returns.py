@@ -1,22 +1,34 @@
 """Files of returned payments that come twice, in part or late; and who owes what was paid out too much."""
 
 import datetime as dt
+from decimal import Decimal
 
 import pytest
 
 from apps.base import clock
 from apps.funding.models import Claim
+from apps.funding.services.invariants import find_money_faults
+from apps.funding.services.transitions import apply_transition
 from apps.payments.file_formats.bank_returns import read_returns
 from apps.payments.models import BankAccount, PaymentRunItem
 from apps.payments.services.accounts import confirm_account
+from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.ready import load_ready
 from apps.payments.services.returns import apply_returns, mark_returned, return_sentences
 from apps.payments.services.runs import create_run, release_run
 from apps.people.merging import merge
 from apps.people.models import Contact
 from tests.payments.bank_returns import returns_of
-from tests.payments.builders import a_confirmer, a_paid_claim, a_releaser, an_account, payment_settings
-from tests.people.records import a_client, a_contact
+from tests.payments.builders import (
+    a_claimed_claim,
+    a_confirmer,
+    a_paid_claim,
+    a_releaser,
+    agency_pays,
+    an_account,
+    payment_settings,
+)
+from tests.people.records import a_client, a_contact, a_staff_member
 
 pytestmark = pytest.mark.django_db
 
@@ -147,3 +159,28 @@ def test_what_is_set_off_is_never_paid(provider):
     run = create_run([chosen.pk], clock.today(), None, set_off=[not_chosen.pk])
     assert [item.client for item in run.items.all()] == [provider]
     assert run.total == 20
+
+
+def test_a_payment_that_returns_months_after_it_was_set_off_is_ready_again_and_nothing_twice(at):
+    at("2026-02-27 10:00")
+    payment_settings()
+    provider, maker = a_client(), a_staff_member()
+    account = an_account(provider)
+    claim, later = (
+        agency_pays(a_claimed_claim(amount, provider=provider)) for amount in ("100.00", "150.00")
+    )
+    first = release_run(create_run([claim.pk], clock.today(), maker).pk, a_releaser())
+    for name in ("ask-to-cancel", "confirm-cancellation", "archive"):
+        assert apply_transition(Claim, [claim.pk], name, reason="Given twice").done
+    second = release_run(create_run(None, clock.today(), maker, [claim.pk]).pk, a_releaser())
+    assert (second.total, load_ready()) == (Decimal("50.00"), [])
+
+    at("2026-08-31 10:00")
+    provider.archive_date = clock.now()
+    provider.save()
+    assert apply_returns(read_returns(returns_of(first, day=first.day)), maker).returned
+    assert [(each.amount, each.owed_amount) for each in load_ready()] == [(Decimal("100.00"), 0)]
+    confirm_account(account.pk, a_confirmer(), "Rang them on the number that was known")
+    assert apply_returns(read_returns(returns_of(second, day=second.day)), maker).returned
+    assert [(each.amount, each.owed_amount) for each in load_ready()] == [(later.total, 0)]
+    assert [*find_payment_faults(), *find_money_faults()] == []

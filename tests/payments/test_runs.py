@@ -103,6 +103,7 @@ def test_claims_that_name_nobody_are_one_payee_whom_nothing_can_be_paid():
     plan = {"participant": participant, "support_coordinator": coordinator}
     a_plan(plan_start_date=JULY, plan_end_date=END_OF_JUNE, archive_date=clock.now(), **plan)
     a_plan(plan_start_date=JULY - DAY, plan_end_date=JULY - DAY, **plan)
+    a_plan(plan_start_date=JULY - 9 * DAY, plan_end_date=END_OF_JUNE, no_active_plan_from_date=JULY, **plan)
     for to in (SendPaymentTo.CLIENT_REPRESENTATIVE, SendPaymentTo.SUPPORT_COORDINATOR):
         a_paid_claim("3.00", send_payment_to=to.value, contact=participant)
     (payee,) = load_ready()

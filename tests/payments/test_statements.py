@@ -12,7 +12,9 @@ import pytest
 from apps.base import clock
 from apps.core.models import Change, Subscriber
 from apps.engagements.models import ServiceBooking
+from apps.engagements.plan_copies import PlanTerms
 from apps.funding.models import Claim, ClaimResult
+from apps.funding.services.plan_changes import change_plan
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.payments.models import ZERO, Statement
 from apps.payments.services.statements import (
@@ -199,6 +201,38 @@ def test_of_two_plans_in_the_month_the_later_one_is_told():
     )
 
 
+def test_a_booking_that_ended_within_the_month_has_ended_and_does_not_last_as_long_as_the_plan():
+    contact = a_contact()
+    plan = a_plan(participant=contact, **PLAN)
+    ended = {"booking_start_date": dt.date(2025, 7, 1), "booking_end_date": dt.date(2025, 10, 15)}
+    booking = a_booking(plan, budget=Decimal("100.00"), claimed=Decimal("20.00"), **ended)
+    a_claim_of_the_month(contact, "20.00", line={"booking": booking, "day": ended["booking_end_date"]})
+    a_claim_of_the_month(contact, "7.00", line={"day": dt.date(2025, 10, 16)})
+    a_booking(plan, category=15, budget=Decimal("50.00"))
+    with clock.set_to(dt.datetime(2025, 11, 7, 12, tzinfo=dt.UTC)):
+        said = said_of(a_statement(contact))
+    assert [row.forecast for row in said.budgets] == ["It ended on 15 Oct 2025.", "Nothing is used yet."]
+    assert [(row.label, row.sum) for row in said.spent if row.is_sum] == [
+        ("Assistance with Daily Life", "$20.00"),
+        ("Not in a budget of the plan", "$7.00"),
+        ("Total", "$27.00"),
+    ]
+
+
+@pytest.mark.both_engines("the last day of a plan is computed in SQL")
+@pytest.mark.parametrize(("no_plan_from", "made"), [((2025, 10, 1), 0), ((2025, 10, 2), 1), (None, 1)])
+def test_a_participant_whose_plan_ended_early_has_statements_of_its_months_alone(no_plan_from, made):
+    end = no_plan_from and dt.date(*no_plan_from)
+    contact = a_contact()
+    a_booking(a_plan(participant=contact, no_active_plan_from_date=end, **PLAN))
+    with clock.set_to(dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC)):
+        assert make_statements(MONTH).made == made
+        said = said_of(a_statement(contact))
+    last = "ended on 1 Oct 2025." if end else "ends on 30 Jun 2026."
+    expected = [f"On 5 Jan 2026, $100.00 was left of your plan, which {last}"]
+    assert said.summary[1:] == expected * made
+
+
 # --- making them ----------------------------------------------------------------------------------------
 
 
@@ -308,6 +342,21 @@ def test_what_left_the_participant_or_month_of_a_statement_is_found_too(leaves):
     changed.save()
     assert first_change(statement) == changed.modify_date
     assert first_change(a_statement(contact)) is None
+
+
+def test_a_plan_from_a_day_in_the_past_corrects_the_statements_of_its_days_alone():
+    contact = a_participant()
+    plan = contact.engagements.get()
+    claim = a_claim_of_the_month(contact, line={"booking": ServiceBooking.objects.get()})
+    months = [dt.date(2025, month, 1) for month in (9, 10, 11)]
+    for month in months:
+        a_statement(contact, month)
+    change_plan(plan.pk, PlanTerms(dt.date(2025, 10, 10), dt.date(2026, 10, 9), Decimal("900.00")))
+    assert [make_statements(month).corrected for month in months] == [0, 1, 1]
+    told = Statement.objects.get(month=MONTH, is_replaced=False)
+    assert told.changes == "What is left is that of your plan from 10 Oct 2025 on."
+    assert (told.claimed, claim.total) == (Decimal("20.00"), Decimal("20.00"))  # stays where it was claimed
+    assert [make_statements(month).corrected for month in months] == [0, 0, 0]
 
 
 def test_after_a_merge_the_next_one_takes_the_place_of_both():

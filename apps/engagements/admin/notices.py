@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from apps.core.models import Notice
 from apps.core.notices import DUE_NOTICES, due_notice
 from apps.engagements.admin.budgets import spent_conditions
-from apps.engagements.models import ClientEngagement, ServiceBooking
+from apps.engagements.models import ClientEngagement, ServiceBooking, ended_before
 
 NOTICE_PERIOD = dt.timedelta(days=30)
 
@@ -14,13 +14,13 @@ NOTICE_PERIOD = dt.timedelta(days=30)
 def ending_plans(today: dt.date) -> Iterator[Notice]:
     """Each plan once, when it ends within 30 days, for the account manager of its participant."""
     ending = ClientEngagement.objects.filter(
+        ~ended_before(today) & ended_before(today + NOTICE_PERIOD + dt.timedelta(days=1)),
         archive_date=None,
-        plan_end_date__range=(today, today + NOTICE_PERIOD),
         participant__account_manager__isnull=False,
     )
     for plan in ending.select_related("participant").order_by("pk"):
-        text = f"The plan of {plan.participant} ends on {plan.plan_end_date:%d/%m/%Y}"
-        key = f"plan {plan.pk} {plan.plan_end_date}"
+        text = f"The plan of {plan.participant} ends on {plan.last_day:%d/%m/%Y}"
+        key = f"plan {plan.pk} {plan.last_day}"
         yield due_notice(plan.participant.account_manager_id, text, plan, key)
 
 

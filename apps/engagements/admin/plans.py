@@ -43,7 +43,7 @@ from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.admin.component_pages import components_page
 from apps.engagements.admin.period_bars import period_bars, set_bills, waited_for
-from apps.engagements.models import ZERO, Budget, CategoryBudget, ClientEngagement
+from apps.engagements.models import ZERO, Budget, CategoryBudget, ClientEngagement, ended_before
 from apps.engagements.services import find_open_money
 from apps.people.models import Client, Contact
 
@@ -97,11 +97,6 @@ def period_conditions() -> Conditions:
         "coming": ("Still to start", ~started),
         "all": ("All", Q()),
     }
-
-
-def ended_before(day: dt.date) -> Q:
-    """Plans whose last day is before that day."""
-    return Q(plan_end_date__lt=day) | Q(no_active_plan_from_date__lte=day)
 
 
 class ManagementFilter(ConditionFilter):

@@ -389,7 +389,7 @@ def best_plan(plans: Sequence[ClientEngagement], start: dt.date, end: dt.date) -
     """The plan with most days of a booking; ``None`` when no plan has any."""
 
     def shared(plan: ClientEngagement) -> int:
-        return (min(plan.plan_end_date, end) - max(plan.plan_start_date, start)).days + 1
+        return (min(plan.last_day, end) - max(plan.plan_start_date, start)).days + 1
 
     best = max(plans, key=shared, default=None)
     return best if best is not None and shared(best) > 0 else None

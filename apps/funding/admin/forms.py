@@ -377,9 +377,12 @@ class BillForm(RecordForm):
             super().add_issue(replace(issue, message=message))
             return
         rows = self.lines.filled_rows()
+        if not path and issue.code == "Required" and self.lines.forms:
+            first = self.lines.forms[0]  # where the cursor goes
+            first.add_error("product", forms.ValidationError("Give one line at least.", code=issue.code))
+            return
         if not path or int(path[0]) >= len(rows):
-            text = "Give one line at least." if issue.code == "Required" else issue.message
-            self.lines.non_form_errors().append(forms.ValidationError(text, code=issue.code))
+            self.lines.non_form_errors().append(forms.ValidationError(issue.message, code=issue.code))
             return
         row = rows[int(path[0])]
         column = str(path[1]) if len(path) > 1 else None

@@ -76,14 +76,15 @@ class ResultImport:
     def take(self, row: ResultRow, line: AnsweredLine) -> tuple[str, str]:
         """The outcome of a row, and a sentence about it."""
         subject = f"{line.reference} of {line.bill}"
+        is_same = row.is_accepted is not None and row.is_accepted == line.is_accepted
+        if is_same and (not row.is_accepted or row.amount in (None, line.promised)):
+            return "known_already", ""
         if obstacle := self.answered.obstacle(line):
             return "not_applicable", f"{line.reference}: {obstacle}"
         if row.is_accepted is None:
             return "not_applicable", f"{subject}: “{row.status}” is neither accepted nor refused."
         if row.is_accepted:
             return self.take_accepted(row, line, subject)
-        if line.is_accepted is False:
-            return "known_already", ""
         if line.recorded:
             return "in_conflict", f"{subject}: refused, but {line.recorded:,.2f} of it were paid."
         line.is_accepted, line.code, line.text, line.promised = False, row.code, row.text, row.amount
@@ -94,8 +95,6 @@ class ResultImport:
     def take_accepted(self, row: ResultRow, line: AnsweredLine, subject: str) -> tuple[str, str]:
         if line.is_accepted is False:
             return "in_conflict", f"{subject}: accepted, but refused before ({line.text or line.code})."
-        if line.is_accepted and row.amount in (None, line.promised):
-            return "known_already", ""
         if line.is_accepted and line.promised is not None:
             text = f"{row.amount:,.2f} are promised now, {line.promised:,.2f} were before."
             return "in_conflict", f"{subject}: {text}"

@@ -253,7 +253,7 @@ def load_bill_contexts(
     find_other_claims(bills, records)
     find_reference_owners(renamed, invoices, claims)
     find_duplicate_claims(referring, claims, records.own_bills)
-    sum_other_claims(referring, claims, records.own_bills)
+    sum_other_claims(referring, claims)
     find_duplicate_lines(bill_type, bills, same_day_lines)
     return [bill.context for bill in bills]
 

@@ -121,14 +121,16 @@ def claims_with(references: Any, periods: Any) -> QuerySet[Model, tuple[object, 
     by_reference = keys.filter(AnyRowOf(("provider", "provider_invoice_reference_key"), references))
     of_period = keys.filter(AnyRowOf(PERIOD, periods))
     claims = Claim.objects.filter(pk__in=by_reference.union(of_period), archive_date=None)
-    columns = ("provider_invoice", "claim_number", "pk", "funding_status", *PERIOD, "total")
-    return claims.order_by("pk").values_list("provider", "provider_invoice_reference_key", *columns)
+    columns = ("provider_invoice", "claim_number", "pk", "funding_status", "resubmission_of", "paid_earlier")
+    return claims.order_by("pk").values_list(
+        "provider", "provider_invoice_reference_key", *columns, *PERIOD, "total"
+    )
 
 
 def find_duplicate_claims(claims: Sequence[DraftBill], claim_rows: Rows, own_bills: set[UUID]) -> None:
     """Find the claims for the same participant with the same reference of the provider, or the same total."""
     existing: dict[tuple[object, ...], str] = {}
-    for provider, reference, _, claim_number, key, status, contact, *others in claim_rows:
+    for provider, reference, _, claim_number, key, status, _, _, contact, *others in claim_rows:
         if status not in ENDED and key not in own_bills:
             for same in ((contact, provider, reference), (contact, *others)):
                 existing[same] = min(claim_number, existing.get(same, claim_number))
@@ -149,24 +151,32 @@ def find_duplicate_claims(claims: Sequence[DraftBill], claim_rows: Rows, own_bil
             context.same_total = context.duplicate is not None and same is period
 
 
-def sum_other_claims(claims: Sequence[DraftBill], claim_rows: Rows, own_bills: set[UUID]) -> None:
-    """Sum up the other claims on each reusable provider invoice, those of the same body included.
+def sum_other_claims(claims: Sequence[DraftBill], claim_rows: Rows) -> None:
+    """Sum up what the other claims on each provider invoice ask for, those of the same body included.
 
-    Of those that exist, the ones with its reference, which are loaded to find duplicates.
+    Of those that exist, the ones with its reference, which are loaded to find duplicates. Two that resubmit
+    one another ask for the same: the gap is part of the older, and in full the newer takes its place.
     """
     sharing: defaultdict[UUID, list[DraftBill]] = defaultdict(list)
     for claim in claims:
-        if claim.provider_invoice is not None and claim.provider_invoice.is_reusable:
+        if claim.provider_invoice is not None:
             sharing[claim.provider_invoice.pk].append(claim)
-    existing: defaultdict[UUID, dict[UUID, Decimal]] = defaultdict(dict)
-    for _, _, invoice, _, key, status, *_, total in claim_rows:
-        if invoice in sharing and status not in ENDED and key not in own_bills:
-            existing[invoice][key] = total
+    totals: defaultdict[UUID, dict[object, Decimal]] = defaultdict(dict)
+    resubmissions: list[tuple[UUID, UUID, UUID, Decimal]] = []
+    for _, _, invoice, _, key, status, original, paid_earlier, *_, total in claim_rows:
+        if invoice in sharing and status not in ENDED:
+            totals[invoice][key] = total
+            resubmissions.append((invoice, key, original, paid_earlier))
     for invoice, bills in sharing.items():
-        others = [*existing[invoice].values(), *(bill.draft.total for bill in bills)]
-        for bill in bills:
-            if len(others) > 1:
-                bill.context.other_claims_total = sum(others, ZERO) - bill.draft.total
+        totals[invoice] |= {bill.draft.key or bill.number: bill.draft.total for bill in bills}
+    is_shared = {invoice for invoice, of_invoice in totals.items() if len(of_invoice) > 1}
+    for invoice, key, original, paid_earlier in resubmissions:
+        if original in totals[invoice]:
+            totals[invoice].pop(original if paid_earlier else key, None)
+    for invoice in is_shared:
+        asked = sum(totals[invoice].values(), ZERO)
+        for bill in sharing[invoice]:
+            bill.context.other_claims_total = asked - bill.draft.total
 
 
 # --- provider invoices ----------------------------------------------------------------------------------

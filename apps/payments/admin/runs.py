@@ -24,6 +24,7 @@ from apps.core.read_log import ShownRecords, log_shown
 from apps.documents.downloads import bytes_response
 from apps.funding.admin.first_files import lacking_rows
 from apps.funding.models import Claim
+from apps.funding.public_holidays import business_day_from
 from apps.payments.admin.accounts import staff_of
 from apps.payments.admin.first_files import PAYMENT_RUN_REQUIREMENTS
 from apps.payments.admin.refusals import refusals_shown
@@ -230,6 +231,7 @@ class PaymentRunAdmin(RecordAdmin):
         is_draft, is_released = record.status == RunStatus.DRAFT, record.status == RunStatus.RELEASED
         is_withdrawn = record.status == RunStatus.WITHDRAWN
         may_change = self.has_change_run_permission(request)
+        paid_on = business_day_from(record.day)
         unsent = [each.payee for each in items_without_advice(record.pk)] if is_released else []
         return self.render_page(
             request,
@@ -237,6 +239,7 @@ class PaymentRunAdmin(RecordAdmin):
             str(record),
             record,
             run=record,
+            paid_on=paid_on if paid_on != record.day and (is_draft or is_released) else None,
             items=[(each, record_link(each.payee), claim_rows(each)) for each in shown],
             page=page,
             release_problem=release_problem(record, staff_of(request)) if is_draft else None,

@@ -17,7 +17,7 @@ from django.db.models.lookups import GreaterThan, LessThan
 from apps.base.batched_queries import AnyOf
 from apps.core.bulk_insert import in_batches
 from apps.core.computed import MoneySum
-from apps.engagements.models import ClientEngagement
+from apps.engagements.models import ClientEngagement, ended_before
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import IS_PAID_OUT, TO_PAY_OUT, Claim, to_cents
 from apps.payments.choices import RunStatus
@@ -37,9 +37,9 @@ PEOPLE = frozenset({SendPaymentTo.CLIENT, SendPaymentTo.CLIENT_REPRESENTATIVE})
 def coordinating_plans() -> QuerySet[ClientEngagement]:
     """The plan of a claim's participant that covers its first day."""
     return ClientEngagement.objects.filter(
+        ~ended_before(OuterRef("start_date")),
         participant=OuterRef("contact"),
         plan_start_date__lte=OuterRef("start_date"),
-        plan_end_date__gte=OuterRef("start_date"),
         archive_date=None,
     ).order_by("-plan_start_date", "pk")[:1]
 

@@ -18,7 +18,13 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from apps.base.batched_queries import AnyOf
 from apps.core.models import Subscriber
 from apps.engagements.choices import ManagementType
-from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
+from apps.engagements.models import (
+    Budget,
+    CategoryBudget,
+    ClientEngagement,
+    ServiceBooking,
+    ended_before,
+)
 from apps.engagements.spending import Spending
 from apps.funding.choices import InvoiceClaimType
 from apps.funding.models import Claim, ClaimLine, ClaimResult, Invoice, InvoiceLine, LineItem
@@ -150,7 +156,7 @@ def load_plans(month: dt.date, contacts: Sequence[UUID]) -> dict[UUID, ClientEng
 
 
 def plans_in(month: dt.date) -> Q:
-    return Q(plan_start_date__lte=month_end(month), plan_end_date__gte=month)
+    return Q(plan_start_date__lte=month_end(month)) & ~ended_before(month)
 
 
 def load_budgets(plans: Mapping[UUID, ClientEngagement], today: dt.date) -> dict[UUID, list[StatementBudget]]:
@@ -183,13 +189,12 @@ def add_spendings(parts: Sequence[Spending]) -> Spending:
 
 def statement_budget(name: str, budgets: Sequence[Budget], today: dt.date) -> StatementBudget:
     spending = add_spendings([budget.spending(today) for budget in budgets])
-    has_periods = any(budget.has_periods for budget in budgets)
-    return StatementBudget(
-        name=name[:200],
-        budget=spending.budget,
-        used=spending.spent,
-        runs_out=first_run_out(budgets, today) if has_periods else spending.run_out_date,
-    )
+    runs_out = spending.run_out_date
+    if any(budget.has_periods for budget in budgets):
+        runs_out = first_run_out(budgets, today)
+    elif spending.last_day < min(today, budgets[0].engagement.last_day):
+        runs_out = spending.last_day  # a booking that ended before its plan
+    return StatementBudget(name=name[:200], budget=spending.budget, used=spending.spent, runs_out=runs_out)
 
 
 def first_run_out(budgets: Sequence[Budget], today: dt.date) -> dt.date | None:

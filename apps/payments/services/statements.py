@@ -36,7 +36,7 @@ from apps.payments.services.statement_figures import (
     month_end,
     plans_in,
 )
-from apps.payments.statement_text import find_changes, statement_text
+from apps.payments.statement_text import find_changes, find_plan_change, statement_text
 from apps.people.models import Contact
 
 Part = TypeVar("Part", StatementLine, StatementBudget)
@@ -105,7 +105,10 @@ def make_chunk(month: dt.date, contacts: Sequence[UUID], run: StatementRun | Non
     new, replaced = [], []
     for key in contacts:
         before = latest.get(key, [])
-        changes = find_changes(before[0].lines.all(), figures[key].lines) if before else []
+        changes = []
+        if before:
+            changes = find_changes(before[0].lines.all(), figures[key].lines)
+            changes += find_plan_change(before[0], figures[key].plan)
         if before and not changes:
             continue
         new.append(new_statement(month, people[key], figures[key], before, changes))

@@ -22,7 +22,8 @@ from apps.core.admin_base.record_fields import RecordSelect
 from apps.core.models import Change, PersonalDataRead
 from apps.people.admin.people import ADDRESSES, CONTACT_DETAILS, PERSONAL, PersonAdmin
 from apps.people.admin.roles import CoveredAdmin
-from apps.people.authentication.forms import PasswordForm, PasswordLinkForm, password_link
+from apps.people.authentication.forms import PasswordForm, PasswordLinkForm
+from apps.people.authentication.password_mail import link_path, link_validity
 from apps.people.choices import AppliesTo
 from apps.people.handover import Assignment, find_assignments, hand_over, leave, restore_staff
 from apps.people.models import Role, Staff
@@ -192,14 +193,13 @@ class StaffAdmin(CoveredAdmin, PersonAdmin):
         record_password_link(record)
         if "mail" not in request.POST:
             title = f"Link for {record}"
-            hours = settings.PASSWORD_RESET_TIMEOUT // 3600
-            link = password_link(request, record)
+            link = request.build_absolute_uri(link_path(record))
             return self.render_page(
-                request, "people/password_link_made.html", title, record, link=link, hours=hours
+                request, "people/password_link_made.html", title, record, link=link, validity=link_validity()
             )
         form = PasswordLinkForm({"email": record.primary_email})
         if form.is_valid():
-            form.save(request=request, use_https=request.is_secure())
+            form.save(request)
             self.message_user(request, f"A mail to {record.primary_email} is on its way.", messages.SUCCESS)
         return redirect(self.page_url("change", record.pk))
 

@@ -6,7 +6,6 @@ from typing import Any
 from allauth.account.utils import perform_login
 from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.providers.openid_connect import views as openid_connect
-from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth import views as auth_views
 from django.contrib.auth.forms import AuthenticationForm
@@ -22,6 +21,7 @@ from requests import RequestException
 from apps.people.authentication.adapters import FAILED, refuse
 from apps.people.authentication.first_administrator import FirstAdministratorForm, is_valid_token
 from apps.people.authentication.forms import ChosenPasswordForm, PasswordLinkForm, StaffLoginForm
+from apps.people.authentication.password_mail import link_validity
 from apps.people.models import Staff
 from apps.people.services import administrators
 
@@ -83,7 +83,7 @@ provider_login = refuse_unreachable(openid_connect.login)
 provider_callback = refuse_unreachable(openid_connect.callback)
 
 
-class PasswordLinkView(auth_views.PasswordResetView):
+class PasswordLinkView(FormView):
     """Somebody who has forgotten their password asks for a mail; the answer is the same for every email."""
 
     form_class = PasswordLinkForm
@@ -92,11 +92,10 @@ class PasswordLinkView(auth_views.PasswordResetView):
     extra_context = {"title": "Forgotten password"}
 
     def form_valid(self, form: PasswordLinkForm) -> HttpResponse:
-        response = super().form_valid(form)
-        hours = settings.PASSWORD_RESET_TIMEOUT // 3600
-        text = f"If this is a login, a mail with a link is on its way. The link is valid for {hours} hours."
-        messages.success(self.request, text)
-        return response
+        form.save(self.request)
+        text = "If this is a login, a mail with a link is on its way. The link is valid for"
+        messages.success(self.request, f"{text} {link_validity()}.")
+        return super().form_valid(form)
 
 
 @method_decorator(never_cache, name="dispatch")
