@@ -162,6 +162,13 @@ def test_no_page_of_the_back_office_fails_by_its_query(records):
     assert failures(asked, HTTP_COOKIE=session) == []
 
 
+def test_a_record_is_found_where_the_name_of_a_field_is_empty(records):
+    session = f"sessionid={signed_in(an_administrator()).cookies['sessionid'].value}"
+    pages = [each for each in addresses() if each.endswith(("/change/", "/delete/"))]
+    assert len(pages) > 50
+    assert failures([("GET", page, "_to_field=", {}) for page in pages], HTTP_COOKIE=session) == []
+
+
 @pytest.mark.parametrize(
     ("address", "name"),
     [
