@@ -1,6 +1,7 @@
 """Exports in the background: a worker writes the file of a long list, whoever asked for it downloads it."""
 
 import datetime as dt
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -29,6 +30,8 @@ from apps.core.read_log import READ_LOG
 from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author
 
+logger = logging.getLogger(__name__)
+
 PART_SIZE = 1024 * 1024
 PROGRESS_SECONDS = 1.0
 
@@ -56,6 +59,13 @@ def note_dead_export(file_export: FileExport) -> None:
     """Say so where the task of a running export has failed without a word."""
     if file_export.is_running and has_failed(file_export.task_id):
         finish_export(file_export, Status.FAILED, "It ended unexpectedly. Export the list again.")
+
+
+def finish_unwritten(file_export: FileExport, error: OSError) -> None:
+    """Say why there is no file: the server's disk is full, or cannot be written."""
+    logger.warning("export %s is not written: %s", file_export.pk, error)
+    reason = f"The server could not write it: {error.strerror or error}. Tell who runs the service."
+    finish_export(file_export, Status.FAILED, reason)
 
 
 class ExportCancelled(Exception):
@@ -110,6 +120,8 @@ def process_file_export(guid: str) -> None:
             pass  # nothing is stored
         except ImportFileError as error:
             finish_export(file_export, Status.FAILED, str(error))
+        except OSError as error:
+            finish_unwritten(file_export, error)
         READ_LOG.write()  # the thread that writes it is the server's
 
 

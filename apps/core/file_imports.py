@@ -10,12 +10,14 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import connection, transaction
 from django.db.models import QuerySet
 from django.urls import reverse
 from django.utils import timezone
 from django_tasks import TaskContext, task
 
+from apps.base import clock
 from apps.base.declaration.resource import V2_1
 from apps.base.declaration.service import get_service
 from apps.core import history
@@ -25,6 +27,7 @@ from apps.core.file_import_kinds import (
     ImportKind,
     ImportOrder,
     find_kind,
+    permitted_kinds,
     short,
     wire_sentence,
 )
@@ -311,12 +314,17 @@ def process_file_import(
 
 
 def lost_rights(file_import: FileImport) -> str:
-    """The sentence that the application which had this begun may do it no longer; else empty."""
-    if history.author().staff_id is not None or file_import.application is None:
+    """The sentence that whoever had this begun may do it no longer; else empty."""
+    kind, staff = import_kind_of(file_import), history.author().staff_id
+    if staff is not None:
+        person = get_user_model()._base_manager.select_related("role").get(pk=staff)
+        may_import = kind.name in {each.name for each in permitted_kinds(person)}
+        return "" if may_import else f"{person} may no longer import these records."
+    if file_import.application is None:
         return ""
     application, by_model = file_import.application, get_service(V2_1).by_model
     application.refresh_from_db()
-    sets = [by_model[model] for model in (FileImport, import_kind_of(file_import).model)]
+    sets = [by_model[model] for model in (FileImport, kind.model)]
     if not application.is_archived and all(application.caller.may("write", each) for each in sets):
         return ""
     return f"{application} may no longer import these records."
@@ -365,6 +373,7 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
         nonlocal reason
         if is_cancelled(file_import):
             return True
+        clock.reset_now()  # a login that was disabled after the last batch is disabled
         reason = lost_rights(file_import)
         return bool(reason)
 

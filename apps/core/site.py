@@ -38,8 +38,9 @@ class BackOfficeSite(UnfoldAdminSite):
 
         @wraps(view)
         def without_nul(request: HttpRequest, *args: object, **options: object) -> Any:
-            if any("\0" in text for _, texts in request.POST.lists() for text in texts):
-                raise BadRequest("A text of the form has a NUL character.")
+            given = (*request.GET.lists(), *request.POST.lists())
+            if any("\0" in text for _, texts in given for text in texts):
+                raise BadRequest("A text of the address or the form has a NUL character.")
             return view(request, *args, **options)
 
         return super().admin_view(without_nul, cacheable)

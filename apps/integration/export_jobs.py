@@ -21,6 +21,7 @@ from apps.core import exporting
 from apps.core.file_exports import (
     ExportCancelled,
     finish_export,
+    finish_unwritten,
     note_dead_export,
     store_file,
     with_progress,
@@ -227,6 +228,8 @@ def process_export_job(guid: str) -> None:
             pass  # nothing is stored
         except ServiceError as error:
             finish_export(job, ExportStatus.FAILED, error.message)
+        except OSError as error:
+            finish_unwritten(job, error)
         READ_LOG.write()  # the thread that writes it is the server's
 
 

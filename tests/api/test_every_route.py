@@ -10,7 +10,7 @@ from django.urls import URLPattern, get_resolver
 from django.urls.resolvers import RoutePattern
 
 from apps.people.models import Position
-from tests.people.records import a_role, a_staff_member
+from tests.people.records import a_role, a_staff_member, an_administrator
 
 pytestmark = pytest.mark.any_engine("permissions are compared in Python")
 
@@ -150,3 +150,10 @@ def test_suggestions_are_only_of_records_that_a_role_may_see(records):
             answer = client.get("/admin/autocomplete/", {**field, "term": ""})
             may_see = model._meta.get_field(name).related_model is Position
             assert answer.status_code == 403 or bool(answer.json()["results"]) is may_see, field
+
+
+def test_the_other_ends_of_references_have_no_suggestions(records):
+    client = signed_in(an_administrator())
+    for name in ("claims", "represents", "key_contact_of"):
+        field = {"app_label": "people", "model_name": "contact", "field_name": name}
+        assert client.get("/admin/autocomplete/", {**field, "term": ""}).status_code == 403

@@ -157,9 +157,31 @@ def test_no_address_fails_by_what_is_refused_before_its_view(records):
 
 def test_no_page_of_the_back_office_fails_by_its_query(records):
     session = f"sessionid={signed_in(an_administrator()).cookies['sessionid'].value}"
-    query = "&".join(f"{name}=%00%ff" for name in OPTIONS_OF_PAGES)
+    query = "&".join(f"{name}=%ff" for name in OPTIONS_OF_PAGES)
     asked = [("GET", address, query, {}) for address in addresses() if "logout" not in address]
     assert failures(asked, HTTP_COOKIE=session) == []
+
+
+def test_a_record_is_found_where_the_name_of_a_field_is_empty(records):
+    session = f"sessionid={signed_in(an_administrator()).cookies['sessionid'].value}"
+    pages = [each for each in addresses() if each.endswith(("/change/", "/delete/"))]
+    assert len(pages) > 50
+    assert failures([("GET", page, "_to_field=", {}) for page in pages], HTTP_COOKIE=session) == []
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("/admin/core/fileimport/", "kind_of_file"),
+        ("/admin/core/change/", "record_kind"),
+        ("/admin/funding/claim/", "warning"),
+        ("/admin/access/webhookmessage/", "state__exact"),
+        ("/admin/funding/claim/export/", "q"),
+    ],
+)
+def test_a_nul_in_an_address_is_400(records, address, name):
+    session = f"sessionid={signed_in(an_administrator()).cookies['sessionid'].value}"
+    assert ask("GET", address, f"{name}=a%00", HTTP_COOKIE=session)[0] == 400
 
 
 @pytest.mark.parametrize("codec", CODECS)

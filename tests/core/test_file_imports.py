@@ -89,6 +89,14 @@ def test_a_file_is_checked_then_imported_and_its_bad_rows_come_back(client, ada)
     assert set(changes.values_list("channel", "staff_id", "kind")) == {("Import", ada.pk, "Created")}
 
 
+def test_headers_that_are_no_text_of_a_workbook_come_back_with_the_rejected_rows(client, ada):
+    record = an_import(client, text="First name,Surname,Email,=1+1,No\x19te\nAl,Orr,al-at-home,x,y")
+    assert (record.status, record.counts["rejected"]) == ("Checked", 1)
+    rejected = client.get(f"{IMPORTS}{record.pk}/rejected-rows/")
+    header = next(load_workbook(io.BytesIO(b"".join(rejected.streaming_content))).active.iter_rows())
+    assert [(cell.value, cell.data_type) for cell in header[3:5]] == [("=1+1", "s"), ("Note", "s")]
+
+
 def test_columns_that_are_not_recognised_can_be_chosen(client, ada):
     record = an_import(client, text="First name,Known as,Called\nIda,Quill,Q")
     context = page(client, record)

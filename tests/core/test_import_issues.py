@@ -63,6 +63,11 @@ def test_the_command_writes_every_issue_and_counts_their_kinds(tmp_path):
     assert "90 × Email, InvalidEmail: " in printed
 
 
+def test_a_header_that_a_spreadsheet_would_run_stays_a_text_in_what_comes_back(tmp_path):
+    imported(tmp_path, "--ignore-unknown", rows=["Al,Orr,Herr,,TAS,x"], header=f"{HEADER},=1+1")
+    assert (tmp_path / "bad.csv").read_text(encoding="utf-8-sig").splitlines()[0].endswith(",'=1+1,Reason")
+
+
 def test_values_mean_others_by_command_and_are_kept_under_a_name(tmp_path):
     words = ["--ignore-unknown", "--value", "sex:herr=Male", "--value", "Sex:FRAU=Female"]
     words += ["--map", "Home state=State", "--mapping", "The former system"]

@@ -1,6 +1,7 @@
 """Files of what a list of the back office shows with its filters."""
 
 import csv
+import errno
 import io
 
 import pytest
@@ -11,6 +12,7 @@ from openpyxl import load_workbook
 
 from apps.access.services import purge_expired
 from apps.base.declaration.service import declared_set, declared_sets
+from apps.core import exporting
 from apps.core.admin_base import RecordAdmin, exports
 from apps.core.models import FileExport, FileExportPart, Notice, PersonalDataRead
 from apps.core.read_log import READ_LOG
@@ -155,6 +157,32 @@ def test_an_export_fails_with_a_reason_and_ends_with_the_permission(client, larg
     assert Notice.objects.filter(
         text="Your export failed: Client.csv. You may not view these records."
     ).exists()
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    def write(file, wanted, records):
+        next(iter(records))
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setitem(exporting.WRITERS, "csv", write)
+
+
+def test_an_export_that_the_disk_has_no_space_for_says_so(client, ada, large, full_disk):
+    a_client(), a_client()
+    client.get("/admin/people/client/export/csv/")
+    run_tasks()
+    text = "The server could not write it: No space left on device. Tell who runs the service."
+    found = FileExport.objects.get()
+    assert (found.status, found.message) == ("Failed", text)
+    assert not FileExportPart.objects.exists()
+
+
+def test_a_small_export_that_the_disk_has_no_space_for_leads_back_to_the_list(client, ada, full_disk):
+    a_client()
+    answer = client.get("/admin/people/client/export/csv/", {"q": "Org"}, follow=True)
+    assert answer.redirect_chain == [("/admin/people/client/?q=Org", 302)]
+    assert "The file was not written: [Errno 28] No space left on device" in answer.content.decode()
 
 
 def test_exports_are_deleted_after_some_days(client, ada, large, at):

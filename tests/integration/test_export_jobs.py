@@ -1,6 +1,7 @@
 """Export jobs: a whole set as a file, and the changes since it by its delta link."""
 
 import csv
+import errno
 import io
 import json
 from random import Random
@@ -286,6 +287,16 @@ def test_a_revoked_application_gets_no_file(application):
     revoke_applications(ApiApplication.objects.all())
     run_tasks()
     assert FileExport.objects.get().status == "Failed"
+
+
+def test_a_file_that_the_disk_has_no_space_for_fails_with_the_reason(application, monkeypatch):
+    def write(job, query, file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(export_jobs, "write_records", write)
+    job = finished(application, "client")
+    text = "The server could not write it: No space left on device. Tell who runs the service."
+    assert (job["Status"], job["Message"], job["DeltaLink"]) == ("Failed", text, None)
 
 
 def test_others_do_not_see_it(application, client):

@@ -29,6 +29,7 @@ from apps.payments.services.runs import create_run, release_run, withdraw_run
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
 from tests.payments.builders import a_paid_claim, a_releaser, accounts_settings, an_account, payment_settings
 from tests.people.records import a_client, a_contact, a_staff_member
+from tests.races import call_during
 
 pytestmark = pytest.mark.django_db
 
@@ -123,6 +124,15 @@ def test_nothing_is_ready_to_be_paid_again(old, tmp_path):
     assert kept.items.get().account is None
     assert not BankFile.objects.exists()
     assert faults() == []
+
+
+@pytest.mark.postgres("SQLite has one writer and its test database one connection")
+@pytest.mark.django_db(transaction=True)
+def test_what_is_changed_meanwhile_is_not_moved(old, tmp_path):
+    *_, run = old
+    rows = PaymentRun.objects.filter(pk=run.pk)
+    call_during(lambda: rows.update(day=dt.date(2020, 6, 1)), lambda: archive(tmp_path))
+    assert rows.get().status == "Released"
 
 
 def test_what_came_back_or_was_withdrawn_is_as_ready_as_before(at, provider, tmp_path):

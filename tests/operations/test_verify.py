@@ -143,6 +143,23 @@ def test_a_payment_run_whose_sum_was_changed_is_named(restored):
     assert faults_of()[0] == f"{run}: 1.00, its payments come to 0.00"
 
 
+@pytest.mark.parametrize("place", ["service", "var"])
+def test_what_a_killed_erasure_left_is_named_with_what_to_do(
+    on_installation, tmp_path, monkeypatch, settings, place
+):
+    (tmp_path / "service").mkdir()
+    monkeypatch.chdir(tmp_path / "service")
+    settings.VAR_DIR = tmp_path / "var"
+    settings.VAR_DIR.mkdir()
+    certificate = tmp_path / place / "mia.json"
+    certificate.with_name("mia.json.unfinished").touch()
+    assert faults_of() == [
+        f"{certificate}.unfinished: its erase_person was killed: ./run erase_person with --certificate"
+        f" {certificate} completes what was done, and erases what was not",
+        "The database and its documents: 1 fault.",
+    ]
+
+
 def test_files_without_a_document_are_counted_and_are_no_fault(restored, capsys):
     (restored / "left").write_bytes(b"x")
     os.utime(restored / "left", (0, 0))

@@ -7,6 +7,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from apps.base import clock
+from apps.core import history
 from apps.core.models import Notice
 from apps.core.task_queue import repeat_unfinished_tasks
 from apps.payments.choices import StatementWork
@@ -15,10 +16,11 @@ from apps.payments.services import statement_runs
 from apps.payments.services.statement_mail import Obstacle, find_recipients, mail_statement, send_statement
 from apps.payments.services.statement_runs import process_run, start_run
 from apps.payments.services.statements import StatementRefused, make_statements
+from apps.people.models import Role, Staff
 from tests.payments.mail_server import mail_server
 from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_consent, a_statement
 from tests.payments.test_statements import a_participant
-from tests.people.records import a_contact, an_administrator
+from tests.people.records import a_contact, a_role, an_administrator
 from tests.tasks import run_tasks
 
 pytestmark = pytest.mark.django_db
@@ -208,6 +210,59 @@ def test_a_run_whose_worker_was_killed_goes_on_and_makes_none_twice(after, monke
     run.refresh_from_db()
     assert (run.status, run.rows_done, run.made) == ("Finished", 6, 6)
     assert Statement.objects.count() == Statement.objects.values("contact").distinct().count() == 6
+
+
+def lose_rights(person):
+    Staff.objects.filter(pk=person.pk).update(role=a_role("payments.view_statement"))
+
+
+def see_some(person):
+    Role.objects.filter(pk=person.role_id).update(participants="Own")
+
+
+def lose_login(person):
+    Staff.objects.filter(pk=person.pk).update(disable_login_date=timezone.now())
+
+
+@pytest.mark.parametrize("change", [lose_rights, see_some, lose_login])
+def test_a_run_stops_before_the_next_chunk_when_its_person_may_no_longer(change, monkeypatch):
+    staff = an_administrator(first_name="Ada", last_name="Quill")
+    for _ in range(4):
+        a_participant()
+    monkeypatch.setattr(statement_runs, "CHUNK", 2)
+    make = statement_runs.make_chunk
+
+    def make_and_change(*arguments):
+        change(staff)
+        return make(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(statement_runs, "make_chunk", make_and_change)
+        run = start_run(MONTH, StatementWork.MAKE, staff.pk)
+        run_tasks()
+    run.refresh_from_db()
+    assert (run.status, run.rows_done, Statement.objects.count()) == ("Failed", 2, 2)
+    assert run.message == "Ada Quill may no longer do this. Begin it again: what is done stays done."
+    start_run(MONTH, StatementWork.MAKE, an_administrator().pk)
+    run_tasks()
+    assert Statement.objects.count() == 4
+
+
+@pytest.mark.parametrize("change", [lose_rights, see_some, lose_login])
+def test_what_somebody_had_sent_who_may_no_longer_waits_for_another(server, change):
+    contact, staff = a_participant(primary_email="own@example.org"), an_administrator()
+    a_consent(contact)
+    statement = a_statement(contact)
+    with history.as_author(history.Author("Back office", staff.pk)):
+        send_statement(statement.pk)
+    run = start_run(MONTH, StatementWork.SEND, staff.pk)
+    change(staff)
+    run_tasks()
+    run.refresh_from_db()
+    assert (server.received, run.status, run.rows_done) == ([], "Failed", 0)
+    start_run(MONTH, StatementWork.SEND, an_administrator().pk)
+    run_tasks()
+    assert recipients(server) == [["own@example.org"]]
 
 
 def test_a_run_that_ended_its_worker_each_time_says_so_and_can_be_begun_again():

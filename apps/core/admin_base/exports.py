@@ -80,9 +80,9 @@ class ExportAdmin(ListViewAdmin):
             exporting.WRITERS[file_type](
                 file, *exporting.table_of(entity_set, rows, sees=caseload_of(request.user))
             )
-        except ImportFileError as error:
+        except (ImportFileError, OSError) as error:
             file.close()
-            self.message_user(request, str(error), messages.ERROR)
+            self.message_user(request, f"The file was not written: {error}", messages.ERROR)
             return redirect(f"{self.page_url('changelist')}?{request.GET.urlencode()}")
         file.seek(0)
         return FileResponse(file, as_attachment=True, filename=name, content_type=media_type)

@@ -201,6 +201,10 @@ class PageAdmin(ModelAdmin):
         secret = getattr(self.model, "secret_columns", ())
         return lookup.partition("__")[0] not in secret and super().lookup_allowed(lookup, value, request)
 
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """The record of a key; the library looks for a field without a name where ``_to_field`` is empty."""
+        return super().get_object(request, object_id, from_field or None)
+
     def is_list(self, request: HttpRequest) -> bool:
         """True when the list is shown, which may need more of its records than other pages."""
         return is_page(request, self.url_name("changelist"))

@@ -11,7 +11,7 @@ from django.contrib.admin import AdminSite
 from django.contrib.admin.utils import flatten_fieldsets, label_for_field
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.checks import CheckMessage, Error
-from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.exceptions import FieldDoesNotExist, PermissionDenied, ValidationError
 from django.core.paginator import Paginator
 from django.db import IntegrityError, connection, models
 from django.db.models import QuerySet
@@ -418,6 +418,13 @@ def is_autocomplete(request: HttpRequest) -> bool:
 
 class RecordAutocompleteView(AutocompleteJsonView):
     """The suggestions while somebody types what to refer to, labelled by the record's own page."""
+
+    def process_request(self, request: HttpRequest) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = super().process_request(request)
+        _, _, source_field, _ = found
+        if not source_field.concrete:
+            raise PermissionDenied  # the other end of a reference: no form has it
+        return found
 
     def get_context_data(self, **options: Any) -> dict[str, object]:
         context = super().get_context_data(**options)

@@ -49,7 +49,7 @@ class DelimitedRejectedRows(RejectedRows):
             encoding = "utf-16"  # with its byte order mark, whether or not it was read with one
         self.file = path.open("w", encoding=encoding, errors="replace", newline="")
         self.writer = csv.writer(self.file, delimiter=table.delimiter or ",")
-        self.writer.writerow(self.header)
+        self.writer.writerow(map(formula_safe, self.header))
 
     def add(self, rejected: Rejected) -> None:
         for row, reason in rejected:
@@ -65,7 +65,7 @@ class WorkbookRejectedRows(RejectedRows):
         path.touch()
         self.book = Workbook(write_only=True)
         self.sheet = self.book.create_sheet("Rejected")
-        self.sheet.append(self.header)
+        self.sheet.append([text_cell(self.sheet, header) for header in self.header])
 
     def add(self, rejected: Rejected) -> None:
         for row, reason in rejected:

@@ -8,7 +8,7 @@ import datetime as dt
 import hashlib
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -35,6 +35,9 @@ from apps.operations.services.erasure_plans import (
 )
 from apps.operations.tables import OperationError
 from apps.people.models import Client, Contact, Staff
+
+#: Behind the name of a certificate until its erasure is committed.
+UNFINISHED = ".unfinished"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +89,7 @@ def erase_person(
     Raises ``OperationError`` with every rule that is broken, and when others rest on the client record. The
     file has its name once the erasure is committed: what a killed one leaves is no certificate.
     """
-    unfinished = certificate_file.with_name(f"{certificate_file.name}.unfinished")
+    unfinished = certificate_file.with_name(f"{certificate_file.name}{UNFINISHED}")
     refuse_known_certificate(person, certificate_file, unfinished)
     with transaction.atomic():
         overwrite_deleted_rows()
@@ -216,6 +219,17 @@ def refuse_known_certificate(person: Contact, certificate_file: Path, unfinished
         message = f"It was erased before its run was killed. {certificate_file}: SHA-256 {sha256}"
         raise OperationError(message)
     unfinished.unlink()
+
+
+def find_unfinished_certificates() -> Iterator[str]:
+    """What a killed ``erase_person`` left where commands are run from, and among the service's own files."""
+    for folder in {Path.cwd(), settings.VAR_DIR.absolute()}:
+        for path in sorted(folder.glob(f"*{UNFINISHED}")):
+            certificate = path.with_name(path.name.removesuffix(UNFINISHED))
+            yield (
+                f"{path}: its erase_person was killed: ./run erase_person with --certificate {certificate}"
+                " completes what was done, and erases what was not"
+            )
 
 
 def write_certificate(path: Path, text: str) -> None:

@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django_tasks import task
 
+from apps.base import clock
 from apps.base.retries import retry_on_conflict
 from apps.core.history import Author
 from apps.core.models import Change, Notice
@@ -70,22 +71,31 @@ def process_run(guid: str) -> None:
     with task_author(Author(Change.Channel.BACK_OFFICE, run.staff_id, request_id=guid)):
         if run.work == StatementWork.MAKE:
             make_all(run)
-            finish_run(run, FINISHED)
         else:
             enqueue_all(run)
+
+
+def lost_right(run: StatementRun) -> str:
+    """The sentence that whoever began the run may do it no longer; else empty."""
+    person, right = run.staff, "add" if run.work == StatementWork.MAKE else "send"
+    if person is None or (person.caseload is None and person.has_perm(f"payments.{right}_statement")):
+        return ""
+    return f"{person} may no longer do this. Begin it again: what is done stays done."
 
 
 def make_all(run: StatementRun) -> None:
     people = participants_of(run.month)
     run.rows_total = people.count()
     run.save(update_fields=["rows_total"])
-    while True:
+    while not (reason := lost_right(run)):
         further = people.filter(pk__gt=run.last_contact) if run.last_contact else people
         contacts = list(further.values_list("pk", flat=True)[:CHUNK])
         if not contacts:
-            return
+            break
         make_chunk(run.month, contacts, run)
-        run.refresh_from_db()
+        run.refresh_from_db()  # its person as well, whose login may be disabled since
+        clock.reset_now()
+    finish_run(run, FAILED if reason else FINISHED, reason)
 
 
 @transaction.atomic
@@ -108,7 +118,8 @@ def finish_sending(guid: str) -> None:
         with task_author(Author(Change.Channel.BACK_OFFICE, run.staff_id, request_id=guid)):
             run.rows_done = count_sent(run)
             run.save(update_fields=["rows_done"])
-            finish_run(run, FINISHED)
+            reason = lost_right(run)
+            finish_run(run, FAILED if reason else FINISHED, reason)
 
 
 def count_sent(run: StatementRun) -> int:

@@ -8,6 +8,7 @@ from apps.base.errors import plural
 from apps.core import read_log_chain
 from apps.operations.management.base import OperatorCommand
 from apps.operations.money_files import find_faults
+from apps.operations.services.erasure import find_unfinished_certificates
 from apps.operations.services.verification import (
     count_files_without_document,
     verify_backup,
@@ -32,6 +33,7 @@ class Command(OperatorCommand):
             name = str(backup)
         else:
             name, faults = "The database and its documents", verify_installation()
+            faults += find_unfinished_certificates()
             if unused := count_files_without_document():
                 self.stdout.write(f"{plural(unused, 'file')} without a document: ./run sweep_documents.")
             if head := read_log_chain.head_of_chain():
