@@ -4,7 +4,6 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
-from django.conf import settings
 from django.contrib.admin.apps import AdminConfig
 from django.core.exceptions import BadRequest
 from django.http import HttpRequest
@@ -12,6 +11,7 @@ from django.http.response import HttpResponseBase
 from django.utils.cache import patch_cache_control
 from django.utils.functional import SimpleLazyObject
 from django.utils.module_loading import import_string
+from unfold.settings import get_config
 from unfold.sites import UnfoldAdminSite
 
 
@@ -27,7 +27,8 @@ class BackOfficeSite(UnfoldAdminSite):
 
     def get_sidebar_list(self, request: HttpRequest) -> list[dict[str, object]]:
         """The menu as it is: the library copies it and completes what a setting may lack."""
-        menu: list[dict[str, object]] = import_string(settings.UNFOLD["SIDEBAR"]["navigation"])(request)
+        navigation = get_config(self.settings_name)["SIDEBAR"]["navigation"]
+        menu: list[dict[str, object]] = import_string(navigation)(request)
         return menu
 
     def admin_view(self, view: Callable[..., Any], cacheable: bool = False) -> Any:
