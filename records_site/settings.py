@@ -177,6 +177,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # --- language and time: the subscriber's own zone is a record, this is what stands before it is read -----
 
 LANGUAGE_CODE = "en-au"
+LANGUAGES = [(LANGUAGE_CODE, "Australian English")]  # else each page names the hundred that Django knows
 TIME_ZONE = "Australia/Sydney"
 USE_TZ = True
 USE_I18N = True

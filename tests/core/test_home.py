@@ -2,8 +2,10 @@
 
 import datetime as dt
 from decimal import Decimal
+from unittest import mock
 
 import pytest
+from django.contrib.admin import AdminSite
 from django.urls import reverse
 
 from apps.base import clock
@@ -161,6 +163,23 @@ def test_the_home_page_takes_a_statement_for_each_list(client, records, django_a
 def test_each_role_sees_the_panels_of_what_it_may_view(client, records, permissions, titles):
     client.force_login(a_staff_member(role=a_role(*permissions)))
     assert set(home(client)) == titles
+
+
+def test_the_menu_leads_to_the_same_pages_below_the_path_of_a_proxy(client, ada, settings):
+    settings.TRUST_PROXY = True
+    plain, below = (
+        {entry["link"] for group in page.context["sidebar_navigation"] for entry in group["items"]}
+        for page in (client.get("/admin/", headers={"X-Forwarded-Prefix": path}) for path in ("", "/records"))
+    )
+    assert below == {f"/records{link}" for link in plain}
+    assert {"/admin/", "/admin/funding/claim/", "/admin/people/team/"} < plain
+
+
+def test_no_page_makes_the_list_of_apps_that_only_the_library_shows(client, ada):
+    with mock.patch.object(AdminSite, "get_app_list") as made:
+        assert client.get("/admin/people/team/").status_code == 200
+    made.assert_not_called()
+    assert "Teams" in client.get("/admin/people/").text
 
 
 def test_business_days_leave_out_weekends_and_national_holidays():

@@ -63,7 +63,7 @@ def unrendered():
     blank = engines["django"].from_string("")
     with (
         mock.patch.object(SimpleTemplateResponse, "resolve_template", return_value=blank),
-        mock.patch.object(BackOfficeSite, "get_app_list", return_value=[]),
+        mock.patch.object(BackOfficeSite, "get_sidebar_list", return_value=[]),
     ):
         yield
 

@@ -5,11 +5,12 @@ page fits a window of 1,280 by 800 pixels: work is rows of a table, and nothing 
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
 from django.db.models import Model
@@ -132,7 +133,7 @@ def menu(request: HttpRequest) -> list[dict[str, object]]:
 
     One entry at most is active: of a list and a page of its own beside it, the page that is shown.
     """
-    entries = sorted(menu_entries(request), key=lambda entry: (entry["order"], entry["title"]))
+    entries = menu_entries(request)
     active = max((e["link"] for e in entries if request.path.startswith(e["link"])), key=len, default="")
     groups: dict[str, list[dict[str, object]]] = {}
     for entry in entries:
@@ -145,30 +146,31 @@ def menu(request: HttpRequest) -> list[dict[str, object]]:
     ]
 
 
-def menu_entries(request: HttpRequest) -> Iterable[dict[str, Any]]:
-    for application in admin.site.get_app_list(request):
-        for listed in application["models"]:
-            page: Any = admin.site.get_model_admin(listed["model"])
-            if not listed["admin_url"]:
-                continue
-            yield {
-                "title": page.list_title,
-                "link": listed["admin_url"],
-                "add_link": listed["add_url"],
-                "icon": getattr(page, "icon", "description"),
-                "group": getattr(page, "menu_group", application["name"]),
-                "order": getattr(page, "menu_order", 500),
-            }
-            for list_page in getattr(page, "list_pages", ()):
-                if list_page.title and (sees_everybody(request) or not list_page.of_all):
-                    yield {
-                        "title": list_page.title,
-                        "link": page.page_url(list_page.name),
-                        "add_link": None,
-                        "icon": list_page.icon,
-                        "group": getattr(page, "menu_group", application["name"]),
-                        "order": list_page.order,
-                    }
+def menu_entries(request: HttpRequest) -> list[dict[str, Any]]:
+    """The pages that the person may see, in the order of the menu."""
+    sees_all = sees_everybody(request)
+    entries = []
+    for page in registered_pages():
+        if not (page.has_module_permission(request) and page.has_view_or_change_permission(request)):
+            continue
+        group = getattr(page, "menu_group", page.opts.app_config.verbose_name)
+        icon, order = getattr(page, "icon", "description"), getattr(page, "menu_order", 500)
+        shown = [("changelist", page.list_title, icon, order)]
+        for beside in page.list_pages:
+            if beside.title and (sees_all or not beside.of_all):
+                shown.append((beside.name, beside.title, beside.icon, beside.order))
+        entries += [
+            {"title": title, "link": page.page_url(name), "icon": icon, "group": group, "order": order}
+            for name, title, icon, order in shown
+        ]
+    return sorted(entries, key=lambda entry: (entry["order"], entry["title"]))
+
+
+def registered_pages() -> list[Any]:
+    """The pages of all kinds of records, which are `PageAdmin`s."""
+    return [
+        admin.site.get_model_admin(model) for model in apps.get_models() if admin.site.is_registered(model)
+    ]
 
 
 def home_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, object]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from django.apps import apps
-from django.contrib import admin
 from django.db.models import Case, When
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -64,8 +62,8 @@ def searched_pages(request: HttpRequest) -> list[RecordAdmin]:
 
 def record_pages(request: HttpRequest) -> list[RecordAdmin]:
     """The pages of records that the person may view, in the order of the menu."""
-    pages = [admin.site.get_model_admin(m) for m in apps.get_models() if admin.site.is_registered(m)]
-    allowed = [page for page in pages if isinstance(page, RecordAdmin) and page.has_view_permission(request)]
+    pages = [page for page in home.registered_pages() if isinstance(page, RecordAdmin)]
+    allowed = [page for page in pages if page.has_view_permission(request)]
     return sorted(allowed, key=lambda page: page.menu_order)
 
 
