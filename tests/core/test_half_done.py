@@ -1,4 +1,4 @@
-"""A step of a service that fails takes back those before it: what waits for a worker is whole, or not there."""
+"""A step of a service that fails takes back those before it: work for a worker is whole, or not there."""
 
 from io import BytesIO
 
@@ -113,7 +113,9 @@ def notices_that_are_mailed():
     ],
     ids=lambda each: getattr(each, "__name__", each),
 )
-def test_what_fails_on_its_way_leaves_nothing_half_done(monkeypatch, settings, tmp_path, place, name, prepare):
+def test_what_fails_on_its_way_leaves_nothing_half_done(
+    monkeypatch, settings, tmp_path, place, name, prepare
+):
     settings.VAR_DIR = tmp_path
     call = prepare()
     before = all_rows()
