@@ -160,6 +160,10 @@
             this.form.addEventListener("input", (event) => { if (event.target.name === "invoice_total") this.showTotals(); });
             document.addEventListener("file:stored", () => this.focusFirst());
             this.form.addEventListener("keydown", (event) => {
+                if (this.grid.dataset.lastLines && event.ctrlKey && event.shiftKey && event.key.toLowerCase() === "l") {
+                    event.preventDefault();
+                    this.repeatLastLines();
+                }
                 if (event.key === "Enter" && !event.ctrlKey && !event.metaKey && event.target.matches(".fu-head input")) {
                     event.preventDefault();
                     this.focusRow(this.rows()[0]);
@@ -250,6 +254,7 @@
         handleClick(event) {
             const row = event.target.closest("[data-row]");
             if (event.target.closest("[data-add]")) this.focusRow(this.addRow());
+            else if (event.target.closest("[data-repeat]")) this.repeatLastLines();
             else if (row && event.target.closest("[data-copy]")) this.copyRow(row);
             else if (row && event.target.closest("[data-remove]")) this.removeRow(row);
         }
@@ -269,19 +274,39 @@
             const first = COLUMNS.indexOf(event.target.name.split("-").at(-1));
             const columns = headed || COLUMNS.slice(Math.max(first, 0));
             const lines = (headed ? pasted.slice(1) : pasted).filter((cells) => cells.some(Boolean));
-            const rows = this.rows();
-            const start = rows.indexOf(row);
+            this.fillRows(this.rows().indexOf(row), columns, lines, "pasted");
+        }
+
+        fillRows(start, columns, lines, done) {
             const room = this.limit - start;
-            this.addRows(start + Math.min(lines.length, room) - rows.length);
+            this.addRows(start + Math.min(lines.length, room) - this.rows().length);
             const filled = this.rows().slice(start, start + lines.length);
             filled.forEach((each, at) => this.pasteLine(each, columns, lines[at]));
             this.followBillDays();
             this.showTotals();
             this.loadPrices(filled);
             const left = lines.length - filled.length;
+            this.showNote(`${filled.length} lines ${done}.${left > 0 ? ` ${left} did not fit: ${this.limit} lines are the most.` : ""}`);
+        }
+
+        showNote(text) {
             const note = this.grid.querySelector("[data-paste-note]");
             note.hidden = false;
-            note.textContent = `${filled.length} lines pasted.${left > 0 ? ` ${left} did not fit: ${this.limit} lines are the most.` : ""}`;
+            note.textContent = text;
+        }
+
+        /** The lines of the last claim of this participant and provider, behind those that are there. */
+        async repeatLastLines() {
+            const provider = this.form.querySelector("[name=provider]")?.value || "";
+            if (!this.contact() || !provider) return this.showNote("Choose the participant and the provider first.");
+            const found = await this.fetchJson(this.grid.dataset.lastLines, new URLSearchParams({ contact: this.contact(), provider }));
+            if (!found?.lines.length) return this.showNote("There is no earlier claim of this participant and provider.");
+            const columns = Object.keys(found.lines[0]);
+            const rows = this.rows();
+            const start = this.isBlank(rows.at(-1)) ? rows.length - 1 : rows.length;
+            this.fillRows(start, columns, found.lines.map((line) => columns.map((name) => line[name])), `of claim ${found.claim}; days and prices are those of this one`);
+            const first = this.rows()[start];
+            if (first) { this.cell(first, "quantity").focus(); this.cell(first, "quantity").select(); }
         }
 
         pasteLine(row, columns, cells) {

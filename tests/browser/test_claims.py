@@ -396,6 +396,34 @@ def test_cells_without_headers_are_pasted_from_the_column_of_the_cursor_on(open_
     assert page.locator("[data-row]").count() == 2
 
 
+def test_the_lines_of_the_last_claim_are_repeated_with_the_prices_of_this_one(open_window, scene):
+    page = open_window()
+    first, second = (scene.provider_invoice(name) for name in ("INV-1", "INV-2"))
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={first.pk}")
+    press(page, "Control+Shift+L")
+    page.wait_for_selector("[data-paste-note] >> text=There is no earlier claim")
+    paste(page, f"{scene.care.product.code}\t\t\t1.5\t60\n{scene.walk.product.code}\t\t\t2")
+    page.wait_for_function("document.querySelector('[name=lines-1-price]').value !== ''")
+    with page.expect_navigation():
+        press(page, "Control+Enter")
+    claim = Claim.objects.get()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={second.pk}")
+    press(page, "Control+Shift+L")
+    page.wait_for_selector(f"[data-paste-note] >> text=2 lines of claim {claim.claim_number}")
+    page.wait_for_function("document.querySelector('[name=lines-0-price]').value === '70.05'")
+    assert focused_name(page) == "lines-0-quantity"
+    for row, (code, quantity) in enumerate(
+        [(scene.care.product.code, "1.50"), (scene.walk.product.code, "2")]
+    ):
+        assert page.input_value(f"[name=lines-{row}-product]") == code
+        assert page.input_value(f"[name=lines-{row}-quantity]") == quantity
+        assert page.input_value(f"[name=lines-{row}-from_date]") == ""
+    assert page.locator("[data-row]").count() == 2
+    page.click("[data-repeat]")
+    page.wait_for_function("document.querySelectorAll('[data-row]').length === 4")
+    assert (page.errors, page.elsewhere, page.dialogs) == ([], [], [])
+
+
 @pytest.mark.pdf_viewer
 def test_a_new_provider_is_added_and_changed_by_keyboard_beside_the_document_of_its_invoice(
     open_window, scene

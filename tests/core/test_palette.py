@@ -76,7 +76,7 @@ def test_the_palette_says_when_there_is_nothing(client, records):
     assert "two characters" in client.get("/admin/search/", {"s": "w"}).content.decode()
 
 
-@pytest.mark.parametrize("text", ["%", "__", "'", '"; --', "\\", "walsh " * 500, "\x00walsh", "🚀🚀"])
+@pytest.mark.parametrize("text", ["%", "__", "'", '"; --', "\\", "walsh " * 500, "🚀🚀"])
 def test_any_text_is_answered(client, records, text):
     found(client, text)
 

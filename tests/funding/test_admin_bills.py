@@ -5,10 +5,11 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base import clock
 from apps.core.archive import archive
 from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
-from apps.funding.models import AcknowledgedWarning, Claim, Invoice, ProviderInvoice
+from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice, ProviderInvoice
 from tests.funding.admin_forms import (
     CLAIMS,
     INVOICES,
@@ -31,7 +32,15 @@ from tests.funding.builders import (
     an_invoice,
 )
 from tests.funding.warned import TODAY, WEDNESDAY, Scene
-from tests.people.records import a_role, a_staff_member, an_administrator, get_unrendered, unrendered
+from tests.people.records import (
+    a_client,
+    a_contact,
+    a_role,
+    a_staff_member,
+    an_administrator,
+    get_unrendered,
+    unrendered,
+)
 
 pytestmark = pytest.mark.django_db
 read_in_python = pytest.mark.any_engine("what a form or a role refuses is decided in Python")
@@ -556,6 +565,38 @@ def test_prices_are_those_of_the_participant_s_zone_on_the_day_of_the_line(clien
     ]
 
 
+def test_the_lines_of_the_last_claim_of_participant_and_provider_are_offered_again(client):
+    client.force_login(an_administrator())
+    contact, provider = a_contact(), a_client()
+    both = {"contact": contact, "provider": provider}
+    earlier = clock.now() - dt.timedelta(days=7)
+    Claim.objects.filter(pk=a_claim(**both, lines=3).pk).update(creation_date=earlier)
+    last = a_claim(**both, lines=2)
+    ClaimLine.objects.filter(claim=last, position=0).update(claim_type="Cancellation", quantity="1.5")
+    a_claim(**both, archive_date=clock.now())
+    a_claim(contact=contact)
+    a_claim(provider=provider)
+    keys = {name: str(record.pk) for name, record in both.items()}
+    found = fetch_json(client, "last-lines", **keys)
+    assert found["claim"].startswith(last.claim_number)
+    assert [line["product"] for line in found["lines"]] == [
+        line.product.code for line in last.line_items.order_by("position")
+    ]
+    assert (found["lines"][0]["quantity"], found["lines"][0]["claim_type"]) == ("1.50", "Cancellation")
+    for address in ({**keys, "provider": str(a_client().pk)}, {**keys, "contact": "x"}, {}):
+        assert fetch_json(client, "last-lines", **address) == {"lines": []}
+
+
+def test_who_does_not_see_the_participant_gets_no_lines_of_their_last_claim(client):
+    claim = a_claim()
+    role = a_role(
+        "funding.administer_funding_invoices", "funding.add_claim", "people.view_contact", participants="Own"
+    )
+    client.force_login(a_staff_member(role=role))
+    keys = {"contact": str(claim.contact_id), "provider": str(claim.provider_id)}
+    assert fetch_json(client, "last-lines", **keys) == {"lines": []}
+
+
 # --- permissions, statements ----------------------------------------------------------------------------
 
 
@@ -564,7 +605,15 @@ def test_without_the_permission_no_page_of_bills_opens(client, scene):
     enter(client, scene)
     claim = Claim.objects.get()
     client.force_login(a_staff_member(role=a_role("people.view_staff")))
-    for address in ("", "add/", f"{claim.pk}/change/", f"{claim.pk}/history/", "products/", "prices/"):
+    for address in (
+        "",
+        "add/",
+        f"{claim.pk}/change/",
+        f"{claim.pk}/history/",
+        "products/",
+        "prices/",
+        "last-lines/",
+    ):
         assert client.get(f"{CLAIMS}{address}").status_code == 403
     for address in (INVOICES, "/admin/funding/providerinvoice/"):
         assert client.get(address).status_code == 403

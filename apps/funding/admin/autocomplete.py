@@ -14,13 +14,14 @@ from django.http import HttpRequest, JsonResponse
 
 from apps.base import clock
 from apps.base.batched_queries import fetch_all
-from apps.core.admin_base.display import plain_amount, short_day
+from apps.core.admin_base.display import plain_amount, plain_quantity, short_day
 from apps.core.caseload import visible_rows
 from apps.core.models import normalised
+from apps.core.read_log import log_shown
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import CoveringBudget, load_coverages, plan_query
 from apps.engagements.funding_periods import find_period, left_for
-from apps.funding.models import ClaimLine, InvoiceLine, PriceBookEntry, Product
+from apps.funding.models import Claim, ClaimLine, InvoiceLine, PriceBookEntry, Product
 from apps.funding.models.prices import EffectivePrice, load_price_table
 from apps.funding.services.context import RELEASED_AMOUNTS, released_by_budget
 from apps.people.models import Contact
@@ -132,6 +133,28 @@ def prices_page(request: HttpRequest, line_model: type[ClaimLine | InvoiceLine])
         for (data, _, _), left in zip(priced, lefts, strict=True):
             data["left"] = left
     return JsonResponse({"lines": found})
+
+
+def last_lines_page(request: HttpRequest) -> JsonResponse:
+    """``?contact=&provider=``: the lines of the newest claim of both, without days and prices.
+
+    The supports of a week are often those of the week before; its prices are asked for anew.
+    """
+    contact, provider = find_participant(request), read_key(request.GET.get("provider"))
+    claims = Claim.objects.filter(contact=contact, provider=provider, archive_date=None)
+    last = claims.order_by("-creation_date", "-guid").first() if contact and provider else None
+    if last is None:
+        return JsonResponse({"lines": []})
+    log_shown("View", {Claim: [last.pk]}, "last lines")
+    lines = [
+        {
+            "product": line.product.code,
+            "quantity": plain_quantity(line.quantity),
+            "claim_type": line.claim_type or "",
+        }
+        for line in last.line_items.order_by("position").select_related("product")
+    ]
+    return JsonResponse({"claim": f"{last}, {short_day(last.start_date)}", "lines": lines})
 
 
 def left_on_days(

@@ -143,6 +143,7 @@ class BillAdmin(BillListAdmin):
     change_form_template = "funding/bill_form.html"
     #: Requested by the grid of lines while somebody types.
     list_pages: ClassVar[Any] = (GROUPS, Page("products", method="GET"), Page("prices", method="GET"))
+    grid_pages: ClassVar[Sequence[str]] = ("products", "prices")
     products_page = staticmethod(autocomplete.products_page)
     #: Without the page of archiving, which is a transition: a claim returns its provider invoice.
     record_pages: ClassVar[Any] = (ACTION_PAGE,)
@@ -273,7 +274,7 @@ class BillAdmin(BillListAdmin):
             "then": pressed_button(request),
             "cost_centres": self.cost_centre_names(),
             "today": clock.today().isoformat(),
-            "addresses": {name: self.page_url(name) for name in ("products", "prices")},
+            "addresses": {name: self.page_url(name) for name in self.grid_pages},
             **self.provider_invoice_context(request, record, form),
             **(self.status_context(request, record) if record is not None else {}),
         }

@@ -17,7 +17,7 @@ from apps.core.admin_base.display import list_url, record_link, short_day, short
 from apps.core.caseload import visible_rows
 from apps.documents.admin import form_file_context
 from apps.documents.models import Document
-from apps.funding.admin.autocomplete import read_key
+from apps.funding.admin.autocomplete import last_lines_page, read_key
 from apps.funding.admin.bill_filters import ClaimWindowFilter
 from apps.funding.admin.bills import BillAdmin, staff_of
 from apps.funding.admin.documents import ENTRY_PERMISSIONS, entry_place, entry_url
@@ -75,8 +75,11 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
         Page("tracker", "Tracker", "monitoring", 191, method="GET"),
         Page("month-end", "Month end", "calendar_month", 230, method="GET"),
         PLAN_CHANGE,
+        Page("last-lines", permission="add", method="GET"),
         *BillAdmin.list_pages,
     )
+    last_lines_page = staticmethod(last_lines_page)
+    grid_pages = (*BillAdmin.grid_pages, "last_lines")
     list_display = (
         "number",
         "participant",
