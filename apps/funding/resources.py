@@ -223,7 +223,7 @@ class ClaimResource(UnrestrictedResource):
         Contains("LineItems", ClaimLineType, required=True, order=("position",)),
     )
     fields_of_2_1 = (ReadOnly("ModifyDate"),)
-    kept_sums = CLAIM_SUMS
+    stored_sums = CLAIM_SUMS
     create, update, archive = create_claims, update_claims, archive_claims
     loads_references = True
     importing = ClaimImport

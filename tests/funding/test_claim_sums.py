@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.postgres("SQLite counts claims when asked"), pytest.ma
 
 STATUSES = ["AwaitingStaffApproval", "Approved", "AgencyClaimed", "AgencyFullyPaid"]
 BY_STATUS = "groupby((FundingStatus),aggregate($count as Number,Total with sum as Amount))"
-#: Addresses of claims that are answered by the kept sums, and those that are not.
+#: Addresses of claims that are answered by the stored sums, and those that are not.
 READ = [
     "claim/$count",
     "claim?$count=true&$top=0",
@@ -48,7 +48,7 @@ NOT_READ = [
 ]
 
 
-def kept():
+def stored():
     rows = ClaimSum.objects.values_list("funding_status", "provider", "number", "total")
     return sorted(map(tuple, rows), key=str)
 
@@ -89,7 +89,7 @@ def test_they_are_those_of_the_claims_after_each_step_of_a_random_walk():
     add()
     for _ in range(60):
         walk.choice(steps)()
-        assert kept() == counted()
+        assert stored() == counted()
         assert list(find_claim_sum_faults()) == []
 
 
@@ -108,14 +108,14 @@ def test_nobody_waits_and_nothing_is_lost_when_many_write_at_once():
         return True
 
     call_at_once(*[lambda claim=claim: change(claim) for claim in claims], add_up, add_up)
-    assert kept() == counted()
+    assert stored() == counted()
     add_up_claim_sums()
-    assert kept() == counted()
+    assert stored() == counted()
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM funding_claimsum_change")
-        assert cursor.fetchone()[0] == len(kept())
+        assert cursor.fetchone()[0] == len(stored())
         cursor.execute("TRUNCATE funding_claim CASCADE")
-    assert kept() == []
+    assert stored() == []
 
 
 @pytest.fixture
@@ -132,7 +132,7 @@ def test_they_are_read_in_place_of_the_claims_where_they_have_what_is_asked_for(
     with CaptureQueriesContext(connection) as queries:
         answer = caller.get(path, query).content
     assert any("funding_claimsum" in each["sql"] for each in queries) == (address in READ)
-    monkeypatch.setattr(ClaimResource, "kept_sums", None)
+    monkeypatch.setattr(ClaimResource, "stored_sums", None)
     without = caller.get(path, query).content
     if "$apply" in address:
         answer, without = (sorted(json.loads(each)["value"], key=str) for each in (answer, without))
@@ -144,7 +144,7 @@ def test_without_a_claim_they_say_so(address, monkeypatch):
     path, _, query = f"/api/{address}".partition("?")
     caller = Caller(an_application())
     answer = caller.get(path, query).content
-    monkeypatch.setattr(ClaimResource, "kept_sums", None)
+    monkeypatch.setattr(ClaimResource, "stored_sums", None)
     assert answer == caller.get(path, query).content
 
 
@@ -165,8 +165,8 @@ def test_wrong_ones_are_named_and_put_right(claims, capsys):
     (fault,) = find_claim_sum_faults()
     assert "./run recount_budgets" in fault
     call_command("recount_budgets", dry_run=True)
-    assert "kept sums do not agree with their claims" in capsys.readouterr().out
-    assert kept() != counted()
+    assert "stored sums do not agree with their claims" in capsys.readouterr().out
+    assert stored() != counted()
     call_command("recount_budgets")
-    assert kept() == counted()
+    assert stored() == counted()
     assert list(find_claim_sum_faults()) == []

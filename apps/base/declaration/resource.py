@@ -226,8 +226,8 @@ class NestedType:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptSums:
-    """Sums of all records of a set that PostgreSQL keeps: the rows of ``model``, by the values of ``keys``.
+class StoredSums:
+    """Sums of all records of a set that PostgreSQL stores: the rows of ``model``, by the values of ``keys``.
 
     A row has the ``number`` of records and the sums of the columns ``sums``, all by their names in records.
     """
@@ -261,7 +261,7 @@ class Resource(NestedType):
     ``methods_of_2_1`` and ``fields_of_2_1`` are what version 2.1 has besides, or in place of a field of that
     name, ``alternate_keys`` the unique members by which it finds a record as by its key; ``since`` is the
     first version that has the set at all. ``is_tracked`` is false where the log of changes has no entries of
-    these records: there are no links of changes. ``kept_sums`` are read in place of all records.
+    these records: there are no links of changes. ``stored_sums`` are read in place of all records.
     ``further_rights`` are rights that reading and writing do
     not include, each with what it allows in words: an action that needs one names it (``right="files"``).
     """
@@ -287,7 +287,7 @@ class Resource(NestedType):
     update: ClassVar[Callable[..., object] | None] = None
     archive: ClassVar[Callable[..., int] | None] = None
     importing: ClassVar[type | None] = None
-    kept_sums: ClassVar[KeptSums | None] = None
+    stored_sums: ClassVar[StoredSums | None] = None
 
     def __init__(self, version: str = V2_0) -> None:
         self.version = version

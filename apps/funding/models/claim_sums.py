@@ -1,8 +1,8 @@
-"""What PostgreSQL keeps of claims: how many there are and what they come to, by status and provider."""
+"""Sums that PostgreSQL stores: how many claims there are and what they come to, by status and provider."""
 
 from django.db import models
 
-from apps.base.declaration.resource import KeptSums
+from apps.base.declaration.resource import StoredSums
 from apps.funding.statuses import ClaimStatus
 
 
@@ -27,4 +27,4 @@ class ClaimSum(models.Model):
         return f"{self.number} {self.funding_status}"
 
 
-CLAIM_SUMS = KeptSums(ClaimSum, keys=("funding_status", "provider"), sums=("total",))
+CLAIM_SUMS = StoredSums(ClaimSum, keys=("funding_status", "provider"), sums=("total",))

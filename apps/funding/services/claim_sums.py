@@ -1,4 +1,4 @@
-"""The sums of claims that PostgreSQL keeps: what was appended is added up, and compared with the claims."""
+"""The sums of claims that PostgreSQL stores: what was appended is added up, and compared with the claims."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ INSERT INTO funding_claimsum_change
 SELECT funding_status, provider_id, sum(number), sum(total) FROM appended
 GROUP BY 1, 2 HAVING sum(number) <> 0 OR sum(total) <> 0
 """
-#: What is added to the kept sums to make them those of the claims.
+#: What is added to the stored sums to make them those of the claims.
 MISSING = """
 SELECT funding_status, provider_id, sum(number) AS number, sum(total) AS total FROM (
     SELECT funding_status, provider_id, count(*) AS number, sum(total) AS total
@@ -29,20 +29,20 @@ def add_up_claim_sums() -> None:
 
 
 def find_claim_sum_faults() -> Iterator[str]:
-    """A line where kept sums are not those of the claims."""
+    """A line where stored sums are not those of the claims."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(MISSING)
             if found := cursor.fetchall():
                 yield (
-                    f"the kept sums of {len(found):,} statuses and providers are not those of the claims:"
+                    f"the stored sums of {len(found):,} statuses and providers are not those of the claims:"
                     " ./run recount_budgets puts them right"
                 )
 
 
 @transaction.atomic
 def recount_claim_sums() -> int:
-    """Make the kept sums those of the claims, whose writers wait meanwhile; returns how many were wrong."""
+    """Make the stored sums those of the claims, whose writers wait meanwhile; returns how many were wrong."""
     if connection.vendor != "postgresql":
         return 0
     with connection.cursor() as cursor:

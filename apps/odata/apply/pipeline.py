@@ -51,7 +51,7 @@ from apps.odata.query.transformations import (
     Transformation,
     expressions_of,
 )
-from apps.odata.read.reader import is_whole_table, kept_sums
+from apps.odata.read.reader import is_whole_table, stored_sums
 
 _SORTABLE = (*ast.NUMBERS, ValueKind.STRING, ValueKind.DATE, ValueKind.DATETIME, ValueKind.TIME)
 #: The kinds of values that a method takes.
@@ -241,7 +241,7 @@ class Transformer:
     def group(self, rows: Rows, grouping: GroupBy) -> ResultRows:
         for transformation in grouping.prepared:
             rows = self.transform(rows, transformation)
-        rows, grouping = self.from_kept_sums(rows, grouping)
+        rows, grouping = self.from_stored_sums(rows, grouping)
         lists = [self.list_of(rows, value) for value in grouping.values]
         selects = self.selects(rows, grouping, lists)
         select_of = {select.list_name: select for select in reversed(selects)}
@@ -278,27 +278,27 @@ class Transformer:
         text = f"{text} GROUP BY {group_by}" if keys else text
         return ResultRows(Result(text, tuple(params), tuple(columns), steps))
 
-    def from_kept_sums(self, rows: Rows, grouping: GroupBy) -> tuple[Rows, GroupBy]:
-        """The sums that the database keeps in place of the records, where they have all that is asked for."""
+    def from_stored_sums(self, rows: Rows, grouping: GroupBy) -> tuple[Rows, GroupBy]:
+        """The stored sums in place of the records, where they have all that is asked for."""
         if not isinstance(rows, EntityRows) or rows.joined or rows.values:
             return rows, grouping
-        kept, sums = self.entity_set.resource.kept_sums, kept_sums(self.entity_set, rows.rows)
+        stored, sums = self.entity_set.resource.stored_sums, stored_sums(self.entity_set, rows.rows)
         counts = [value for value in grouping.values if value.method == "count" and value.expression is None]
         summed = [value.expression for value in grouping.values if value.method == "sum"]
         if (
-            kept is None
+            stored is None
             or sums is None
             or len(counts) + len(summed) < len(grouping.values)
-            or not self.are_among(kept.keys, grouping.paths)
-            or not self.are_among(kept.sums, summed)
+            or not self.are_columns(stored.keys, grouping.paths)
+            or not self.are_columns(stored.sums, summed)
         ):
             return rows, grouping
         values = [
-            replace(value, method="kept_number") if value in counts else value for value in grouping.values
+            replace(value, method="stored_number") if value in counts else value for value in grouping.values
         ]
         return replace(rows, rows=sums), replace(grouping, values=tuple(values))
 
-    def are_among(self, columns: Sequence[str], expressions: Sequence[Expression | None]) -> bool:
+    def are_columns(self, columns: Sequence[str], expressions: Sequence[Expression | None]) -> bool:
         """True when all expressions are columns of the records, and these."""
         binder, known = RecordBinder(self.entity_set.type, self.request), [F(name) for name in columns]
         return all(isinstance(each, ast.Path) and binder.path(each).sql in known for each in expressions)
@@ -356,7 +356,7 @@ class Transformer:
         """The value that a method takes of each row; of a number any that is not null."""
         if value.method == "count":
             return Operand(ValueKind.INTEGER, Constant(ValueKind.INTEGER, 1), False, "$count")
-        if value.method == "kept_number":
+        if value.method == "stored_number":
             return Operand(ValueKind.INTEGER, F("number"), False, "$count")
         assert value.expression is not None
         return self.value_for(
@@ -378,7 +378,7 @@ class Transformer:
             reference = sql.BY_CODE_POINT(reference)
         text, _ = self.compiled(sql.AGGREGATES[value.method](reference))
         column = ResultColumn.of((value.name,), name, replace(operand, nullable=True), is_computed=True)
-        if value.method in ("count", "countdistinct", "kept_number"):  # Edm.Decimal, as the standard says
+        if value.method in ("count", "countdistinct", "stored_number"):  # Edm.Decimal, as the standard says
             column = replace(column, kind=ValueKind.DECIMAL, nullable=False, scale=0, prop=None)
         elif value.method == "average":
             column = replace(column, kind=ValueKind.DECIMAL, scale=None, prop=None)

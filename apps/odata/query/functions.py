@@ -337,7 +337,7 @@ AGGREGATES = {
     "min": Template("MIN({0})", kind=ValueKind.DECIMAL),
     "max": Template("MAX({0})", kind=ValueKind.DECIMAL),
     "count": Template("COUNT({0})", kind=ValueKind.INTEGER),
-    "kept_number": Template("COALESCE(SUM({0}), 0)::bigint", kind=ValueKind.INTEGER),
+    "stored_number": Template("COALESCE(SUM({0}), 0)::bigint", kind=ValueKind.INTEGER),
     "countdistinct": Template("COUNT(DISTINCT {0})", kind=ValueKind.INTEGER),
 }
 NEGATIVE = {

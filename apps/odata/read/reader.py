@@ -135,7 +135,7 @@ class JsonReader:
         return columns(self.entity_set.type, self.projection.selection)
 
     def count(self) -> int:
-        if (sums := kept_sums(self.entity_set, self.rows)) is not None:
+        if (sums := stored_sums(self.entity_set, self.rows)) is not None:
             return sums.aggregate(number=Coalesce(Sum("number"), 0))["number"]
         return self.rows.order_by().count()
 
@@ -224,12 +224,12 @@ def is_whole_table(rows: QuerySet[models.Model]) -> bool:
     return not (query.where or query.is_sliced or query.combinator or query.extra_tables)
 
 
-def kept_sums(entity_set: EntitySet, rows: QuerySet[models.Model]) -> QuerySet[models.Model] | None:
-    """The sums that PostgreSQL keeps of all records of a set, when these are the rows."""
-    kept = entity_set.resource.kept_sums
-    if kept is None or connections[rows.db].vendor != "postgresql" or not is_whole_table(rows):
+def stored_sums(entity_set: EntitySet, rows: QuerySet[models.Model]) -> QuerySet[models.Model] | None:
+    """The sums that PostgreSQL stores of all records of a set, when these are the rows."""
+    stored = entity_set.resource.stored_sums
+    if stored is None or connections[rows.db].vendor != "postgresql" or not is_whole_table(rows):
         return None
-    return kept.model._base_manager.using(rows.db)
+    return stored.model._base_manager.using(rows.db)
 
 
 @lru_cache(maxsize=512)

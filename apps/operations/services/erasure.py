@@ -222,7 +222,7 @@ def refuse_known_certificate(person: Contact, certificate_file: Path, unfinished
 
 
 def find_unfinished_certificates() -> Iterator[str]:
-    """What a killed ``erase_person`` left where commands are run from, and among the service's own files."""
+    """A line for each certificate of a killed ``erase_person``, in this folder and in ``VAR_DIR``."""
     for folder in {Path.cwd(), settings.VAR_DIR.absolute()}:
         for path in sorted(folder.glob(f"*{UNFINISHED}")):
             certificate = path.with_name(path.name.removesuffix(UNFINISHED))

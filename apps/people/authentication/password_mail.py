@@ -21,7 +21,7 @@ from apps.people.models import Staff
 
 
 def link_validity() -> str:
-    """How long a link is valid: ``24 hours``."""
+    """The time for which a link is valid: ``24 hours``."""
     return plural(settings.PASSWORD_LINK_HOURS, "hour")
 
 

@@ -37,7 +37,7 @@ class Command(ServiceCommand):
         for is_wrong, records, kind, others in (
             (any(found), found, "budget", "claims and invoices"),
             (wrong, f"{wrong:,} provider invoices", "provider invoice", "claims"),
-            (wrong_sums, f"{wrong_sums:,} kept sums", "kept sum", "claims"),
+            (wrong_sums, f"{wrong_sums:,} stored sums", "stored sum", "claims"),
         ):
             if not is_wrong:
                 self.stdout.write(f"Every {kind} agrees with its {others}.")
