@@ -192,6 +192,8 @@ def is_about_people(model):
 @pytest.mark.both_engines("every page of the back office is opened once on each")
 def test_every_page_of_the_back_office_is_logged_or_says_why_not(client, participant, copies):
     keys, found, visited = records_of(participant), [], set()
+    both = {"contact": str(participant.contact.pk), "provider": str(participant.claim.provider_id)}
+    queries = {**QUERIES, "/admin/funding/claim/last-lines/": both}
     for route, name in routes():
         if route.startswith(("/^api", "/api")):
             continue
@@ -203,7 +205,7 @@ def test_every_page_of_the_back_office_is_logged_or_says_why_not(client, partici
         address = re.sub(r"<[^>]+>", "unknown", address)
         visited.add(address)
         logged()
-        answer = client.get(address, QUERIES.get(address))
+        answer = client.get(address, queries.get(address))
         body = b"".join(answer.streaming_content) if answer.streaming else answer.content
         if logged():
             continue

@@ -299,9 +299,13 @@ class Transformer:
         return replace(rows, rows=sums), replace(grouping, values=tuple(values))
 
     def are_columns(self, columns: Sequence[str], expressions: Sequence[Expression | None]) -> bool:
-        """True when all expressions are columns of the records, and these."""
-        binder, known = RecordBinder(self.entity_set.type, self.request), [F(name) for name in columns]
-        return all(isinstance(each, ast.Path) and binder.path(each).sql in known for each in expressions)
+        """True when all expressions are properties of the record itself, and stored in these columns."""
+        properties = self.entity_set.type.readable_properties
+        paths = {name: prop.path for name, prop in properties.items() if prop.path in columns}
+        return all(
+            isinstance(each, ast.Path) and len(each.segments) == 1 and each.segments[0] in paths
+            for each in expressions
+        )
 
     def selects(self, rows: Rows, grouping: GroupBy, lists: Sequence[str]) -> list[Select]:
         """Groups that are aggregated together: rows, and the items of lists that values are taken of."""
