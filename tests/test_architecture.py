@@ -408,6 +408,7 @@ def test_every_module_opens_by_saying_what_it_is_for():
 SUMS_BY_DJANGO = {
     "apps.core.computed": "MoneySum, which rounds, is made of it",
     "apps.access.throttling": "numbers of requests",
+    "apps.odata.read.reader": "numbers of records, which PostgreSQL stores",
     "apps.people.authentication.attempts": "numbers of failures",
 }
 

@@ -165,7 +165,7 @@ def test_wrong_ones_are_named_and_put_right(claims, capsys):
     (fault,) = find_claim_sum_faults()
     assert "./run recount_budgets" in fault
     call_command("recount_budgets", dry_run=True)
-    assert "stored sums do not agree with their claims" in capsys.readouterr().out
+    assert "Stored sums of claims that are wrong: 2." in capsys.readouterr().out
     assert stored() != counted()
     call_command("recount_budgets")
     assert stored() == counted()

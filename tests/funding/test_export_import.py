@@ -69,7 +69,7 @@ def delete_records():
         model
         for app in ("people", "documents", "sales", "engagements", "funding", "payments")
         for model in apps.get_app_config(app).get_models(include_auto_created=True)
-        if model not in KEPT
+        if model._meta.managed and model not in KEPT
     ]
     with connection.cursor() as cursor:
         for model in models:

@@ -37,7 +37,6 @@ class Command(ServiceCommand):
         for is_wrong, records, kind, others in (
             (any(found), found, "budget", "claims and invoices"),
             (wrong, f"{wrong:,} provider invoices", "provider invoice", "claims"),
-            (wrong_sums, f"{wrong_sums:,} stored sums", "stored sum", "claims"),
         ):
             if not is_wrong:
                 self.stdout.write(f"Every {kind} agrees with its {others}.")
@@ -45,8 +44,10 @@ class Command(ServiceCommand):
                 self.stdout.write(f"{records} do not agree with their {others}.")
             else:
                 self.stdout.write(f"Put right: {records}.")
+        verb = "are" if dry_run else "were"
+        if wrong_sums:
+            self.stdout.write(f"Stored sums of claims that {verb} wrong: {wrong_sums:,}.")
         if unmarked:
-            verb = "are" if dry_run else "were"
             self.stdout.write(f"Approvals by who entered the bill that {verb} not marked: {unmarked:,}.")
         if faults := list(find_money_faults()):
             raise CommandError("\n".join([*faults, f"Claims and invoices: {plural(len(faults), 'fault')}."]))
