@@ -20,7 +20,7 @@ from django.test import Client as Browser
 
 from apps.base import clock
 from apps.funding.models import Claim, ClaimLine
-from apps.funding.services.claim_sums import recount_claim_sums
+from apps.funding.services.claim_sums import add_up_claim_sums, recount_claim_sums
 from apps.funding.services.transitions import apply_transition
 from apps.funding.validation.transitions import TransitionName
 from apps.people.models import Contact, Staff
@@ -162,6 +162,7 @@ def grow() -> None:
         for model, copied, number in sources:
             unchecked(copy_rows, cursor, model, copied, number)()
         recount_claim_sums()  # unchecked are triggers as well
+        add_up_claim_sums()
         cursor.execute("VACUUM ANALYZE")
 
 
