@@ -1,6 +1,6 @@
 """PostgreSQL keeps how many claims there are and what they come to, by status and provider.
 
-A claim's row is never asked for it, since ``claim/$count`` and sums of all would read half a million.
+So ``claim/$count`` and the sums of all claims do not read half a million rows.
 """
 
 from django.db import migrations, models
