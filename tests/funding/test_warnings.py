@@ -1100,6 +1100,26 @@ def test_what_is_resubmitted_counts_once_on_its_provider_invoice(part, is_reusab
     assert f"come to {total} together, 1.00 more" in about_the_total(again)[0]
 
 
+@pytest.mark.parametrize(
+    ("move", "part"),
+    [("pay-in-part", "resubmit"), ("pay-in-part", "resubmit-gap"), ("refuse", "resubmit")],
+)
+def test_what_resubmits_a_gap_counts_with_the_claim_of_the_gap(move, part):
+    scene, invoice = an_invoice_for_several("240.00")
+    claim = scene.stored_claim({}, provider_invoice=invoice, funding_status="AgencyClaimed")
+    assert apply_transition(Claim, [claim.pk], "pay-in-part", amounts={claim.pk: Decimal(100)}).done
+    assert apply_transition(Claim, [claim.pk], "resubmit-gap").done
+    gap = Claim.objects.get(resubmission_of=claim)
+    Claim.objects.filter(pk=gap.pk).update(funding_status="AgencyClaimed")
+    how = {"amounts": {gap.pk: Decimal(30)}} if move == "pay-in-part" else {"reason": "Refused"}
+    assert apply_transition(Claim, [gap.pk], move, **how).done
+    assert apply_transition(Claim, [gap.pk], part).done
+    other = scene.claim(
+        scene.line(quantity="1", price="100.00"), provider_invoice=invoice, contact=a_contact()
+    )
+    assert about_the_total(other) == {}
+
+
 def test_claims_of_one_body_on_an_invoice_for_several_are_compared_together():
     scene, invoice = an_invoice_for_several("280.00")
     drafts = [

@@ -155,28 +155,47 @@ def sum_other_claims(claims: Sequence[DraftBill], claim_rows: Rows) -> None:
     """Sum up what the other claims on each provider invoice ask for, those of the same body included.
 
     Of those that exist, the ones with its reference, which are loaded to find duplicates. Two that resubmit
-    one another ask for the same: the gap is part of the older, and in full the newer takes its place.
+    one another ask for the same: the gap is part of the older, and in full the newer takes its place, which
+    may be that of a gap.
     """
     sharing: defaultdict[UUID, list[DraftBill]] = defaultdict(list)
     for claim in claims:
         if claim.provider_invoice is not None:
             sharing[claim.provider_invoice.pk].append(claim)
     totals: defaultdict[UUID, dict[object, Decimal]] = defaultdict(dict)
-    resubmissions: list[tuple[UUID, UUID, UUID, Decimal]] = []
+    originals: dict[object, UUID | None] = {}
+    ended, replaced = set[object](), set[object]()
     for _, _, invoice, _, key, status, original, paid_earlier, *_, total in claim_rows:
-        if invoice in sharing and status not in ENDED:
-            totals[invoice][key] = total
-            resubmissions.append((invoice, key, original, paid_earlier))
+        if invoice in sharing:
+            originals[key] = original
+            if status in ENDED:
+                ended.add(key)
+            else:
+                totals[invoice][key] = total
+            if paid_earlier:
+                replaced.add(original)
+    counted_elsewhere = replaced | find_gaps(originals, ended | replaced)
     for invoice, bills in sharing.items():
-        totals[invoice] |= {bill.draft.key or bill.number: bill.draft.total for bill in bills}
-    is_shared = {invoice for invoice, of_invoice in totals.items() if len(of_invoice) > 1}
-    for invoice, key, original, paid_earlier in resubmissions:
-        if original in totals[invoice]:
-            totals[invoice].pop(original if paid_earlier else key, None)
-    for invoice in is_shared:
-        asked = sum(totals[invoice].values(), ZERO)
-        for bill in sharing[invoice]:
-            bill.context.other_claims_total = asked - bill.draft.total
+        of_invoice = totals[invoice]
+        of_invoice |= {bill.draft.key or bill.number: bill.draft.total for bill in bills}
+        if len(of_invoice) > 1:
+            asked = sum((of_invoice[key] for key in of_invoice.keys() - counted_elsewhere), ZERO)
+            for bill in bills:
+                bill.context.other_claims_total = asked - bill.draft.total
+
+
+def find_gaps(originals: Mapping[object, UUID | None], replaced: Collection[object]) -> set[object]:
+    """The claims that are the gap of another, which still counts, or resubmit one that was, in full.
+
+    ``originals``: what each claim resubmits; ``replaced``: those whose place a resubmission has taken.
+    """
+    gaps = set[object]()
+    for key, original in originals.items():
+        while original is not None and original in replaced:
+            original = originals.get(original)
+        if original in originals:
+            gaps.add(key)
+    return gaps
 
 
 # --- provider invoices ----------------------------------------------------------------------------------
