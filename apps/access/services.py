@@ -10,6 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import Model, QuerySet
 
+from apps.access.authentication import find_application_by_secret
 from apps.access.callers import (
     EVERYTHING,
     ApplicationCaller,
@@ -97,6 +98,17 @@ def issue_token(caller: ApplicationCaller, scope: Iterable[str]) -> str:
         expires_at=clock.now() + dt.timedelta(seconds=settings.API_TOKEN_SECONDS),
     )
     return token
+
+
+@transaction.atomic
+def issue_token_for(client_id: str, secret: str, scope: Iterable[str]) -> str | None:
+    """A token for who has the secret; ``None`` when that ended a moment ago.
+
+    The application is locked: a renewal of its secret waits, and then deletes the token.
+    """
+    list(ApiApplication.objects.select_for_update().filter(client_id=client_id).values_list("pk"))
+    caller = find_application_by_secret(client_id, secret)
+    return issue_token(caller, scope) if caller is not None else None
 
 
 def purge_expired() -> dict[str, int]:

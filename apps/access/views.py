@@ -22,7 +22,7 @@ from apps.access.callers import (
     missing_scopes,
     split_scope,
 )
-from apps.access.services import issue_token
+from apps.access.services import issue_token_for
 from apps.base.errors import ServiceError
 
 logger = logging.getLogger(__name__)
@@ -70,12 +70,16 @@ class TokenView(View):
             raise OAuthError("invalid_request", "grant_type is missing.")
         if form["grant_type"] != "client_credentials":
             raise OAuthError("unsupported_grant_type", "The only grant_type here is client_credentials.")
-        caller = authenticate_client(request, form)
+        client_id, secret = client_credentials(request, form)
+        caller = authenticate_client(request, client_id, secret)
         scope = granted_scope(caller, form.get("scope", ""))
         with throttled():
             throttling.count_request(caller)  # a token is a request like any other
+        token = issue_token_for(client_id, secret, scope)
+        if token is None:
+            raise invalid_client()
         body = {
-            "access_token": issue_token(caller, scope),
+            "access_token": token,
             "token_type": "Bearer",
             "expires_in": settings.API_TOKEN_SECONDS,
             "scope": join_scopes(scope),
@@ -102,9 +106,8 @@ def read_form(request: HttpRequest) -> dict[str, str]:
     return {name: value for name, value in pairs if value}
 
 
-def authenticate_client(request: HttpRequest, form: dict[str, str]) -> ApplicationCaller:
-    """The application with the id and secret in the header or in the form."""
-    client_id, secret = client_credentials(request, form)
+def authenticate_client(request: HttpRequest, client_id: str, secret: str) -> ApplicationCaller:
+    """The application with the id and secret; a wrong secret is counted."""
     caller = find_application_by_secret(client_id, secret)
     if caller is None:
         with throttled():
@@ -114,6 +117,7 @@ def authenticate_client(request: HttpRequest, form: dict[str, str]) -> Applicati
 
 
 def client_credentials(request: HttpRequest, form: dict[str, str]) -> tuple[str, str]:
+    """The client id and secret in the header or in the form."""
     header = request.headers.get("Authorization")
     if header is None:
         return form.get("client_id", ""), form.get("client_secret", "")

@@ -10,8 +10,9 @@ from oauthlib.oauth2 import BackendApplicationClient
 from apps.access import throttling, views
 from apps.access.callers import Limits, hash_secret
 from apps.access.models import AccessToken, ApiApplication
-from apps.access.services import revoke_applications
+from apps.access.services import renew_secret, revoke_applications
 from tests.access.conftest import basic
+from tests.races import call_during
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls("apps.access.urls")]
 
@@ -211,3 +212,13 @@ def test_a_token_counts_as_a_request(registered):
     answers = [ask(authorization=basic(application.client_id, secret)) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [200, 200, 429]
     assert 1 <= int(answers[-1]["Retry-After"]) <= 60
+
+
+@pytest.mark.postgres("SQLite has one writer and its test database one connection")
+@pytest.mark.django_db(transaction=True)
+def test_a_secret_that_is_renewed_meanwhile_gives_no_token(registered):
+    application, secret = registered()
+    header = basic(application.client_id, secret)
+    answer = call_during(lambda: renew_secret(application), lambda: ask(authorization=header))
+    refused(answer, 401, "invalid_client")
+    assert not AccessToken.objects.exists()
