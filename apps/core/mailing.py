@@ -5,9 +5,13 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db import transaction
+from django.db.models import Model
 from django.utils import timezone
 
+from apps.core import history
+from apps.core.caseload import is_visible
 from apps.core.read_log import READ_LOG
 
 logger = logging.getLogger(__name__)
@@ -40,3 +44,12 @@ def mail_once(
         logger.warning("%s %s is not sent: %s", task.name, arguments[0], error)
         later = timezone.now() + dt.timedelta(minutes=RETRY_MINUTES[failures])
         task.using(run_after=later).enqueue(*arguments, failures + 1)
+
+
+def author_may(permission: str, record: Model) -> bool:
+    """False when the login of whoever had it sent was disabled meanwhile, or their right taken."""
+    staff = history.author().staff_id
+    if staff is None:
+        return True
+    person = get_user_model().objects.select_related("role").get(pk=staff)
+    return person.has_perm(permission) and is_visible(person, record)

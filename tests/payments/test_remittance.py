@@ -7,6 +7,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from apps.base import clock
+from apps.core import history
 from apps.core.models import Subscriber
 from apps.core.task_queue import repeat_unfinished_tasks
 from apps.funding.models import Claim
@@ -27,7 +28,8 @@ from tests.payments.builders import (
     somebody,
 )
 from tests.payments.mail_server import mail_server
-from tests.people.records import a_client, a_contact
+from tests.payments.test_statement_mail import lose_login, lose_rights, see_some
+from tests.people.records import a_client, a_contact, an_administrator
 from tests.tasks import run_tasks
 
 pytestmark = pytest.mark.django_db
@@ -149,6 +151,20 @@ def test_a_payment_that_came_back_meanwhile_is_not_told(run, server):
     assert [to for to, _ in server.received] == [["second@example.org"]]
     with pytest.raises(RunRefused, match="No remittance advice"):
         send_advice(run.pk)
+
+
+@pytest.mark.parametrize("change", [lose_rights, see_some, lose_login])
+def test_what_somebody_had_sent_who_may_no_longer_waits_for_another(run, server, change):
+    staff = an_administrator()
+    with history.as_author(history.Author("Back office", staff.pk)):
+        send_advice(run.pk)
+    change(staff)
+    run_tasks()
+    assert server.received == []
+    with history.as_author(history.Author("Back office", an_administrator().pk)):
+        assert send_advice(run.pk) == 2
+    run_tasks()
+    assert len(server.received) == 2
 
 
 def test_a_run_that_is_not_released_is_told_to_nobody():

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django_tasks import task
 
 from apps.base.batched_queries import AnyOf
+from apps.core.caseload import is_visible
 from apps.core.history import Author
 from apps.core.mailing import mail_once
 from apps.core.models import Change, Consent, Notice, Subscriber
@@ -78,7 +79,7 @@ def send_unless_sent(key: UUID, staff: Staff | None) -> None:
 
     rows = Invoice.objects.select_for_update(of=("self",)).select_related("contact")
     invoice = rows.get(pk=key)
-    if find_problems([invoice], staff):
+    if find_problems([invoice], staff) or (staff is not None and not is_visible(staff, invoice)):
         return  # sent by another task, or changed meanwhile
     organisation = Subscriber.current()
     message = EmailMessage(

@@ -10,7 +10,7 @@ from django_tasks import task
 
 from apps.base import clock
 from apps.core import history
-from apps.core.mailing import mail_once
+from apps.core.mailing import author_may, mail_once
 from apps.core.models import Change, Subscriber
 from apps.core.read_log import log_shown
 from apps.core.task_queue import task_author
@@ -68,6 +68,8 @@ def send_advice_once(key: int) -> None:
     item = rows.select_related("run", "client__key_contact", "contact").get(pk=key)
     address = payee_email(item.payee)
     if item.advice_sent_at is not None or item.returned_at is not None or address is None:
+        return
+    if not author_may("payments.change_paymentrun", item.run):
         return
     organisation = Subscriber.current()
     day = date_format(item.run.day, "j M Y")

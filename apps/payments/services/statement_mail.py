@@ -15,15 +15,14 @@ from django_tasks import task
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.core import history
-from apps.core.caseload import is_visible
-from apps.core.mailing import mail_once
+from apps.core.mailing import author_may, mail_once
 from apps.core.models import Change, Consent, Subscriber
 from apps.core.read_log import log_shown
 from apps.core.task_queue import task_author
 from apps.payments.choices import StatementRecipient
 from apps.payments.models import Statement, StatementConsent, month_name
 from apps.payments.services.statements import StatementRefused
-from apps.people.models import Contact, Staff
+from apps.people.models import Contact
 
 ERROR_LENGTH = 300
 
@@ -117,7 +116,7 @@ def send_statement_once(key: UUID) -> None:
     # A consent may be withdrawn meanwhile, a corrected statement made, the person erased.
     if sent_already(statement) or obstacle or person is None or statement.content is None:
         return
-    if not may_send(statement):
+    if not author_may("payments.send_statement", statement):
         return
     organisation, month = Subscriber.current(), month_name(statement.month)
     message = EmailMessage(
@@ -130,15 +129,6 @@ def send_statement_once(key: UUID) -> None:
     mark_sent(statement, person)
     message.send()
     log_shown("Export", {Statement: [statement.pk], Contact: [person.pk]}, "statement")
-
-
-def may_send(statement: Statement) -> bool:
-    """False when the login of whoever had it sent was disabled meanwhile, or their right taken."""
-    staff = history.author().staff_id
-    if staff is None:
-        return True
-    person = Staff.objects.select_related("role").get(pk=staff)
-    return person.has_perm("payments.send_statement") and is_visible(person, statement)
 
 
 def mark_sent(statement: Statement, person: Contact | None) -> None:
