@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import os
 import re
 import secrets
 import sys
@@ -18,6 +19,9 @@ from apps.odata import default_settings as protocol
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = environ.Env()
+
+# Where lxml is installed openpyxl would write by it, whose error for a full disk is no OSError.
+os.environ.setdefault("OPENPYXL_LXML", "False")
 
 # --- where things lie ---------------------------------------------------------------------------------
 

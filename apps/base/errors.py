@@ -33,6 +33,11 @@ class ErrorDetail:
         return detail
 
 
+def system_reason(error: OSError) -> str:
+    """The sentence of the system for what failed, without the path of the server that it names."""
+    return str(error.strerror or error)
+
+
 @dataclass(eq=False)
 class ServiceError(Exception):
     """Something that cannot be done; its code is the name of its class, unless that declares another.

@@ -151,12 +151,18 @@ def csv_file(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterato
 def write_workbook(file: IO[bytes], wanted: Sequence[Column], records: Iterable[str]) -> None:
     book = Workbook(write_only=True)
     sheet = book.create_sheet("Records")
-    sheet.append([column.name for column in wanted])
-    for number, row in enumerate(rows_of(wanted, records), start=1):
-        if number >= MAX_ROWS:
-            raise ImportFileError(f"A sheet ends at row {MAX_ROWS:,}; export as CSV, or with a filter.")
-        sheet.append([typed_cell(sheet, *pair) for pair in zip(wanted, row, strict=True)])
-    book.save(file)
+    try:
+        sheet.append([column.name for column in wanted])
+        for number, row in enumerate(rows_of(wanted, records), start=1):
+            if number >= MAX_ROWS:
+                raise ImportFileError(f"A sheet ends at row {MAX_ROWS:,}; export as CSV, or with a filter.")
+            sheet.append([typed_cell(sheet, *pair) for pair in zip(wanted, row, strict=True)])
+        book.save(file)
+    except BaseException:
+        # Else openpyxl keeps its temporary file until the process ends: a worker's lasts for weeks.
+        if sheet._writer is not None:
+            sheet._writer.cleanup()
+        raise
 
 
 class CountedRecords:

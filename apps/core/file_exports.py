@@ -19,6 +19,7 @@ from django.utils import timezone
 from django_tasks import task
 
 from apps.base.declaration.service import declared_set
+from apps.base.errors import system_reason
 from apps.core import exporting
 from apps.core.caseload import caseload_of, sight_digest
 from apps.core.history import Author
@@ -64,7 +65,7 @@ def note_dead_export(file_export: FileExport) -> None:
 def finish_unwritten(file_export: FileExport, error: OSError) -> None:
     """Say why there is no file: the server's disk is full, or cannot be written."""
     logger.warning("export %s is not written: %s", file_export.pk, error)
-    reason = f"The server could not write it: {error.strerror or error}. Tell who runs the service."
+    reason = f"The server could not write it: {system_reason(error)}. Tell who runs the service."
     finish_export(file_export, Status.FAILED, reason)
 
 

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from django_tasks import TaskContext, task
 from apps.base import clock
 from apps.base.declaration.resource import V2_1
 from apps.base.declaration.service import get_service
+from apps.base.errors import system_reason
 from apps.core import history
 from apps.core.cancel_marks import CancelMark
 from apps.core.file_import_kinds import (
@@ -43,12 +45,16 @@ from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author, withdraw_task
 from apps.core.virus_scanner import virus_in, virus_sentence
 
+logger = logging.getLogger(__name__)
+
 #: Rows with issues on a page, and pages of them; all issues are in the file of issues.
 SHOWN_ROWS, SHOWN_PAGES = 100, 100
 #: Different cells of one kind of issue that are shown, to say what they mean.
 SHOWN_VALUES = 20
 #: The option with the status that an import has again when it cannot be undone.
 UNDONE_FROM = "undone_from"
+#: What holds for an import that ended before the end of its file.
+GOES_ON = "What it had stored is stored; imported again, it goes on from there."
 
 
 @dataclass
@@ -238,8 +244,7 @@ def start_undo(file_import: FileImport) -> bool:
 def note_dead_task(file_import: FileImport) -> None:
     """Say so where the task of a running import has failed without a word."""
     if file_import.is_running and has_failed(file_import.task_id):
-        text = "It ended unexpectedly. What it had stored is stored; imported again, it goes on from there."
-        finish(file_import, Status.FAILED, message=text)
+        finish(file_import, Status.FAILED, message=f"It ended unexpectedly. {GOES_ON}")
 
 
 @transaction.atomic
@@ -302,9 +307,12 @@ def process_file_import(
             kind = import_kind_of(file_import)
             counts = counts_of_history(file_import, kind, {}) if file_import.rows_done else {}
             finish_cancelled(file_import, counts=counts)
-        except ImportFileError as reason:
-            kind = import_kind_of(file_import)
-            message = wording_of(file_import, kind)(str(reason))
+        except (ImportFileError, OSError) as error:
+            if isinstance(error, OSError):
+                logger.warning("import %s is not finished: %s", guid, error)
+                message = f"The server could not write its files: {system_reason(error)}. {GOES_ON}"
+            else:
+                message = wording_of(file_import, import_kind_of(file_import))(str(error))
             was_undoing = file_import.status == Status.UNDOING
             finish(
                 file_import,

@@ -1,5 +1,6 @@
 """Imports in the back office: upload, columns, a preview with every fault, import, result."""
 
+import errno
 import io
 import re
 
@@ -312,6 +313,26 @@ def test_an_import_whose_worker_was_killed_goes_on_and_counts_all(client, ada, m
     assert Contact.objects.count() == 2
     assert "ended unexpectedly" in page(client, record)["file_import"].message
     record.refresh_from_db()
+    press(client, record, "check", **chosen(record))
+    run_tasks()
+    record.refresh_from_db()
+    assert (record.counts["new"], record.counts["unchanged"]) == (1, 2)
+
+
+def test_an_import_that_the_disk_has_no_space_for_says_so_and_goes_on_later(client, ada, monkeypatch):
+    monkeypatch.setattr(runs, "BATCH", 2)
+    record = an_import(client)
+    press(client, record, "import")
+
+    def fill_disk(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device", "/srv/records/tmp")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("apps.core.file_imports.save_progress", fill_disk)
+        run_tasks()
+    record.refresh_from_db()
+    assert (record.status, Contact.objects.count()) == ("Failed", 2)
+    assert record.message.startswith("The server could not write its files: No space left on device. What")
     press(client, record, "check", **chosen(record))
     run_tasks()
     record.refresh_from_db()

@@ -1,6 +1,7 @@
 """Statements by mail: by consent, to whom it says, each once; and runs that make or send all of a month."""
 
 import datetime as dt
+import errno
 
 import pytest
 from django.utils import timezone
@@ -13,7 +14,13 @@ from apps.core.task_queue import repeat_unfinished_tasks
 from apps.payments.choices import StatementWork
 from apps.payments.models import Statement, StatementConsent, StatementRun
 from apps.payments.services import statement_runs
-from apps.payments.services.statement_mail import Obstacle, find_recipients, mail_statement, send_statement
+from apps.payments.services.statement_mail import (
+    Obstacle,
+    find_recipients,
+    mail_statement,
+    note_error,
+    send_statement,
+)
 from apps.payments.services.statement_runs import process_run, start_run
 from apps.payments.services.statements import StatementRefused, make_statements
 from apps.people.models import Role, Staff
@@ -153,6 +160,13 @@ def test_a_server_that_never_takes_it_is_named_and_another_press_begins_anew(ser
     run_tasks()
     statement.refresh_from_db()
     assert (len(server.received), statement.mail_error) == (1, None)
+
+
+def test_the_page_of_a_statement_names_no_path_of_the_server():
+    statement = a_statement(a_participant())
+    note_error(statement.pk, FileNotFoundError(errno.ENOENT, "No such file or directory", "/etc/mail.pem"))
+    statement.refresh_from_db()
+    assert statement.mail_error == "No such file or directory"
 
 
 # --- runs -----------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ import json
 import openpyxl
 import pytest
 from django.core.management import CommandError, call_command
+from openpyxl.worksheet import _writer
+from openpyxl.worksheet._writer import ALL_TEMP_FILES
 
 from apps.core.models import Change
 from apps.people.models import Client, Contact, Position, Role, Staff, Team
@@ -94,6 +96,15 @@ def test_no_cell_of_an_export_is_a_formula(tmp_path, people):
     sheet = openpyxl.load_workbook(tmp_path / "staff.xlsx").active
     assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {"s", "n", "d", "b"}
     assert "=cmd|' /C calc'!A0" in [cell.value for row in sheet.iter_rows() for cell in row]
+
+
+def test_a_workbook_that_the_disk_has_no_space_for_says_so_and_leaves_nothing(tmp_path, people, monkeypatch):
+    full = tmp_path / "full"
+    full.symlink_to("/dev/full")
+    monkeypatch.setattr(_writer, "create_temporary_file", lambda: ALL_TEMP_FILES.append(full) or full)
+    with pytest.raises(CommandError, match=r"c\.xlsx cannot be written: No space left on device\."):
+        exported("contact", tmp_path / "c.xlsx")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_export_has_the_filtered_records_and_the_chosen_columns(tmp_path, people):

@@ -10,6 +10,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 
 from apps.base.declaration.service import declared_set
+from apps.base.errors import system_reason
 from apps.base.replica import database_for_lists
 from apps.core import exporting
 from apps.core.admin_base.list_views import ListViewAdmin, filters_of
@@ -75,14 +76,14 @@ class ExportAdmin(ListViewAdmin):
             query = filters_of(request.GET)
             file_export = start_file_export(self.model, name, query, request.user.pk)
             return redirect("admin:core_fileexport_file", file_export.pk)
-        file = TemporaryFile()  # noqa: SIM115  the response closes it
         try:
+            file = TemporaryFile()  # noqa: SIM115  the response closes it
             exporting.WRITERS[file_type](
                 file, *exporting.table_of(entity_set, rows, sees=caseload_of(request.user))
             )
         except (ImportFileError, OSError) as error:
-            file.close()
-            self.message_user(request, f"The file was not written: {error}", messages.ERROR)
+            reason = system_reason(error) if isinstance(error, OSError) else error
+            self.message_user(request, f"The file was not written: {reason}", messages.ERROR)
             return redirect(f"{self.page_url('changelist')}?{request.GET.urlencode()}")
         file.seek(0)
         return FileResponse(file, as_attachment=True, filename=name, content_type=media_type)

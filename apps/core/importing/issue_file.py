@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 from apps.base.cell_texts import formula_safe
+from apps.base.errors import system_reason
 from apps.core.table_files.tables import ImportFileError
 
 HEADER = ("Severity", "Row", "Column", "Value", "Code", "Sentence")
@@ -16,7 +17,7 @@ class IssueFile:
         try:
             self.file = path.open("w", encoding="utf-8-sig", errors="replace", newline="")
         except OSError as error:
-            raise ImportFileError(f"{path} cannot be written: {error.strerror or error}.") from None
+            raise ImportFileError(f"{path.name} cannot be written: {system_reason(error)}.") from None
         self.writer = csv.writer(self.file)
         self.writer.writerow(HEADER)
 

@@ -11,6 +11,7 @@ from openpyxl.cell import WriteOnlyCell
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
 from apps.base.cell_texts import formula_safe
+from apps.base.errors import system_reason
 from apps.core.importing.columns import REASON
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.tables import ImportFileError, Row, Table
@@ -136,4 +137,4 @@ def open_rejected_rows(path: Path, table: Table) -> RejectedRows:
     try:
         return _WRITERS[format_of(path)](path, table)
     except OSError as error:
-        raise ImportFileError(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise ImportFileError(f"{path.name} cannot be written: {system_reason(error)}.") from None

@@ -10,6 +10,7 @@ from django.urls import reverse
 from django_tasks import task
 
 from apps.base.batched_queries import AnyOf
+from apps.base.errors import system_reason
 from apps.core.caseload import is_visible
 from apps.core.history import Author
 from apps.core.mailing import mail_once
@@ -99,6 +100,6 @@ def note_refusal(key: UUID, staff: Staff | None, error: OSError) -> None:
     if staff is None:
         return
     invoice = Invoice.objects.select_related("contact").get(pk=key)
-    text = f"{invoice} was not mailed to {invoice.contact}: {' '.join(str(error).split())}"
+    text = f"{invoice} was not mailed to {invoice.contact}: {' '.join(system_reason(error).split())}"
     address = reverse("admin:funding_invoice_change", args=[key])
     write_notices([Notice(staff_id=staff.pk, kind=Notice.Kind.FINISHED, text=text, url=address)])

@@ -14,6 +14,7 @@ from django_tasks import task
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.errors import system_reason
 from apps.core import history
 from apps.core.mailing import author_may, mail_once
 from apps.core.models import Change, Consent, Subscriber
@@ -142,5 +143,5 @@ def mark_sent(statement: Statement, person: Contact | None) -> None:
 def note_error(key: UUID, error: OSError) -> None:
     """Note why the server did not take a statement: its page and that of the month say so."""
     statement = Statement.objects.select_for_update(of=("self",)).defer("content").get(pk=key)
-    statement.mail_error = " ".join(str(error).split())[:ERROR_LENGTH] or type(error).__name__
+    statement.mail_error = " ".join(system_reason(error).split())[:ERROR_LENGTH] or type(error).__name__
     statement.save(update_fields=["mail_error"])

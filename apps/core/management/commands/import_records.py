@@ -15,6 +15,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from apps.base.declaration import service
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import plural
+from apps.core.file_imports import GOES_ON
 from apps.core.importing.cells import letters_of
 from apps.core.importing.definition import ImportOptions, SavedMapping
 from apps.core.importing.mappings import find_mapping, keep_mapping, mapping_names
@@ -179,3 +180,5 @@ def display_of(command: ServiceCommand) -> Iterator[ImportDisplay]:
             yield display
         except ImportFileError as reason:
             raise CommandError(str(reason), returncode=INVALID_INPUT) from None
+        except OSError as error:
+            raise CommandError(f"A file cannot be written or read: {error}. {GOES_ON}") from None
