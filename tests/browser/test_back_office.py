@@ -7,6 +7,7 @@ from django.db.models import CharField
 
 from apps.core import history
 from apps.people.models import Client, Contact
+from tests.funding.builders import a_claim
 from tests.people.records import a_client, a_contact, a_staff_member
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -115,8 +116,12 @@ def test_markup_in_any_text_is_shown_as_text(open_window):
 
 
 def test_a_telephone_shows_a_contact_in_two_lines_and_all_that_can_be_done(open_window):
-    a_contact(first_name="Wilhelmina-Antoinette", last_name="Featherstonehaugh-Cholmondeley")
+    names = {"first_name": "Wilhelmina-Antoinette", "last_name": "Featherstonehaugh-Cholmondeley"}
+    a_claim(contact=a_contact(**names, scheme_number="430000001"))
     page = open_window(width=390)
+    page.goto("/admin/funding/claim/")
+    number = page.locator("#result_list >> text=430000001").bounding_box()
+    assert number["x"] + number["width"] < 390 - 16  # not cut, as the name beside it is
     page.goto("/admin/people/contact/")
     assert page.locator("#result_list tbody tr").bounding_box()["height"] < 75  # two lines
     page.click("#result_list tbody a")
