@@ -6,6 +6,7 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import Any
 
 from django.apps import apps
@@ -117,6 +118,7 @@ def author_name(entry: LogEntry, staff_names: Mapping[str, str]) -> str:
     return staff_names.get(str(entry.staff_id), "A deleted staff member")
 
 
+@lru_cache(maxsize=1_000)  # an export of the history has a record's changes one after another
 def record_url(model: type[models.Model], key: object) -> str | None:
     """The address of a record's main page; none where its model has no pages."""
     if not admin.site.is_registered(model):
@@ -133,6 +135,7 @@ def model_of(label: str) -> type[models.Model] | None:
         return None
 
 
+@cache
 def column_of(model: type[models.Model], name: str) -> Any:
     """The field behind a column; none for what is no field: a custom field's answer, prices of an entry."""
     try:
@@ -163,12 +166,18 @@ def date_text(column: models.Field[Any, Any], value: Any) -> str:
     try:
         if isinstance(column, models.DateTimeField):
             local = timezone.localtime(dt.datetime.fromisoformat(value))
-            return formats.date_format(local, "DATETIME_FORMAT")
+            return formatted(local.replace(second=0, microsecond=0, tzinfo=None), "DATETIME_FORMAT")
         if isinstance(column, models.DateField):
-            return formats.date_format(dt.date.fromisoformat(value), "DATE_FORMAT")
+            return formatted(dt.date.fromisoformat(value), "DATE_FORMAT")
     except (TypeError, ValueError, OverflowError):
         pass  # of another version's format, or beyond the calendar in this zone: shown as it is stored
     return str(value)
+
+
+@lru_cache(maxsize=10_000)
+def formatted(moment: dt.date, form: str) -> str:
+    """A day, or a minute of local time; kept, for to write them was half the time of a long export."""
+    return formats.date_format(moment, form)
 
 
 def visible_changes(changes: Iterable[Change], person: object) -> list[Change]:

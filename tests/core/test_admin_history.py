@@ -11,6 +11,7 @@ import pytest
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
 from apps.core import archive, history, history_display
@@ -427,6 +428,12 @@ def test_changes_are_searched_by_the_names_of_records(client, changes):
     assert {record for record, _ in shown(client, q="physio")} == {"=Harbour Physio"}
     assert {record for record, _ in shown(client, q=str(changes[1].pk))} == {"Matilda Walsh"}
     assert shown(client, q="xylophone") == set()
+
+
+def test_the_changes_of_a_record_are_found_by_its_identifier_without_reading_all_others(client, changes):
+    with CaptureQueriesContext(connection) as queries:
+        assert {record for record, _ in shown(client, q=str(changes[1].pk))} == {"Matilda Walsh"}
+    assert not any('"request_id" =' in query["sql"] for query in queries)
 
 
 def test_a_search_finds_the_changes_of_many_records_and_of_what_belongs_to_them(client, changes):

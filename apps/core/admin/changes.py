@@ -11,7 +11,7 @@ from unfold.decorators import display
 
 from apps.core import history_display
 from apps.core.admin_base import AuditAdmin, RecordAdmin
-from apps.core.admin_base.audit import kind_of_record
+from apps.core.admin_base.audit import kind_of_record, recorded_models
 from apps.core.admin_base.display import link
 from apps.core.admin_base.palette import find_records, record_pages
 from apps.core.admin_base.searching import search_words, search_words_in
@@ -63,6 +63,11 @@ class ChangeAdmin(AuditAdmin):
             if keys:
                 changes |= Q(record_type=page.opts.label_lower, record_key__in=keys)
         text = search_term.strip()
+        # By the index of records, before the whole history is read for the other identifiers.
+        kinds = [model._meta.label_lower for model in recorded_models(request)]
+        of_record = Q(record_type__in=kinds, record_key=text)
+        if not changes and queryset.filter(of_record).exists():
+            changes = of_record
         identifiers = Q(record_key=text) | Q(request_id=text) | Q(application__iexact=text)
         return queryset.filter(changes or identifiers), False
 
