@@ -5,7 +5,8 @@ Notifications of the agency have their array as ``response``, or as ``remittance
 
 import json
 from collections.abc import Iterator, Sequence
-from decimal import Decimal
+from contextlib import suppress
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TextIO
 
@@ -15,6 +16,8 @@ from apps.core.table_files.delimited import TextLines
 from apps.core.table_files.tables import MAX_ROW, ImportFileError, Row, Table, check_width
 
 BLOCK = 1 << 16
+#: More than a number of any column has: 1e-99999999 is a cell of a hundred megabytes.
+MAX_DIGITS = 1_000
 #: The members of an object that lead to its array of records: OData's, and those of the agency.
 LIST_MEMBERS = frozenset({"value", "response", "remittance_advice"})
 
@@ -26,7 +29,20 @@ def unique_members(found: list[tuple[str, object]]) -> dict[str, object]:
     return record
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=unique_members, parse_float=Decimal)
+def read_number(text: str) -> Decimal:
+    """The number; ``ValueError`` where it has many digits, or would have, written out as a cell."""
+    with suppress(InvalidOperation):  # an exponent that no number has
+        number = Decimal(text)
+        if len(text) <= MAX_DIGITS and abs(number.adjusted()) <= MAX_DIGITS:
+            return number
+    raise ValueError(f"the number {text[:20]} has more than {MAX_DIGITS:,} digits")
+
+
+DECODER = json.JSONDecoder(
+    object_pairs_hook=unique_members,
+    parse_float=read_number,
+    parse_int=lambda text: int(read_number(text)),
+)
 
 
 class JsonTable(Table):
