@@ -420,6 +420,17 @@ def test_an_import_is_undone(client, ada):
     assert sorted(kinds) == ["Changed", "Changed", "Created", "Deleted"]
 
 
+def test_an_import_is_undone_though_the_clock_was_set_back_before_it(client, ada, at):
+    at("2026-03-02 10:00")
+    record = an_import(client)
+    at("2026-03-02 09:00")
+    press(client, record, "import")
+    run_tasks()
+    assert Contact.objects.count() == 3
+    an_undone_import(client, record)
+    assert not Contact.objects.exists()
+
+
 def test_an_import_whose_record_was_changed_since_is_not_undone(client, ada):
     record = imported_contacts(client)
     ned = Contact.objects.get(last_name="After")
