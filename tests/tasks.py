@@ -6,6 +6,7 @@ from unittest import mock
 from django.core.management import call_command
 from django_tasks import task
 from django_tasks_db.management.commands import db_worker
+from django_tasks_db.models import DBTaskResult
 
 #: What `note` was called with.
 NOTES: list[str] = []
@@ -16,6 +17,22 @@ def run_tasks():
     # It would close the connection, which has the test's transaction.
     with mock.patch.object(db_worker, "close_old_connections"):
         call_command("worker", name="tests", batch=True, interval=0, startup_delay=False, verbosity=1)
+
+
+class NotStored(Exception):
+    """What enqueueing fails with."""
+
+
+def store_one_task(monkeypatch):
+    """Let the second task that is enqueued from now on fail."""
+    saves = iter([DBTaskResult.save])
+
+    def save(*arguments, **options):
+        for each in saves:
+            return each(*arguments, **options)
+        raise NotStored
+
+    monkeypatch.setattr(DBTaskResult, "save", save)
 
 
 @task()

@@ -7,11 +7,12 @@ from django_tasks_db.models import DBTaskResult
 from apps.core.models import Notice
 from apps.funding.models import Invoice
 from apps.funding.services.invoice_mail import mail_invoice, send_invoices
+from apps.people.models import Role, Staff
 from tests.funding.admin_forms import INVOICES
 from tests.funding.builders import an_invoice
 from tests.payments.mail_server import mail_server
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
-from tests.tasks import run_tasks
+from tests.tasks import NotStored, run_tasks, store_one_task
 
 pytestmark = pytest.mark.django_db
 
@@ -101,6 +102,31 @@ def test_what_cannot_be_mailed_is_named_and_stays(server, columns, reason):
     mail_invoice.call(str(invoice.pk), None, 0)
     run_tasks()
     assert server.received == []
+
+
+def test_when_the_task_of_one_cannot_be_stored_there_is_none_of_the_others(monkeypatch):
+    invoices = [an_approved_invoice().pk, an_approved_invoice().pk]
+    store_one_task(monkeypatch)
+    with pytest.raises(NotStored):
+        send_invoices(invoices, an_administrator())
+    assert not DBTaskResult.objects.exists()
+
+
+def lose_rights(staff):
+    Staff.objects.filter(pk=staff.pk).update(role=a_role("funding.view_invoice"))
+
+
+def see_some(staff):
+    Role.objects.filter(pk=staff.role_id).update(participants="Own")
+
+
+@pytest.mark.parametrize("change", [lose_rights, see_some])
+def test_what_somebody_had_sent_who_may_no_longer_is_not_sent(server, change):
+    staff, invoice = an_administrator(), an_approved_invoice()
+    send_invoices([invoice.pk], staff)
+    change(staff)
+    run_tasks()
+    assert (server.received, status(invoice)) == ([], "Approved")
 
 
 def test_it_needs_the_permission_to_send(server):

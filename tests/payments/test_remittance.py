@@ -30,7 +30,7 @@ from tests.payments.builders import (
 from tests.payments.mail_server import mail_server
 from tests.payments.test_statement_mail import lose_login, lose_rights, see_some
 from tests.people.records import a_client, a_contact, an_administrator
-from tests.tasks import run_tasks
+from tests.tasks import NotStored, run_tasks, store_one_task
 
 pytestmark = pytest.mark.django_db
 
@@ -107,6 +107,13 @@ def test_each_payee_with_an_address_gets_one_and_a_second_press_sends_none(run, 
     assert file.get_content().startswith(b"%PDF-")
     with pytest.raises(RunRefused, match="No remittance advice"):
         send_advice(run.pk)
+
+
+def test_when_the_task_of_one_cannot_be_stored_there_is_none_of_the_others(run, monkeypatch):
+    store_one_task(monkeypatch)
+    with pytest.raises(NotStored):
+        send_advice(run.pk)
+    assert not DBTaskResult.objects.exists()
 
 
 def test_a_server_that_refuses_once_is_asked_again(run, server):
