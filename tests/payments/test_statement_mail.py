@@ -28,7 +28,7 @@ from tests.payments.mail_server import mail_server
 from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_consent, a_statement
 from tests.payments.test_statements import a_participant
 from tests.people.records import a_contact, a_role, an_administrator
-from tests.tasks import run_tasks
+from tests.tasks import NotStored, run_tasks, store_one_task
 
 pytestmark = pytest.mark.django_db
 
@@ -224,6 +224,18 @@ def test_a_run_whose_worker_was_killed_goes_on_and_makes_none_twice(after, monke
     run.refresh_from_db()
     assert (run.status, run.rows_done, run.made) == ("Finished", 6, 6)
     assert Statement.objects.count() == Statement.objects.values("contact").distinct().count() == 6
+
+
+def test_a_run_that_cannot_enqueue_all_mails_has_enqueued_none(monkeypatch):
+    for _ in range(2):
+        contact = a_participant(primary_email="own@example.org")
+        a_consent(contact)
+        a_statement(contact)
+    run = start_run(MONTH, StatementWork.SEND, None)
+    store_one_task(monkeypatch)
+    with pytest.raises(NotStored):
+        process_run.call(str(run.pk))
+    assert DBTaskResult.objects.count() == 1  # that of the run
 
 
 def lose_rights(person):
