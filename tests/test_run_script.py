@@ -366,7 +366,10 @@ def test_serve_waits_until_the_database_answers(run, checkout, monkeypatch, caps
     ("text", "refusal"),
     [
         ("people.0002", "run: the database is not up to date: ./run migrate, then start again."),
-        ("Traceback\nValueError: no engine", "run: the database or a setting cannot be used: ValueError: no engine"),
+        (
+            "Traceback\nValueError: no engine",
+            "run: the database or a setting cannot be used: ValueError: no engine",
+        ),
     ],
 )
 def test_serve_refuses_a_database_that_waiting_does_not_help(run, checkout, text, refusal):
