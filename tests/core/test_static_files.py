@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.contrib import admin
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.template.loader import get_template
 from django.test import override_settings
 
@@ -43,6 +43,11 @@ def test_static_files_are_collected_once_compressed_and_with_names_of_their_cont
         style.write_text("body { color: blue }")
         call_command("prepare_static")
         assert json.loads((folder / "staticfiles.json").read_text())["paths"]["own.css"] != name
+        (folder / "stamp").unlink()
+        (folder / "staticfiles.json").unlink()
+        (folder / "staticfiles.json" / "in the way").mkdir(parents=True)
+        with pytest.raises(CommandError, match="The files for browsers cannot be written: "):
+            call_command("prepare_static")
 
 
 def test_the_font_of_icons_has_every_icon_of_the_menu_and_the_templates():

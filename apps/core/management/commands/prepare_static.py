@@ -5,7 +5,7 @@ import hashlib
 from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
 #: Of packages whose pages nobody is served.
 IGNORED = ["rest_framework", "redoc"]
@@ -19,8 +19,11 @@ class Command(BaseCommand):
         current = fingerprint()
         if stamp.exists() and stamp.read_text() == current:
             return
-        call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=IGNORED)
-        stamp.write_text(current)
+        try:
+            call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=IGNORED)
+            stamp.write_text(current)
+        except OSError as error:
+            raise CommandError(f"The files for browsers cannot be written: {error}") from error
 
 
 def fingerprint() -> str:
