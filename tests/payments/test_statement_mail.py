@@ -238,6 +238,15 @@ def test_a_run_that_cannot_enqueue_all_mails_has_enqueued_none(monkeypatch):
     assert DBTaskResult.objects.count() == 1  # that of the run
 
 
+def test_a_run_whose_person_cannot_be_told_has_not_ended(monkeypatch):
+    run = start_run(MONTH, StatementWork.MAKE, an_administrator().pk)
+    monkeypatch.setattr(statement_runs, "write_notices", lambda notices: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        statement_runs.finish_run(run, statement_runs.FINISHED)
+    run.refresh_from_db()
+    assert run.is_running
+
+
 def lose_rights(person):
     Staff.objects.filter(pk=person.pk).update(role=a_role("payments.view_statement"))
 
