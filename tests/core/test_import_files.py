@@ -264,10 +264,11 @@ def test_a_sheet_may_have_any_name_within_the_workbook(tmp_path):
     assert cells_of(path) == [["A"], ["#N/A"]]
 
 
-def test_a_hidden_sheet_is_read_by_its_name_only(tmp_path):
+def test_a_hidden_sheet_is_read_by_its_name_only_and_an_empty_one_is_passed_over(tmp_path):
     book = openpyxl.Workbook()
     book.active.append(["Hidden"])
     book.active.sheet_state = "hidden"
+    book.create_sheet("Empty")
     book.create_sheet("People").append(["A"])
     book.create_chartsheet("Chart")
     book.save(tmp_path / "a.xlsx")

@@ -40,7 +40,7 @@ _BROKEN = (*_UNPACKING, CalamineError, ParseError, LookupError, ValueError, Type
 
 
 class WorkbookTable(Table):
-    """One sheet of an XLSX file: the first that is shown unless another is named.
+    """One sheet of an XLSX file: the first that is shown and has cells, unless another is named.
 
     Cells come with their types.
     """
@@ -56,11 +56,14 @@ class WorkbookTable(Table):
             self.sheets = [each.name for each in found]
             if not self.sheets:
                 raise ImportFileError(f"{path.name} has no sheet with cells.")
-            self.sheet = sheet or self.sheets[0]
-            if self.sheet not in self.sheets:
+            if sheet and sheet not in self.sheets:
                 names = ", ".join(self.sheets[:10])
                 raise ImportFileError(f"{path.name} has no sheet {sheet}; it has {names}.")
-            self.cells = book.get_sheet_by_name(self.sheet)
+            shown = [each.name for each in found if each.visible == SheetVisibleEnum.Visible]
+            for self.sheet in [sheet] if sheet else shown or self.sheets:
+                self.cells = book.get_sheet_by_name(self.sheet)
+                if self.cells.start is not None:
+                    break
         except _BROKEN as error:
             raise ImportFileError(
                 f"{path.name} cannot be read as an XLSX workbook: {first_line(error)}"
