@@ -1,6 +1,7 @@
 """Bank accounts and payment runs in the back office: what is shown to whom, and who does what."""
 
 import datetime as dt
+import re
 from decimal import Decimal
 
 import pytest
@@ -561,6 +562,25 @@ def test_each_page_is_for_the_permission_that_it_needs(ready):
             # To see what one may change is Django's rule; no other permission lets anybody see runs.
             sees_runs = permission in ("view_paymentrun", "change_paymentrun")
             assert (alone.generic(method, address).status_code != 403) is (sees_runs and is_allowed), path
+
+
+def test_the_page_of_a_run_offers_what_its_reader_may_do(ready, provider):
+    provider.key_contact = a_contact(primary_email="payee@example.org")
+    provider.save()
+    run = create_run(None, clock.today(), None)
+    reader, _ = signed_in("payments.view_paymentrun")
+    changer, _ = signed_in("payments.view_paymentrun", "payments.change_paymentrun")
+    accountant, _ = signed_in("payments.view_paymentrun", "payments.view_bankaccount")
+
+    def offered(browser):
+        page = browser.get(f"{RUNS}{run.pk}/run/").content.decode()
+        return set(re.findall(rf'(?:href|action)="{RUNS}{run.pk}/([a-z-]+)/', page)) - {"history"}
+
+    assert [offered(each) for each in (reader, changer, accountant)] == [set(), {"withdraw"}, set()]
+    release_run(run.pk, a_releaser())
+    assert offered(reader) == {"advice"}
+    assert offered(changer) == {"advice", "send-advice", "came-back"}
+    assert offered(accountant) == {"advice", "bank-file"}
 
 
 def test_each_page_of_an_account_is_for_the_permission_that_it_needs(provider):
