@@ -45,6 +45,13 @@ def test_only_the_back_office_evaluates_expressions_and_nobody_runs_scripts_of_a
     assert scripts("/admin/login/") == "'self' 'unsafe-eval'"
 
 
+def test_no_template_shows_a_text_as_markup():
+    templates = [*Path("templates").rglob("*.html"), *Path("apps").rglob("*.html")]
+    assert len(templates) > 100
+    marks = re.compile(r"\|\s*safe(seq)?\b|autoescape off")
+    assert [path.name for path in templates if marks.search(path.read_text())] == []
+
+
 @pytest.mark.django_db
 def test_nothing_keeps_a_page_of_the_back_office(client):
     client.force_login(
