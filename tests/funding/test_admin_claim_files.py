@@ -146,7 +146,8 @@ def test_withdrawing_asks_first(client, ada):
     a_claimable_claim()
     [file] = create_claim_files()
     address = f"{FILES}{file.pk}/withdraw/"
-    assert "1 line, total AUD 140.00. Everything in the file is approved again" in text_of(client.get(address))
+    page = text_of(client.get(address))
+    assert "1 line, total AUD 140.00. Everything in the file is approved again" in page
     assert statuses() == ["AgencyClaimed"]
     page = text_of(client.post(address, follow=True))
     assert f"{file} was withdrawn." in page
