@@ -249,3 +249,8 @@ def test_a_contact_that_is_no_address_is_refused_at_the_start(settings_of):
 def test_the_password_of_the_server_of_mail_never_goes_in_the_clear(settings_of, port, begins_with_tls):
     chosen = settings_of(MAIL_HOST="mail.example.org", MAIL_PORT=port)
     assert (chosen["EMAIL_USE_SSL"], chosen["EMAIL_USE_TLS"]) == (begins_with_tls, not begins_with_tls)
+    assert 0 < chosen["EMAIL_TIMEOUT"] < 60  # a server that hangs does not keep a worker
+
+
+def test_a_link_for_a_password_ends_after_the_hours_that_its_mail_names(settings_of):
+    assert settings_of(PASSWORD_LINK_HOURS="2")["PASSWORD_RESET_TIMEOUT"] == 2 * 3600
