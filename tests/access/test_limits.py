@@ -122,6 +122,7 @@ def test_the_quota_is_exact_and_rolls_over_24_hours():
         clock.move(minutes=60)
     # Six and four use it up; 24 hours after each of those minutes they come back.
     assert granted == [6, 4, *[0] * 22, 6, 4]
+    assert spent(next(workers), limits, 6, "another") == 6
 
 
 @pytest.mark.django_db

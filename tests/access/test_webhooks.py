@@ -22,7 +22,13 @@ from apps.access.callers import SecretDraft
 from apps.access.models import ApiApplication, Webhook, WebhookMessage
 from apps.access.outgoing import AddressRefused, check_address, is_allowed
 from apps.access.services import purge_expired, revoke_applications
-from apps.access.webhooks import PAUSES, create_webhooks, save_result, send_changes
+from apps.access.webhooks import (
+    PAUSES,
+    create_webhooks,
+    reserve_next_message,
+    save_result,
+    send_changes,
+)
 from apps.base import clock
 from apps.base.drafts import ValidationFailed
 from apps.core import archive
@@ -172,7 +178,8 @@ def test_what_is_not_accepted_is_sent_again_after_growing_pauses_and_fails_in_th
     a_webhook()
     a_client()
     receiver.status = 307  # is not followed either
-    for number, pause in enumerate([*PAUSES, PAUSES[-1]], start=1):
+    seconds = (5, 60, 5 * 60, 30 * 60, 3600, 3600)  # as docs/sync.md says
+    for number, pause in enumerate((dt.timedelta(seconds=each) for each in seconds), start=1):
         send_changes()
         send_changes()  # not before its time
         message, webhook = WebhookMessage.objects.get(), Webhook.objects.get()
@@ -180,7 +187,7 @@ def test_what_is_not_accepted_is_sent_again_after_growing_pauses_and_fails_in_th
         assert pause - dt.timedelta(minutes=1) < message.next_attempt - clock.now() <= pause
         assert webhook.paused_until == message.next_attempt
         wait_for(pause)
-    WebhookMessage.objects.update(creation_date=clock.now() - webhooks.MESSAGE_LIFE)
+    WebhookMessage.objects.update(creation_date=clock.now() - dt.timedelta(days=3))
     send_changes()
     message = WebhookMessage.objects.get()
     assert (message.state, message.next_attempt) == ("Failed", None)
@@ -191,6 +198,15 @@ def test_what_is_not_accepted_is_sent_again_after_growing_pauses_and_fails_in_th
     send_changes()
     assert WebhookMessage.objects.get().state == "Delivered"
     assert Webhook.objects.get().failures == 0
+
+
+def test_a_message_whose_sender_was_killed_is_sent_again_and_by_nobody_else_before(a_webhook, at):
+    message = a_webhook().messages.create(body=json.dumps({"data": {"entitySet": "Client", "changes": []}}))
+    assert reserve_next_message(message.webhook) == message
+    at(minutes=4)
+    assert reserve_next_message(message.webhook) is None
+    at(minutes=6)
+    assert reserve_next_message(message.webhook) == message
 
 
 def test_messages_wait_for_the_older_ones_of_their_webhook(receiver, a_webhook):
@@ -560,6 +576,7 @@ def test_the_secret_is_shown_once_and_failed_messages_are_sent_again(receiver, a
     secret = re.search(r'id="client-secret">([^<]+)<', page.content.decode())[1]
     webhook = Webhook.objects.get()
     assert webhook.secret == secret
+    assert len(base64.b64decode(secret.removeprefix("whsec_"))) >= 24  # Standard Webhooks
     for name in ("change", "history"):
         content = office.get(reverse(f"admin:access_webhook_{name}", args=[webhook.pk])).content.decode()
         assert secret not in content

@@ -26,6 +26,8 @@ CONTACT = "mailto:security@example.org"
 YEAR = 365 * 24 * 3600
 #: Files, the texts of scripts, and what a load balancer and monitoring ask.
 OTHER_PUBLIC = ("/static/", "/admin/jsi18n/", "/livez", "/readyz", "/metrics")
+#: Those that would listen, watch or pay.
+POWERS = ("camera", "microphone", "geolocation", "display-capture", "payment", "usb")
 
 
 def faults(response, address=""):
@@ -38,7 +40,7 @@ def faults(response, address=""):
         "Referrer-Policy": headers.get("Referrer-Policy") == "same-origin",
         "X-Frame-Options": headers.get("X-Frame-Options") in ("DENY", "SAMEORIGIN"),
         "Cross-Origin-Opener-Policy": headers.get("Cross-Origin-Opener-Policy") == "same-origin",
-        "Permissions-Policy": "camera=()" in headers.get("Permissions-Policy", ""),
+        "Permissions-Policy": all(f"{power}=()" in headers.get("Permissions-Policy", "") for power in POWERS),
         "base-uri": "base-uri 'none'" in policy,
         "frame-ancestors": "frame-ancestors 'none'" in policy or address.endswith("/preview/"),
         "default-src": "default-src 'none'" in policy or "object-src 'none'" in policy,
@@ -137,11 +139,21 @@ def test_static_files_have_the_headers():
 
 
 @pytest.fixture
-def https(monkeypatch, tmp_path):
+def settings_of(monkeypatch, tmp_path):
+    """A function that reads the settings with these variables of the environment."""
+
+    def read(**variables):
+        for name, value in {**variables, "VAR_DIR": str(tmp_path)}.items():
+            monkeypatch.setenv(name, value)
+        return runpy.run_path(str(ROOT / "records_site" / "settings.py"))
+
+    return read
+
+
+@pytest.fixture
+def https(settings_of):
     """The settings of a site behind TLS."""
-    monkeypatch.setenv("HTTPS", "true")
-    monkeypatch.setenv("VAR_DIR", str(tmp_path))
-    chosen = runpy.run_path(str(ROOT / "records_site" / "settings.py"))
+    chosen = settings_of(HTTPS="true")
     starts = ("SECURE_", "SESSION_", "CSRF_COOKIE", "DEVICE_", "REFUSAL_", "TLS_")
     names = [name for name in chosen if name.startswith(starts)]
     with override_settings(HTTPS=True, **{name: chosen[name] for name in names}):
@@ -166,6 +178,8 @@ def test_behind_tls_plain_http_is_only_redirected_and_has_the_headers(https, rec
     answer = Client().get("/admin/people/client/")
     assert (answer.status_code, answer["Location"]) == (301, "https://testserver/admin/people/client/")
     assert set(faults(answer)) <= {"Cache-Control"}  # it shows nothing
+    for address in ("/livez", "/readyz", "/metrics"):  # asked on the machine itself, which has no TLS
+        assert Client().get(address).status_code != 301
     foreign = Client(raise_request_exception=False).get("/", headers={"host": "elsewhere.example"})
     assert foreign.status_code == 400
     assert set(faults(foreign)) <= {"Cache-Control"}
@@ -223,8 +237,20 @@ def test_without_a_contact_there_is_no_such_file():
     assert Client().get("/.well-known/security.txt").status_code == 404
 
 
-def test_a_contact_that_is_no_address_is_refused_at_the_start(monkeypatch, tmp_path):
-    monkeypatch.setenv("VAR_DIR", str(tmp_path))
-    monkeypatch.setenv("SECURITY_CONTACT", "security@example.org")
+def test_a_contact_that_is_no_address_is_refused_at_the_start(settings_of):
     with pytest.raises(Exception, match="SECURITY_CONTACT is an address"):
-        runpy.run_path(str(ROOT / "records_site" / "settings.py"))
+        settings_of(SECURITY_CONTACT="security@example.org")
+
+
+# --- what is sent and asked elsewhere
+
+
+@pytest.mark.parametrize(("port", "begins_with_tls"), [("465", True), ("587", False), ("25", False)])
+def test_the_password_of_the_server_of_mail_never_goes_in_the_clear(settings_of, port, begins_with_tls):
+    chosen = settings_of(MAIL_HOST="mail.example.org", MAIL_PORT=port)
+    assert (chosen["EMAIL_USE_SSL"], chosen["EMAIL_USE_TLS"]) == (begins_with_tls, not begins_with_tls)
+    assert 0 < chosen["EMAIL_TIMEOUT"] < 60  # a server that hangs does not keep a worker
+
+
+def test_a_link_for_a_password_ends_after_the_hours_that_its_mail_names(settings_of):
+    assert settings_of(PASSWORD_LINK_HOURS="2")["PASSWORD_RESET_TIMEOUT"] == 2 * 3600

@@ -199,6 +199,10 @@ def test_days_are_typed_as_people_write_them(open_window, scene):
         page.fill(start, typed)
         page.locator(start).blur()
         assert page.input_value(start) == meant, typed
+    page.fill("[name=due_date]", "1/7")  # what is due lies ahead
+    page.locator("[name=due_date]").blur()
+    year = today.year + ((today.month, today.day) > (7, 1))
+    assert page.input_value("[name=due_date]") == f"01/07/{year}"
     assert page.errors == []
 
 

@@ -3,11 +3,14 @@
 import csv
 import io
 
+import openpyxl
 import pytest
 from django.core.management import CommandError, call_command
 
 from apps.core.file_imports import delete_import_files
+from apps.core.importing.rejected_rows import WorkbookRejectedRows
 from apps.core.models import FileImport, FileImportPage, ImportMapping
+from apps.core.table_files.tables import Row, Table
 from apps.people.models import Contact
 from tests.core.test_file_imports import IMPORTS, an_import, chosen, page, press, upload, worker_folder
 from tests.funding.import_claims import GOOD as CLAIMS
@@ -63,9 +66,22 @@ def test_the_command_writes_every_issue_and_counts_their_kinds(tmp_path):
     assert "90 × Email, InvalidEmail: " in printed
 
 
-def test_a_header_that_a_spreadsheet_would_run_stays_a_text_in_what_comes_back(tmp_path):
-    imported(tmp_path, "--ignore-unknown", rows=["Al,Orr,Herr,,TAS,x"], header=f"{HEADER},=1+1")
-    assert (tmp_path / "bad.csv").read_text(encoding="utf-8-sig").splitlines()[0].endswith(",'=1+1,Reason")
+def test_what_a_spreadsheet_would_run_stays_a_text_in_what_comes_back(tmp_path):
+    imported(tmp_path, "--ignore-unknown", rows=["Al,Orr,=HERR(),,TAS,x"], header=f"{HEADER},=1+1")
+    header, row = (tmp_path / "bad.csv").read_text(encoding="utf-8-sig").splitlines()
+    assert header.endswith(",'=1+1,Reason")
+    assert row.startswith("Al,Orr,'=HERR(),")
+
+
+def test_a_workbook_that_comes_back_has_texts_alone_and_no_character_that_none_can_have(tmp_path):
+    table = Table(tmp_path / "people.xlsx")
+    table.header = ["First name", "=1+1"]
+    rejected = WorkbookRejectedRows(tmp_path / "bad.xlsx", table)
+    rejected.add([(Row(2, ["A\x0bl", "=HERR()"]), "-1")])
+    rejected.close()
+    rows = list(openpyxl.load_workbook(tmp_path / "bad.xlsx").active.iter_rows())
+    assert {cell.data_type for row in rows for cell in row} == {"s"}
+    assert [cell.value for cell in rows[1]] == ["Al", "=HERR()", "-1"]
 
 
 def test_values_mean_others_by_command_and_are_kept_under_a_name(tmp_path):

@@ -1,6 +1,7 @@
 """The overviews of participants, organisations, staff and plans: their panels and their timeline."""
 
 import datetime as dt
+import re
 
 import pytest
 from django.contrib import admin
@@ -107,9 +108,8 @@ def test_the_budgets_of_the_last_plan_that_ended_stay_and_are_marked(client, ada
 
 def test_claims_are_summed_by_status_and_what_is_unpaid(client, ada, records):
     a_claim(provider=records[Client], funding_status="PaymentProviderCancelled")
-    panels = {
-        panel.heading: context for panel, context in overview(client, records[Client]).context["panels"]
-    }
+    page = overview(client, records[Client])
+    panels = {panel.heading: context for panel, context in page.context["panels"]}
     sums = panels["Claimed and unpaid"]
     assert {row["label"]: (row["count"], row["total"], row["unpaid"]) for row in sums["rows"]} == {
         "Awaiting staff approval": (1, 140, 140),
@@ -117,6 +117,8 @@ def test_claims_are_summed_by_status_and_what_is_unpaid(client, ada, records):
         "Cancelled": (1, 140, 0),
     }
     assert sums["totals"] == {"count": 3, "total": 420, "unpaid": 280}
+    figures = re.findall(r'figure">(?:<a[^>]*>)?([0-9.]+)<', page.content.decode())
+    assert " ".join(figures).find("1 140.00 0.00 3 420.00 280.00") > 0  # of the cancelled one, and all
 
 
 def test_panels_and_timeline_are_for_those_who_may_view_such_records(client, records):

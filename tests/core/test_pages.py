@@ -37,10 +37,19 @@ def test_every_route_says_what_browsers_may_do(client, route):
 @pytest.mark.django_db
 def test_only_the_back_office_evaluates_expressions_and_nobody_runs_scripts_of_a_page(client):
     def scripts(route):
-        return re.search(r"script-src ([^;]+)", client.get(route)["Content-Security-Policy"]).group(1).strip()
+        policy = client.get(route)["Content-Security-Policy"]
+        assert "form-action 'self'" in policy
+        return re.search(r"script-src ([^;]+)", policy).group(1).strip()
 
     assert scripts("/") == scripts("/nothing-here") == "'self'"
     assert scripts("/admin/login/") == "'self' 'unsafe-eval'"
+
+
+def test_no_template_shows_a_text_as_markup():
+    templates = [*Path("templates").rglob("*.html"), *Path("apps").rglob("*.html")]
+    assert len(templates) > 100
+    marks = re.compile(r"\|\s*safe(seq)?\b|autoescape off")
+    assert [path.name for path in templates if marks.search(path.read_text())] == []
 
 
 @pytest.mark.django_db

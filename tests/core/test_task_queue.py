@@ -13,7 +13,7 @@ from django_tasks_db.models import DBTaskResult
 
 from apps.access.services import purge_expired
 from apps.core.management.commands import worker
-from apps.core.task_queue import MAX_ATTEMPTS
+from apps.core.task_queue import MAX_ATTEMPTS, read_queue_figures
 from tests.tasks import NOTES, fail, note, run_tasks, temporary
 
 
@@ -104,6 +104,13 @@ def test_a_worker_waits_while_another_of_its_name_is_at_work(tmp_path, monkeypat
 def test_the_name_of_a_worker_is_the_name_of_a_file():
     with pytest.raises(CommandError, match="letters, digits and underscores"):
         call_command("worker", name="../worker")
+
+
+def test_a_task_for_later_waits_since_it_could_have_begun(at):
+    at("2026-03-02 09:00")
+    note.using(run_after=timezone.now() + dt.timedelta(hours=2)).enqueue("later")
+    at("2026-03-02 11:05")
+    assert read_queue_figures().oldest_seconds == 300
 
 
 def test_finished_tasks_are_deleted_after_two_weeks(at):

@@ -73,6 +73,8 @@ def test_the_page_of_a_plan_shows_a_bar_for_each_funding_period(client):
     assert page.count('aria-current="date"') == 1
     assert "100.00 released, 50.00 paid, 20.00 claimed, not yet paid, 30.00 left" in page
     assert "100.00 released, 30.00 carried in, 10.00 waiting, 120.00 left" in page
+    assert "100.00 released 30.00 left" in page_text(response)
+    assert "100.00 released + 30.00 carried in 120.00 left" in page_text(response)
     # 70.00 in 90 days; 120.00 for 79 days
     assert "Lasts to the end of the period" in page_text(response)
     assert "with about 58.56 left" in page_text(response)
@@ -126,6 +128,8 @@ def test_the_page_of_a_plan_shows_the_spending_of_each_booking(client):
     assert (
         "Budget 4,000.00 Spent elsewhere 500.00 Claimed 1,000.00 Paid 600.00 Waiting 100.00 Left 2,400.00"
     ) in text
+    overview = page_text(client.get(f"/admin/people/contact/{plan.participant_id}/overview/", follow=True))
+    assert re.search(r" 4,000\.00 40 % 2,400\.00 .* Whole plan 10,000\.00 16 % 8,400\.00 ", overview)
 
 
 def test_a_bar_has_a_description_in_words(client):

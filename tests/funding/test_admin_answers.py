@@ -133,6 +133,7 @@ def test_the_page_of_a_remittance_has_its_rows_and_sums_that_come_to_the_file(cl
     text = answer.content.decode()
     assert f"/admin/funding/claim/{claim.pk}/change/" in text
     assert "takes money back: record that by hand, with a reason." in text
+    assert '<td class="fu-figure">140.00</td><td class="fu-figure">-5.00</td>' in text  # claimed, paid
 
 
 def test_the_page_of_a_claim_has_what_became_of_each_line(client, ada, answered):
@@ -144,7 +145,7 @@ def test_the_page_of_a_claim_has_what_became_of_each_line(client, ada, answered)
     assert f"Refused: C04 Over. <strong>{REJECTION_CODES['C04']}</strong>" in text
     assert "No result yet." in text
     assert "20 Nov 2026: 140.00 paid" in text
-    assert "not applied: -5.00 takes money back" in text
+    assert ": -5.00 not applied: -5.00 takes money back" in text
 
 
 def test_the_page_of_a_claim_file_has_the_answers_beside_each_line(client, ada, answered):

@@ -46,6 +46,7 @@ def test_from_the_new_page_to_a_file_that_is_sent(client, ada):
     assert answer["Location"] == f"{address}file/"
     page = text_of(client.get(answer["Location"]))
     assert f"{file} was made: 2 lines, 280.00." in page
+    assert 'Total AUD of 2 lines</th><td class="fu-figure">280.00</td>' in page
     assert str(claim) in page
     download = client.get(f"{address}content/")
     assert download["Content-Disposition"] == f'attachment; filename="{file.file_name}"'
@@ -77,7 +78,7 @@ def test_what_is_left_out_is_listed_by_reason_with_its_link(client, ada, monkeyp
     assert f'href="/admin/funding/claim/{first.pk}/change/"' in page
     assert f'href="/admin/funding/invoice/{late.pk}/change/"' in page
     assert "1.125 × 70 cannot be written." in page
-    assert "Left out: <strong>3</strong>" in page
+    assert "Left out: <strong>3</strong>, total AUD 358.75." in page
 
 
 def test_the_page_says_what_the_first_file_lacks(client, ada):
@@ -145,7 +146,8 @@ def test_withdrawing_asks_first(client, ada):
     a_claimable_claim()
     [file] = create_claim_files()
     address = f"{FILES}{file.pk}/withdraw/"
-    assert "Everything in the file is approved again" in text_of(client.get(address))
+    page = text_of(client.get(address))
+    assert "1 line, total AUD 140.00. Everything in the file is approved again" in page
     assert statuses() == ["AgencyClaimed"]
     page = text_of(client.post(address, follow=True))
     assert f"{file} was withdrawn." in page

@@ -70,7 +70,11 @@ def test_from_the_old_plan_to_the_new_one(client, plan):
     assert "Waiting: 1, total AUD 200.00" in page
     assert "Claimed and not paid: 1, total AUD 100.00" in page
     assert "Provider invoices without a claim: 1, total AUD 12.50" in page
-    shown = text_of(client.get(address(plan), TERMS))
+    answer = client.get(address(plan), TERMS)
+    shown = text_of(answer)
+    (row,) = answer.context["budgets"]
+    assert row.remaining != row.budget
+    assert f'>{row.remaining:,.2f}</td><td class="fu-figure">{row.budget:,.2f}</td>' in shown
     assert "Lines that move to the plan of their day: 1, total AUD 100.00" in shown
     assert "Lines that stay: 1, total AUD 100.00" in shown
     assert "It is “Claimed from the agency”: its money was asked for already." in shown

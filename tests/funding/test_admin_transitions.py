@@ -150,6 +150,8 @@ def test_what_is_taken_back_is_asked_for_as_one_amount_or_line_by_line(client):
     assert [str(line.amount_paid) for line in claim.line_items.order_by("position")] == ["129.50", "0.00"]
     form = get_unrendered(client, f"{CLAIMS}{claim.pk}/do/take-back/").context["form"]
     assert [field is None for _, _, field in form.lines] == [False, True]  # of one line nothing is paid
+    page = client.get(f"{CLAIMS}{claim.pk}/do/take-back/").content.decode()
+    assert re.findall(r'<td class="fu-figure">([^<]*)</td>', page) == ["129.50", "0.00"]
     answer = run_action(client, claim, "take-back", reason="Debt 18", **{str(first.pk): "29.50"}, follow=True)
     claim = reloaded(claim)
     assert (claim.funding_status, claim.amount_paid) == ("AgencyPartiallyPaid", Decimal("100.00"))

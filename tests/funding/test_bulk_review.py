@@ -38,6 +38,8 @@ def test_nothing_is_done_before_the_page_that_says_what_is_confirmed(client):
     assert statuses(*plain, warned) == ["AwaitingStaffApproval"] * 3
     review, text = page.context["review"], page.content.decode()
     assert (len(review.possible), review.sum) == (2, plain[0].total + plain[1].total)
+    assert f'data-count="2" data-sum="{review.sum:.2f}"' in text
+    assert f"1 with warnings, total AUD {warned.total:,.2f}<" in text
     (row,) = review.warned
     assert (row.record, row.amount, row.is_ticked) == (warned, warned.total, False)
     assert "Price over cap: A message of PriceOverCap" in text

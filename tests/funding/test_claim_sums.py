@@ -2,6 +2,7 @@
 
 import json
 import random
+from importlib import import_module
 
 import pytest
 from django.core.management import call_command
@@ -160,10 +161,24 @@ def test_who_sees_some_participants_gets_the_number_of_theirs(claims):
     assert int(caller.get("/api/claim/$count").content) == mine
 
 
-def test_wrong_ones_are_named_and_put_right(claims, capsys):
+def test_claims_of_before_are_in_the_sums_and_the_migration_can_be_taken_back(claims):
+    migration = import_module("apps.funding.migrations.0031_claim_sums")
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        cursor.execute(migration.DROP)
+        cursor.execute(migration.CREATE)
+    assert stored() == counted()
+
+
+def test_a_worker_adds_them_up_by_itself(settings):
+    assert settings.PERIODIC_SERVICES[f"{add_up_claim_sums.__module__}.{add_up_claim_sums.__name__}"] <= 3600
+
+
+@pytest.mark.parametrize("column", ["number", "total"])
+def test_wrong_ones_are_named_and_put_right(claims, capsys, column):
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE funding_claimsum_change SET number = number + 1 WHERE funding_status = 'Approved'"
+            f"UPDATE funding_claimsum_change SET {column} = {column} + 1 WHERE funding_status = 'Approved'"
         )
     (fault,) = find_claim_sum_faults()
     assert "./run recount_budgets" in fault

@@ -97,6 +97,14 @@ def test_a_claim_without_a_number_is_known_by_its_providers_invoice_and_gets_one
     assert import_claims(tmp_path, *rows).out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
 
 
+def test_notes_that_the_product_gave_stay_where_the_file_has_none(tmp_path):
+    rows, header = [f"{row}," for row in GOOD], f"{HEADER},Notes"
+    import_claims(tmp_path, *rows, header=header)
+    assert ClaimLine.objects.filter(notes=f"What {ITEM} is.").count() == 2
+    again = import_claims(tmp_path, *rows, header=header)
+    assert again.out.startswith("2 records in 3 rows: 0 new, 0 changed, 2 unchanged")
+
+
 def test_providers_are_found_by_code_and_name_as_well(tmp_path):
     header = HEADER.replace("Provider ABN", "Provider code,Provider")
     rows = [row.replace("51 824 753 556", "hc,").replace("51824753556", ",harbour care") for row in GOOD]

@@ -171,9 +171,12 @@ def test_empty_rows_are_passed_over(read):
         ({"Type": "Free"}, "row 2, AB2 (Type): must be one of Price Limited Supports,"),
         ({"Quote": "maybe"}, "row 2, J2 (Quote): must be yes or no. It is “maybe”."),
         ({FLAGS[1]: "perhaps"}, "row 2, X2 (Provider Travel): must be one of Y, Yes, N, No,"),
-        (
-            {"Support Category Number": "0"},
-            "row 2, E2 (Support Category Number): must be a number from 1 to 99.",
+        *(
+            (
+                {"Support Category Number": number},
+                "row 2, E2 (Support Category Number): must be a number from 1 to 99.",
+            )
+            for number in ("0", "100")
         ),
         (
             {"Support Item Name": "x" * 256},

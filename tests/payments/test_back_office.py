@@ -1,6 +1,7 @@
 """Bank accounts and payment runs in the back office: what is shown to whom, and who does what."""
 
 import datetime as dt
+import re
 from decimal import Decimal
 
 import pytest
@@ -183,7 +184,9 @@ def test_an_account_is_archived_in_the_list_and_not_restored(provider):
 
 def test_an_account_cannot_be_changed_by_its_form(provider, ada, client):
     account = an_account(provider)
-    client.post(f"{ACCOUNTS}{account.pk}/change/", {"bsb": "999-999", "account_number": "1"})
+    address = f"{ACCOUNTS}{account.pk}/change/"
+    assert client.post(address, {"bsb": "999-999", "account_number": "1"}).status_code == 403
+    assert 'name="_save"' not in client.get(address).content.decode()
     account.refresh_from_db()
     assert account.bsb == "062-000"
 
@@ -257,7 +260,11 @@ def test_a_run_is_made_of_the_payees_that_are_ticked(ready, provider):
     browser, staff = signed_in(*MAKER)
     shown = browser.get(f"{RUNS}ready/")
     assert (shown.context["payable"], shown.context["total"]) == (Decimal("25.10"), Decimal("28.10"))
-    assert "Without Account has no bank account here" in shown.content.decode()
+    text = shown.content.decode()
+    assert "Without Account has no bank account here" in text
+    boxes = dict(re.findall(r'aria-label="Pay ([^"]+)"(?: (disabled|checked))?', text))
+    assert boxes == {"Harbour Lights": "checked", "Plain Care": "checked", "Without Account": "disabled"}
+    assert ACCOUNTS not in text.partition("<main")[2]  # for those who may see accounts
     value = next(each["value"] for each in shown.context["rows"] if each["payee"].record == provider)
     made = browser.post(f"{RUNS}make/", {"payee": [value], "day": clock.today().isoformat()})
     run = PaymentRun.objects.get()
@@ -421,7 +428,14 @@ def test_what_is_owed_is_set_off_where_it_is_ticked(ready, provider):
     type(taken_back).objects.filter(pk=taken_back.pk).update(amount_paid=5)
     a_paid_claim("40.00", provider=provider)
     browser, _ = signed_in(*MAKER)
-    (row,) = browser.get(f"{RUNS}ready/").context["rows"]
+    account = provider.bank_accounts.get()
+    account.archive_date = clock.now()
+    account.save()
+    assert re.search(r'name="set_off" [^>]+ disabled>', browser.get(f"{RUNS}ready/").content.decode())
+    an_account(provider)
+    shown = browser.get(f"{RUNS}ready/")
+    assert "Another account than was paid last." in shown.content.decode()
+    (row,) = shown.context["rows"]
     answer = {"payee": [row["value"]], "day": clock.today().isoformat(), "set_off": [str(row["owed"][0][0])]}
     browser.post(f"{RUNS}make/", answer)
     assert PaymentRun.objects.exclude(pk=run.pk).get().total == Decimal("25.00")
@@ -512,6 +526,19 @@ def test_a_payment_that_came_back_is_marked_by_hand_with_a_reason(ready):
     assert browser.post(f"{RUNS}{run.pk}/came-back/0/", {"reason": "x"}).status_code == 404
 
 
+def test_a_payment_is_one_of_its_own_run_and_has_advice_once_that_is_released(ready, provider):
+    browser, _ = signed_in("payments.view_paymentrun", "payments.change_paymentrun")
+    run = create_run(None, clock.today(), None)
+    item = run.items.get()
+    assert browser.get(f"{RUNS}{run.pk}/advice/{item.pk}/").status_code == 404
+    release_run(run.pk, a_releaser())
+    assert browser.get(f"{RUNS}{run.pk}/advice/{item.pk}/").status_code == 200
+    a_paid_claim("1.00", provider=provider)
+    other = create_run(None, clock.today(), None)
+    address = f"{RUNS}{other.pk}/came-back/{item.pk}/"
+    assert browser.post(address, {"reason": "account closed"}).status_code == 404
+
+
 def test_what_was_paid_before_is_offered_once_and_asked_first(ready):
     browser, _ = signed_in(*MAKER)
     assert f"{RUNS}opening/" in browser.get(f"{RUNS}ready/").content.decode()
@@ -561,6 +588,25 @@ def test_each_page_is_for_the_permission_that_it_needs(ready):
             # To see what one may change is Django's rule; no other permission lets anybody see runs.
             sees_runs = permission in ("view_paymentrun", "change_paymentrun")
             assert (alone.generic(method, address).status_code != 403) is (sees_runs and is_allowed), path
+
+
+def test_the_page_of_a_run_offers_what_its_reader_may_do(ready, provider):
+    provider.key_contact = a_contact(primary_email="payee@example.org")
+    provider.save()
+    run = create_run(None, clock.today(), None)
+    reader, _ = signed_in("payments.view_paymentrun")
+    changer, _ = signed_in("payments.view_paymentrun", "payments.change_paymentrun")
+    accountant, _ = signed_in("payments.view_paymentrun", "payments.view_bankaccount")
+
+    def offered(browser):
+        page = browser.get(f"{RUNS}{run.pk}/run/").content.decode()
+        return set(re.findall(rf'(?:href|action)="{RUNS}{run.pk}/([a-z-]+)/', page)) - {"history"}
+
+    assert [offered(each) for each in (reader, changer, accountant)] == [set(), {"withdraw"}, set()]
+    release_run(run.pk, a_releaser())
+    assert offered(reader) == {"advice"}
+    assert offered(changer) == {"advice", "send-advice", "came-back"}
+    assert offered(accountant) == {"advice", "bank-file"}
 
 
 def test_each_page_of_an_account_is_for_the_permission_that_it_needs(provider):

@@ -130,9 +130,13 @@ def test_a_server_that_refuses_once_is_asked_again(run, server):
 def test_a_server_that_never_takes_it_ends_in_a_failed_task_and_another_press_begins_anew(run, server):
     server.refusals = 100
     send_advice(run.pk)
+    minutes = []
     for _ in range(5):
         run_tasks()
+        waits = DBTaskResult.objects.filter(run_after__gt=timezone.now()).values_list("run_after", flat=True)
+        minutes += [round((wait - timezone.now()).total_seconds() / 60) for wait in waits[:1]]
         let_retries_be_due()
+    assert minutes == [1, 10, 60, 360]  # as docs/payments.md says
     assert DBTaskResult.objects.failed().count() == 2
     server.refusals = 0
     send_advice(run.pk)

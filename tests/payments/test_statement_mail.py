@@ -9,7 +9,7 @@ from django_tasks_db.models import DBTaskResult
 
 from apps.base import clock
 from apps.core import history
-from apps.core.models import Notice
+from apps.core.models import Notice, Subscriber
 from apps.core.task_queue import repeat_unfinished_tasks
 from apps.payments.choices import StatementWork
 from apps.payments.models import Statement, StatementConsent, StatementRun
@@ -90,8 +90,11 @@ def test_it_goes_to_whom_the_consent_names_with_the_document_that_is_kept(server
     a_consent(contact, "Representative")
     statement = a_statement(contact)
     send_statement(statement.pk)
+    Subscriber.objects.update_or_create(pk=1, defaults={"name": "Southern\nLight"})
+    Subscriber.clear_cache()
     run_tasks()
     ((to, message),) = server.received
+    assert message["subject"].startswith("Southern Light: ")
     assert to == ["daughter@example.org"]
     assert message["subject"].endswith("your statement for October 2025")
     (file,) = message.iter_attachments()

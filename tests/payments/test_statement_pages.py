@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+import re
 import zipfile
 
 import pytest
@@ -132,6 +133,13 @@ def test_a_statement_is_made_on_the_page_of_a_participant_and_shows_what_its_doc
         "Download PDF",
     ):
         assert expected in page
+    said = client.get(answer.headers["Location"]).context["said"]
+    assert re.findall(r'pa-figure">([^<]*)<', page) == [
+        *("Paid", "Not paid yet", "Together"),
+        *(text for row in said.spent for text in (row.paid, row.claimed, row.sum)),
+        *("In the plan", "Used", "Left"),
+        *(text for row in said.budgets for text in (row.budget, row.used, row.left)),
+    ]
     assert "October 2025" in shown(client, overview)
     document = client.get(f"{PAGES}{statement.pk}/document/")
     assert document.content == bytes(statement.content)

@@ -118,6 +118,7 @@ def test_each_stage_has_its_sum_and_since_when_its_oldest_waits(client, office):
     rows = rows_of(client)
     sums = {name: row.queue.amount for name, row in rows.items()}
     assert sums["paid"] == Decimal("11.00")  # 4.00 of 10.00, and 7.00
+    assert '<td class="fu-figure">11.00</td>' in client.get(TRACKER).content.decode()
     assert sums["payee-paid"] == Decimal("6.00")
     assert sums["in-file"] == sum((each.total for each in office[0]["in-file"]), Decimal(0))
     days = {name: row.queue.days for name, row in rows.items()}

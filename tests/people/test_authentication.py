@@ -124,6 +124,15 @@ def test_guesses_beyond_the_limit_get_429_and_lock_out_the_right_password_too(cl
     assert sign_in(client, "ada@example.org").status_code == 429
 
 
+def test_who_signs_in_has_as_many_attempts_as_before_the_next_time(client, settings):
+    settings.AXES_FAILURE_LIMIT = 3
+    person = an_administrator()
+    for password in ("wrong", "wrong", PASSWORD, "wrong", "wrong", PASSWORD):
+        client.logout()
+        assert sign_in(client, person.primary_email, password).status_code != 429
+    assert is_signed_in(client)
+
+
 def test_somebody_elses_guesses_do_not_lock_a_person_out(client, settings):
     settings.AXES_FAILURE_LIMIT = 2
     person = an_administrator()
@@ -294,6 +303,26 @@ def test_a_password_is_not_made_of_words_of_this_place(password, is_allowed):
     Subscriber.clear_cache()
     with contextlib.nullcontext() if is_allowed else pytest.raises(ValidationError, match="words of this"):
         validate_password(password)
+
+
+@pytest.mark.parametrize(
+    ("password", "said"),
+    [
+        ("tulip river", "too short"),
+        ("739201846502", "entirely numeric"),
+        ("1qaz2wsx3edc", "too common"),
+        ("okonkwo-staff", "too similar to the last name"),
+        ("quill@example", "too similar to the primary email"),
+        ("code-zebra-77", "too similar to the unique code"),
+        *((f"{word}{word}{word}", "words of this") for word in ("service", "scheme", "provider")),
+        *((f"{word}{word}{word}", "words of this") for word in ("ndis", "ndia", "records", "admin")),
+    ],
+)
+def test_a_password_is_long_and_not_what_others_would_try_first(password, said):
+    staff = Staff(last_name="Okonkwo", primary_email="quill@example.org", unique_code="Code-Zebra-77")
+    with pytest.raises(ValidationError, match=said):
+        validate_password(password, staff)
+    validate_password("tulip  river", staff)  # one letter more than is too short
 
 
 def test_a_session_ends_on_the_server_when_its_person_signs_out(client):

@@ -458,6 +458,10 @@ def test_pages_about_all_participants_are_closed(told):
         assert answer.status_code == 403
         assert "This page is about all participants; your role sees some of them." in text_of(answer)
         assert f"/admin/{path}" not in menu
+    month = {"month": "2026-09"}
+    for contact, status in ((told.seen, 302), (told.hidden[0], 404)):
+        address = f"/admin/payments/statement/make-one/{contact.pk}/"
+        assert told.browser.post(address, month).status_code == status
     answer = told.browser.get("/admin/payments/statement/add/", follow=True)
     assert "“Make statement” is on their page" in text_of(answer)
     for name in ("claimfile", "remittance", "paymentrun", "accountsexport", "core/change", "fileimport"):

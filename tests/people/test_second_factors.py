@@ -69,6 +69,15 @@ def test_a_code_is_taken_once_by_all_workers(client, ada):
     assert again.post(CODE_PAGE, {"code": code_of(ada.secret, 30)}).status_code == 302
 
 
+@pytest.mark.parametrize("seconds", [-60, 60])
+def test_a_code_is_of_this_period_or_the_one_before_or_after(client, ada, seconds):
+    sign_in(client, "ada@example.org")
+    client.post(CODE_PAGE, {"code": code_of(ada.secret, seconds)})
+    assert not is_signed_in(client)
+    client.post(CODE_PAGE, {"code": code_of(ada.secret, seconds // 2)})
+    assert is_signed_in(client)
+
+
 def test_guessed_codes_are_limited(client, ada):
     sign_in(client, "ada@example.org")
     for _ in range(CODES.per_minute):
@@ -147,6 +156,15 @@ def test_second_factors_are_changed_only_after_another_proof(client):
     assert "password" in client.post(answer["Location"], {"password": "wrong"}).context["form"].errors
     assert client.post(answer["Location"], {"password": PASSWORD}).status_code == 302
     assert client.get(f"{FACTORS}totp/activate/").status_code == 200
+
+
+def test_who_loses_a_second_factor_is_told_by_mail(client, ada, mailoutbox):
+    sign_in(client, "ada@example.org")
+    client.post(CODE_PAGE, {"code": code_of(ada.secret)})
+    client.post("/admin/account/confirm/", {"password": PASSWORD})
+    client.post(f"{FACTORS}totp/deactivate/")
+    assert not Authenticator.objects.exists()
+    assert [each.to for each in mailoutbox] == [["ada@example.org"]]
 
 
 def test_an_administrator_removes_second_factors_that_are_lost(client, ada):

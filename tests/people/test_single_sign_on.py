@@ -48,7 +48,7 @@ def provider(settings, monkeypatch):
     """The identity provider: ``provider.claims`` are what it says about whoever signs in."""
     settings.SOCIALACCOUNT_PROVIDERS = {
         "openid_connect": {
-            "OAUTH_PKCE_ENABLED": True,
+            **settings.SOCIALACCOUNT_PROVIDERS["openid_connect"],
             "APPS": [
                 {
                     "provider_id": "oidc",
