@@ -10,6 +10,7 @@ from openpyxl import Workbook, load_workbook
 
 from apps.access.services import purge_expired
 from apps.core.file_import_kinds import FILE_KINDS, import_kinds
+from apps.core.file_imports import start_import
 from apps.core.importing import runs
 from apps.core.models import Change, FileImport
 from apps.core.table_files import opening
@@ -297,6 +298,11 @@ def test_a_button_pressed_twice_imports_once(client, ada):
     run_tasks()
     assert FileImport.objects.get().status == "Imported"
     assert Change.objects.filter(kind="Created", record_type="people.contact").count() == 3
+
+
+def test_of_two_who_begin_an_import_at_once_one_does(client, ada):
+    record, same = an_import(client), FileImport.objects.get()
+    assert [start_import(record), start_import(same)] == [True, False]
 
 
 def test_an_import_whose_worker_was_killed_goes_on_and_counts_all(client, ada, monkeypatch):

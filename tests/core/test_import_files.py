@@ -49,7 +49,7 @@ UNUSABLE = {
     "JSON of no records": ("a.json", b"[]", "a.json holds no records."),
     "a tiny number": ("a.json", b'[{"A": 1e-99999999}]', "the number 1e-99999999 has more than 1,000 digits"),
     "no exponent": ("a.ndjson", b'{"A": 1e99999999999999999999}', "has more than 1,000 digits"),
-    "a long number": ("a.ndjson", b'{"A": %s}' % (b"9" * 5_000), "line 1: the number 99999999999999999999 has"),
+    "a long number": ("a.ndjson", b'{"A": %s}' % (b"9" * 5_000), "line 1: the number 9999999999999999999"),
     "a member twice": ("a.ndjson", b'{"A": 1}\n{"B": 1, "B": 2}\n', "line 2: a member is given twice"),
     "JSON nested deep": ("a.json", b"[" + b'{"a":' * 100_000, "a.json is no JSON list of records"),
 }  # fmt: skip

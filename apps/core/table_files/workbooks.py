@@ -60,8 +60,8 @@ class WorkbookTable(Table):
                 names = ", ".join(self.sheets[:10])
                 raise ImportFileError(f"{path.name} has no sheet {sheet}; it has {names}.")
             shown = [each.name for each in found if each.visible == SheetVisibleEnum.Visible]
-            for self.sheet in [sheet] if sheet else shown or self.sheets:
-                self.cells = book.get_sheet_by_name(self.sheet)
+            for name in [sheet] if sheet else shown or self.sheets:
+                self.sheet, self.cells = name, book.get_sheet_by_name(name)
                 if self.cells.start is not None:
                     break
         except _BROKEN as error:
