@@ -154,7 +154,7 @@ def gather_statistics(of_all: bool = False) -> None:
     """Tell PostgreSQL how large the tables that have grown have become, sooner than it looks by itself.
 
     Planned for smaller tables, look-ups of many keys take a hundred times longer, and so do the checks of
-    references at the commit.
+    references at the commit. How large they are a tenth of the usual sample tells.
     """
     if connection.vendor != "postgresql":
         return
@@ -164,6 +164,7 @@ def gather_statistics(of_all: bool = False) -> None:
             cursor.execute(GROWN_TABLES, [tables])
             tables = [name for (name,) in cursor.fetchall()]
         if tables:
+            cursor.execute(f"SET default_statistics_target = {'DEFAULT' if of_all else 10}")
             cursor.execute(f"ANALYZE {', '.join(map(connection.ops.quote_name, tables))}")
 
 
