@@ -5,8 +5,8 @@ import sys
 import time
 from argparse import ArgumentTypeError
 from collections import Counter
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.apps import apps
@@ -108,7 +108,7 @@ class Command(BaseCommand):
             context = demo_context(sets, options, report, in_use)
             chance = context.chance("identifiers")
             try:
-                whole = nullcontext() if context.in_steps else transaction.atomic()
+                whole = references_checked_at_end() if context.in_steps else transaction.atomic()
                 with whole, timezone.override(context.zone), repeatable_guids(chance):
                     for each in sets:
                         each.load(context)
@@ -141,6 +141,31 @@ def demo_context(
     # What a load that breaks off leaves cannot be told from records that were there.
     in_steps = connection.vendor == "postgresql" and not in_use and sum(complete.values()) > MOST_AT_ONCE
     return Context(options["seed"], as_of, zone, complete, report, in_steps)
+
+
+FOREIGN_KEYS = """
+SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint
+WHERE contype = 'f' AND connamespace = current_schema()::regnamespace
+"""
+
+
+@contextmanager
+def references_checked_at_end() -> Iterator[None]:
+    """Let PostgreSQL check the references of a large load together: 0.6 µs each, row by row 10.
+
+    Its foreign keys are away meanwhile, so nobody else may write; a load that is killed leaves them away.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(FOREIGN_KEYS)
+        keys = cursor.fetchall()
+        cursor.execute("; ".join(f"ALTER TABLE {table} DROP CONSTRAINT {name}" for table, name, _ in keys))
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "; ".join(f"ALTER TABLE {table} ADD CONSTRAINT {name} {as_}" for table, name, as_ in keys)
+            )
 
 
 #: The tables that are more than twice as large as when they were looked at last.
