@@ -53,9 +53,9 @@ def draw(periods: Iterable[PeriodAmounts]) -> list[PeriodBalance]:
     for period in periods:
         carried_in, missing = total, period.used
         left.append(period.released)
-        for at in reversed(range(len(left))):
-            if not missing:
-                break
+        at = len(left)
+        while missing and at:
+            at -= 1
             part = min(missing, left[at])  # credits, below zero, give back
             left[at] -= part
             missing -= part
@@ -84,7 +84,7 @@ def with_used_elsewhere(periods: Sequence[PeriodAmounts], amount: Decimal) -> li
     for period in periods:
         part = min(amount, max(period.released - period.used, ZERO))
         amount -= part
-        found.append(period._replace(used=period.used + part))
+        found.append(period._replace(used=period.used + part) if part else period)
     return found
 
 

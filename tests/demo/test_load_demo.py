@@ -150,9 +150,20 @@ def test_a_clash_with_an_existing_record_loads_nothing(people_only):
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.postgres("SQLite loads all in one transaction, which costs it nothing")
 def test_a_large_load_is_stored_step_by_step(monkeypatch):
+    before, meanwhile = foreign_keys(), []
     monkeypatch.setattr(command, "MOST_AT_ONCE", 0)
+    monkeypatch.setattr(command, "FEW_ROWS", 1)
+    monkeypatch.setattr(command, "gather_statistics", lambda **options: meanwhile.append(foreign_keys()))
     assert load_demo(**LEAST | {"contacts": 4}, claims=20).startswith("Loaded 1 staff, 1 clients, 4 contacts")
     assert counts() == (1, 1, 4)
+    assert meanwhile[0] == []
+    assert foreign_keys() == before != []
+
+
+def foreign_keys():
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT keys.* FROM ({command.FOREIGN_KEYS}) keys ORDER BY 1, 2")
+        return cursor.fetchall()
 
 
 @pytest.mark.postgres("SQLite loads all in one transaction, which costs it nothing")
@@ -160,11 +171,22 @@ def test_a_large_load_that_breaks_off_says_that_some_is_left(people_only, monkey
     def fail(**options):
         raise IntegrityError("the end")
 
+    before = foreign_keys()
     monkeypatch.setattr(command, "MOST_AT_ONCE", 0)
     monkeypatch.setattr(command, "gather_statistics", fail)
     with pytest.raises(CommandError, match=r"broke off; begin again with an empty database: .* the end"):
         load_demo(**LEAST)
     assert counts() == (1, 1, 0)
+    assert foreign_keys() == before
+
+
+@pytest.mark.postgres("SQLite loads all in one transaction, which costs it nothing")
+def test_a_database_in_which_a_large_load_was_killed_is_refused(people_only, monkeypatch):
+    monkeypatch.setattr(command, "MOST_AT_ONCE", 0)
+    monkeypatch.setattr(command, "FOREIGN_KEYS", "SELECT '', '', '' WHERE false")
+    with pytest.raises(CommandError, match="has no foreign keys: .* Make a new database"):
+        load_demo(**LEAST)
+    assert counts() == (0, 0, 0)
 
 
 @pytest.mark.postgres("SQLite keeps no statistics")

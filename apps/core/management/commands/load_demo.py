@@ -5,8 +5,8 @@ import sys
 import time
 from argparse import ArgumentTypeError
 from collections import Counter
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.apps import apps
@@ -108,7 +108,7 @@ class Command(BaseCommand):
             context = demo_context(sets, options, report, in_use)
             chance = context.chance("identifiers")
             try:
-                whole = nullcontext() if context.in_steps else transaction.atomic()
+                whole = references_checked_at_end() if context.in_steps else transaction.atomic()
                 with whole, timezone.override(context.zone), repeatable_guids(chance):
                     for each in sets:
                         each.load(context)
@@ -143,6 +143,34 @@ def demo_context(
     return Context(options["seed"], as_of, zone, complete, report, in_steps)
 
 
+FOREIGN_KEYS = """
+SELECT conrelid::regclass::text, quote_ident(conname), pg_get_constraintdef(oid) FROM pg_constraint
+WHERE contype = 'f' AND connamespace = current_schema()::regnamespace
+"""
+WITHOUT_KEYS = "This database has no foreign keys: a large load was killed in it. Make a new database."
+
+
+@contextmanager
+def references_checked_at_end() -> Iterator[None]:
+    """Let PostgreSQL check the references of a large load together: 0.6 µs each, row by row 10.
+
+    Its foreign keys are away meanwhile, so nobody else may write; a load that is killed leaves them away.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(FOREIGN_KEYS)
+        keys = cursor.fetchall()
+        if not keys:
+            raise CommandError(WITHOUT_KEYS)
+        cursor.execute("; ".join(f"ALTER TABLE {table} DROP CONSTRAINT {name}" for table, name, _ in keys))
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "; ".join(f"ALTER TABLE {table} ADD CONSTRAINT {name} {as_}" for table, name, as_ in keys)
+            )
+
+
 #: The tables that are more than twice as large as when they were looked at last.
 GROWN_TABLES = """
 SELECT relname FROM pg_class WHERE oid = ANY(%s::regclass[])
@@ -154,7 +182,7 @@ def gather_statistics(of_all: bool = False) -> None:
     """Tell PostgreSQL how large the tables that have grown have become, sooner than it looks by itself.
 
     Planned for smaller tables, look-ups of many keys take a hundred times longer, and so do the checks of
-    references at the commit.
+    references at the commit. How large they are a tenth of the usual sample tells.
     """
     if connection.vendor != "postgresql":
         return
@@ -164,6 +192,7 @@ def gather_statistics(of_all: bool = False) -> None:
             cursor.execute(GROWN_TABLES, [tables])
             tables = [name for (name,) in cursor.fetchall()]
         if tables:
+            cursor.execute(f"SET default_statistics_target = {'DEFAULT' if of_all else 10}")
             cursor.execute(f"ANALYZE {', '.join(map(connection.ops.quote_name, tables))}")
 
 
