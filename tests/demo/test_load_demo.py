@@ -184,7 +184,7 @@ def test_a_large_load_that_breaks_off_says_that_some_is_left(people_only, monkey
 def test_a_database_in_which_a_large_load_was_killed_is_refused(people_only, monkeypatch):
     monkeypatch.setattr(command, "MOST_AT_ONCE", 0)
     monkeypatch.setattr(command, "FOREIGN_KEYS", "SELECT '', '', '' WHERE false")
-    with pytest.raises(CommandError, match="has no foreign keys: .* Make a new database"):
+    with pytest.raises(CommandError, match="has no foreign keys"):
         load_demo(**LEAST)
     assert counts() == (0, 0, 0)
 
