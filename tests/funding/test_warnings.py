@@ -1120,6 +1120,20 @@ def test_what_resubmits_a_gap_counts_with_the_claim_of_the_gap(move, part):
     assert about_the_total(other) == {}
 
 
+def test_a_claim_counts_again_once_what_resubmitted_it_in_full_is_refused():
+    scene, invoice = an_invoice_for_several("240.00")
+    claim = scene.stored_claim({}, provider_invoice=invoice, funding_status="AgencyClaimed")
+    assert apply_transition(Claim, [claim.pk], "pay-in-part", amounts={claim.pk: Decimal(100)}).done
+    assert apply_transition(Claim, [claim.pk], "resubmit").done
+    newer = Claim.objects.get(resubmission_of=claim)
+    Claim.objects.filter(pk=newer.pk).update(funding_status="AgencyClaimed")
+    assert apply_transition(Claim, [newer.pk], "refuse", reason="Refused").done
+    other = scene.claim(
+        scene.line(quantity="1", price="100.00"), provider_invoice=invoice, contact=a_contact()
+    )
+    assert about_the_total(other) == {}
+
+
 def test_claims_of_one_body_on_an_invoice_for_several_are_compared_together():
     scene, invoice = an_invoice_for_several("280.00")
     drafts = [

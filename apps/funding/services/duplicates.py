@@ -172,8 +172,8 @@ def sum_other_claims(claims: Sequence[DraftBill], claim_rows: Rows) -> None:
                 ended.add(key)
             else:
                 totals[invoice][key] = total
-            if paid_earlier:
-                replaced.add(original)
+                if paid_earlier:
+                    replaced.add(original)
     counted_elsewhere = replaced | find_gaps(originals, ended | replaced)
     for invoice, bills in sharing.items():
         of_invoice = totals[invoice]
