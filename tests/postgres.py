@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 OLDEST = 15
-PROGRAMS = ("initdb", "postgres")
+PROGRAMS = ("initdb", "pg_ctl", "pg_dump", "postgres", "psql")
 USUAL_PLACES = (
     "/usr/lib/postgresql/*/bin",  # Debian, Ubuntu
     "/usr/pgsql-*/bin",  # Red Hat and its kin
@@ -137,9 +137,8 @@ def find_programs(places: Iterable[Path]) -> Path:
     """The folder of the newest server among the places. Raises Unavailable."""
     complete = {place for place in places if all(os.access(place / program, os.X_OK) for program in PROGRAMS)}
     if not complete:
-        raise Unavailable(
-            "no initdb and postgres found. Install PostgreSQL (Debian: apt-get install postgresql)."
-        )
+        names = ", ".join(PROGRAMS)
+        raise Unavailable(f"no {names} in one folder. Install PostgreSQL (Debian: apt-get install postgresql).")
     newest = max(complete, key=version)
     if version(newest) < OLDEST:
         raise Unavailable(f"{newest} holds PostgreSQL {version(newest)}, and {OLDEST} or newer is needed.")
