@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from apps.base.money import ZERO
 from apps.engagements.calendars import later
 from apps.engagements.drafts import BookingDraft, ComponentDraft, EngagementDraft, PeriodDraft
-from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
+from apps.engagements.models import CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
 
 DAY = dt.timedelta(days=1)
 

@@ -20,6 +20,7 @@ from django.db.models import QuerySet
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
+from apps.base.money import ZERO
 from apps.core import archive, saving
 from apps.core.bulk_insert import bulk_insert
 from apps.core.services import Checks, Service, create_records, load_references, update_records
@@ -39,7 +40,6 @@ from apps.engagements.drafts import (
 )
 from apps.engagements.funding_periods import draw, with_used_elsewhere
 from apps.engagements.models import (
-    ZERO,
     Budget,
     CategoryBudget,
     ClientEngagement,

@@ -11,12 +11,12 @@ from decimal import Decimal
 from functools import partial
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.engagements.models import ServiceBooking
 from apps.funding.file_formats.answer_files import sha256_of
 from apps.funding.file_formats.remittances import read_remittance
 from apps.funding.file_formats.results import read_results
 from apps.funding.models import (
-    ZERO,
     Claim,
     ClaimFile,
     ClaimFileLine,

@@ -17,6 +17,7 @@ from unfold.decorators import display
 
 from apps.base import clock
 from apps.base.errors import plural
+from apps.base.money import ZERO
 from apps.core.admin_base import (
     ArchivedFilter,
     ConditionFilter,
@@ -43,7 +44,7 @@ from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.admin.component_pages import components_page
 from apps.engagements.admin.period_bars import period_bars, set_bills, waited_for
-from apps.engagements.models import ZERO, Budget, CategoryBudget, ClientEngagement, ended_before
+from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ended_before
 from apps.engagements.services import find_open_money
 from apps.people.models import Client, Contact
 

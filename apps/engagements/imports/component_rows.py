@@ -11,13 +11,14 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from apps.base.declaration.values import WireValueError, parse_date
+from apps.base.money import CENT, ZERO
 from apps.core.importing.cells import decimal_number, letters_of
 from apps.core.importing.columns import ImportColumn
 from apps.core.importing.fixed_columns import FoundColumns, find_columns, read_row
 from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import Row, Table
 from apps.engagements.choices import CATEGORIES, LAST_CATEGORY, ManagementType
-from apps.engagements.models import ZERO, CategoryBudget
+from apps.engagements.models import CategoryBudget
 
 #: The most characters that a name has, and all codes of stated supports together.
 _FIELDS: Any = CategoryBudget._meta
@@ -129,7 +130,7 @@ def read_amount(text: str) -> Decimal:
     amount = decimal_number(text.replace("$ ", "$").removesuffix(" AUD"))
     if amount < 0 or amount > MAX_AMOUNT:
         raise WireValueError("OutOfRange", "must be an amount from 0.")
-    if amount != amount.quantize(Decimal("0.01")):
+    if amount != amount.quantize(CENT):
         raise WireValueError("OutOfRange", "must have no parts of a cent.")
     return amount
 

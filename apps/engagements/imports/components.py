@@ -20,6 +20,7 @@ from django.utils import timezone
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Issue, ValidationFailed
+from apps.base.money import ZERO
 from apps.core import history
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import day_columns
@@ -40,14 +41,7 @@ from apps.engagements.imports.component_rows import (
     group_rows,
     read_component_rows,
 )
-from apps.engagements.models import (
-    ZERO,
-    CategoryBudget,
-    ClientEngagement,
-    FundingPeriod,
-    SupportCategory,
-    codes_of,
-)
+from apps.engagements.models import CategoryBudget, ClientEngagement, FundingPeriod, SupportCategory, codes_of
 from apps.engagements.services import save_components
 from apps.people.entered_texts import clean_scheme_number
 from apps.people.merging import find_in_use

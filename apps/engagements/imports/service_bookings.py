@@ -26,6 +26,7 @@ from apps.base.batched_queries import AnyOf
 from apps.base.declaration.service import get_service
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
+from apps.base.money import ZERO
 from apps.base.new_records import defaults_of
 from apps.core import history
 from apps.core.importing.columns import day_columns
@@ -45,7 +46,7 @@ from apps.engagements.imports.service_booking_rows import (
     read_lines,
     read_name,
 )
-from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
 from apps.people.drafts import ContactDraft
 from apps.people.merging import find_in_use

@@ -12,6 +12,7 @@ from django.utils.text import capfirst
 
 from apps.base.drafts import Draft, Issue
 from apps.base.errors import plural
+from apps.base.money import ZERO
 from apps.core.admin_base import COUNT_LIMIT, Page, RecordFilter, fieldset
 from apps.core.admin_base.display import list_url, record_link, short_day, short_period
 from apps.core.caseload import visible_rows
@@ -43,7 +44,7 @@ from apps.funding.admin.queues import (
 )
 from apps.funding.admin.stages import StageFilter, tracker_rows
 from apps.funding.choices import SendPaymentTo
-from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
+from apps.funding.models import Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.services.claim_entry import create_claims_with_invoices
 from apps.funding.services.duplicates import find_marked_invoices, mark_of
 from apps.funding.services.entry_lists import load_entry, note_place

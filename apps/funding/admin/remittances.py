@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from unfold.decorators import display
 
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, Page
 from apps.core.admin_base.display import format_amount, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin
@@ -21,14 +22,7 @@ from apps.core.computed import MoneySum
 from apps.funding.admin.actions import MENU
 from apps.funding.admin.rejection_sentences import new_sentence_url
 from apps.funding.admin.rights import may_administer_all
-from apps.funding.models import (
-    ZERO,
-    ClaimFileLine,
-    ClaimResult,
-    RejectionSentence,
-    Remittance,
-    RemittanceLine,
-)
+from apps.funding.models import ClaimFileLine, ClaimResult, RejectionSentence, Remittance, RemittanceLine
 from apps.funding.rejection_codes import next_step
 from apps.funding.validation.guards import AnyBill
 

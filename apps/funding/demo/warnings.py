@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from apps.base.money import to_cents
 from apps.core.demo import Context, draft_of
 from apps.funding.choices import ClaimType
 from apps.funding.demo.bills import DAY, DemoPlan
 from apps.funding.demo.price_books import PriceBooks, first_days
 from apps.funding.drafts import ClaimDraft, LineDraft, ProviderInvoiceDraft
-from apps.funding.models import Claim, ClaimLine, ProviderInvoice, to_cents
+from apps.funding.models import Claim, ClaimLine, ProviderInvoice
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.create import create_claims
 from apps.funding.services.provider_invoices import create_provider_invoices

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from apps.base.declaration.values import WireValueError
 from apps.base.errors import plural
+from apps.base.money import CENT
 from apps.core.importing.cells import decimal_number, letters_of
 from apps.core.importing.columns import ImportColumn
 from apps.core.importing.fixed_columns import FoundColumns, find_columns, read_row
@@ -22,7 +23,6 @@ from apps.core.table_files.tables import ImportFileError, Row, Table, column_let
 MAX_BYTES, MAX_ROWS = 25 << 20, 100_000
 #: Characters of a reference, a payment number and a code.
 MAX_NAME = 50
-CENT = Decimal("0.01")
 
 #: Columns about a participant, who is known by the claim: nothing of them is kept.
 PERSONAL_COLUMNS = frozenset(

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.core.computed import MoneyDifference
 from apps.core.models import NormalisedField, Record, Responsibility, Searched, optional_reference
 from apps.engagements.models import CategoryBudget, ServiceBooking
@@ -25,7 +26,7 @@ from apps.funding.choices import (
     SendPaymentTo,
     TaxChoice,
 )
-from apps.funding.models.prices import ZERO, CostCentre, PriceBook, Product
+from apps.funding.models.prices import CostCentre, PriceBook, Product
 from apps.funding.models.provider_invoices import ProviderInvoice
 from apps.funding.statuses import FINISHED, STATUSES, UNCLAIMED, ClaimStatus, InvoiceStatus, Status
 from apps.people.models import Client, Contact, Staff

@@ -10,10 +10,11 @@ from django.db.models import QuerySet
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import apply_rules, raise_if_invalid
+from apps.base.money import ZERO
 from apps.core import archive, history, saving
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.drafts import ApprovalDraft, ProviderInvoiceDraft
-from apps.funding.models import ZERO, Claim, ProviderInvoice
+from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.services.effects import CURRENT_CLAIMS, update_claim_flags
 from apps.funding.services.transition_changes import record_moves
 from apps.funding.services.transition_requests import REASON_LENGTH, RefusedTransition, TransitionResult

@@ -17,6 +17,7 @@ from unfold.decorators import display
 
 from apps.base import clock
 from apps.base.errors import plural
+from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, record_link
 from apps.core.history_display import changes_of, history_lines
@@ -30,7 +31,7 @@ from apps.payments.admin.first_files import PAYMENT_RUN_REQUIREMENTS
 from apps.payments.admin.refusals import refusals_shown
 from apps.payments.choices import RunStatus
 from apps.payments.downloads import bank_file_response
-from apps.payments.models import ZERO, BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
+from apps.payments.models import BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import ReadyPayee, load_ready, sum_ready
 from apps.payments.services.remittance import items_without_advice, payee_email, send_advice

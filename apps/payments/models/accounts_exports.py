@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
+from apps.base.money import ZERO
 from apps.core.models import Record, money, optional_reference
 from apps.funding.models import StatusMove
 from apps.payments.choices import AccountsStyle, EntryKind
-from apps.payments.models.runs import ZERO, PaymentRunItem
+from apps.payments.models.runs import PaymentRunItem
 from apps.people.models import Staff
 
 #: The kinds of entries that a change of what is paid of a bill makes, and those of payments of runs.

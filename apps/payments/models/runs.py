@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from django.db import models
 from django.db.models import F, Q
 
+from apps.base.money import ZERO
 from apps.core.models import Record, money, optional_reference
 from apps.funding.models import Claim
 from apps.funding.models.moves import exactly_one_of
 from apps.payments.choices import RunStatus
 from apps.payments.models.accounts import BankAccount
 from apps.people.models import Client, Contact, Staff
-
-ZERO = Decimal("0.00")
 
 
 class PaymentRun(Record):

@@ -11,9 +11,9 @@ from django.db.models import Q
 from django.utils.formats import date_format
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.core.models import BackgroundRun, Record, money, optional_reference, optional_text
 from apps.payments.choices import StatementRecipient, StatementRunStatus, StatementWork
-from apps.payments.models.runs import ZERO
 from apps.people.models import Contact, Staff
 
 
