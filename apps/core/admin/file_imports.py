@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from io import BytesIO
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Model, QuerySet
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.text import capfirst
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
@@ -19,6 +18,7 @@ from apps.base.errors import ServiceError
 from apps.core.admin_base import DateTimeRangeFilter, Page, RecordFilter
 from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
+from apps.core.downloads import bytes_response
 from apps.core.file_import_kinds import (
     ENCODING,
     TABLE_OPTIONS,
@@ -313,16 +313,16 @@ class FileImportAdmin(ReadOnlyAdmin):
             {"running": record.is_running, "done": record.rows_done, "total": record.rows_total}
         )
 
-    def rejected_rows_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
+    def rejected_rows_page(self, request: HttpRequest, record: FileImport) -> HttpResponse:
         name = f"{record.file_name.rpartition('.')[0]}.rejected.xlsx"
         return stored_file(record, record.rejected_rows, name, record.counts.get("rejected", 0))
 
-    def issues_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
+    def issues_page(self, request: HttpRequest, record: FileImport) -> HttpResponse:
         name = f"{record.file_name.rpartition('.')[0]}.issues.csv"
         count = sum(kind["count"] for kind in record.issue_kinds)
         return stored_file(record, record.all_issues, name, count)
 
-    def content_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
+    def content_page(self, request: HttpRequest, record: FileImport) -> HttpResponse:
         return stored_file(record, record.content, record.file_name, sum(record.counts.values()))
 
 
@@ -416,14 +416,12 @@ def value_rows(file_import: FileImport, kind: ImportKind) -> Iterator[dict[str, 
             }
 
 
-def stored_file(file_import: FileImport, content: Any, name: str, row_count: int) -> FileResponse:
+def stored_file(file_import: FileImport, content: Any, name: str, row_count: int) -> HttpResponse:
     """The bytes as a download, which the read log has when the file is about people."""
     if content is None:
         raise Http404
     log_rows(file_import, "Download", row_count)
-    response = FileResponse(BytesIO(content), as_attachment=True, filename=name)
-    response["Content-Type"] = "application/octet-stream"
-    return response
+    return bytes_response(bytes(content), name, "application/octet-stream")
 
 
 def row_cells(row: dict[str, Any], file_import: FileImport) -> dict[str, Any]:

@@ -12,8 +12,9 @@ from unfold.decorators import display
 from apps.base import clock
 from apps.core.admin_base import Page, RecordLink, fieldset
 from apps.core.admin_base.display import record_link, short_day, short_period
+from apps.core.downloads import bytes_response
 from apps.core.read_log import log_export
-from apps.documents.downloads import PDF, bytes_response
+from apps.documents.downloads import PDF
 from apps.funding.admin.actions import NONE_CHOSEN, ActionButton, ActionOutcome, limited_selection
 from apps.funding.admin.bills import BillAdmin, staff_of
 from apps.funding.admin.forms import InvoiceLineForm

@@ -19,7 +19,7 @@ from apps.base.errors import Conflict, plural
 from apps.core.admin_base import DateRangeFilter, DayField, Page
 from apps.core.admin_base.display import admin_url, amount_cell, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin
-from apps.documents.downloads import bytes_response
+from apps.core.downloads import bytes_response
 from apps.payments.admin.accounts import staff_of
 from apps.payments.models import AccountCode, AccountsExport, PaymentRun, PaymentSettings
 from apps.payments.services.accounts_exports import (

@@ -20,9 +20,9 @@ from apps.base.errors import plural
 from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, record_link
+from apps.core.downloads import bytes_response
 from apps.core.history_display import changes_of, history_lines
 from apps.core.read_log import ShownRecords, log_shown
-from apps.documents.downloads import bytes_response
 from apps.funding.admin.first_files import lacking_rows
 from apps.funding.models import Claim
 from apps.funding.public_holidays import business_day_from
