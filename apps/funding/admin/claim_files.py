@@ -33,7 +33,6 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.forms import DayField
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.funding.admin.actions import MENU
-from apps.funding.admin.bills import staff_of
 from apps.funding.admin.first_files import CLAIM_FILE_REQUIREMENTS, lacking_rows, rows_of, shown_files
 from apps.funding.admin.remittances import result_text
 from apps.funding.admin.rights import may_administer_all
@@ -50,6 +49,7 @@ from apps.funding.services.claim_files import (
     withdraw,
 )
 from apps.funding.validation.guards import AnyBill, lower_first
+from apps.people.admin.staff import staff_of
 
 #: Bills of one reason that the page of a new file lists, and lines on a page of a file.
 LISTED_BILLS, LISTED_LINES = 100, 100

@@ -47,7 +47,6 @@ from apps.funding.admin.actions import (
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_filters import ClaimWindowFilter, age_conditions
 from apps.funding.admin.bill_lists import find_contacts, find_providers, find_texts
-from apps.funding.admin.bills import staff_of
 from apps.funding.admin.forms import use_typed_days
 from apps.funding.admin.queues import (
     HAS_APPROVED_CLAIM,
@@ -79,6 +78,7 @@ from apps.funding.services.transition_requests import RefusedTransition
 from apps.funding.validation.duplicates import same_total_issue
 from apps.funding.validation.guards import lower_first
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
+from apps.people.admin.staff import staff_of
 from apps.people.models import Client, Contact
 
 COLOURS = {

@@ -20,7 +20,6 @@ from apps.core.admin_base import DateRangeFilter, DayField, Page
 from apps.core.admin_base.display import admin_url, amount_cell, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.downloads import bytes_response
-from apps.payments.admin.accounts import staff_of
 from apps.payments.models import AccountCode, AccountsExport, PaymentRun, PaymentSettings
 from apps.payments.services.accounts_exports import (
     ADD_PERMISSION,
@@ -31,6 +30,7 @@ from apps.payments.services.accounts_exports import (
     plan_accounts_export,
 )
 from apps.payments.services.gst_report import Quarter, load_gst_report
+from apps.people.admin.staff import staff_of
 
 #: Quarters that the page of the GST report offers.
 QUARTERS = 8

@@ -26,7 +26,6 @@ from apps.core.read_log import ShownRecords, log_shown
 from apps.funding.admin.first_files import lacking_rows
 from apps.funding.models import Claim
 from apps.funding.public_holidays import business_day_from
-from apps.payments.admin.accounts import staff_of
 from apps.payments.admin.first_files import PAYMENT_RUN_REQUIREMENTS
 from apps.payments.admin.refusals import refusals_shown
 from apps.payments.choices import RunStatus
@@ -38,6 +37,7 @@ from apps.payments.services.remittance import items_without_advice, payee_email,
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, run_problem, withdraw_run
 from apps.payments.validation import release_problem
+from apps.people.admin.staff import staff_of
 from apps.people.models import Client, Contact
 
 #: As many payees, or payments of a run, are on a page; and claims of a payee one by one.

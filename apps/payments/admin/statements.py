@@ -19,7 +19,6 @@ from apps.core.admin_base import DateRangeFilter, Page, Panel, RecordFilter, reg
 from apps.core.admin_base.display import admin_url, amount_cell, list_url, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin, sees_everybody
 from apps.core.caseload import visible_rows
-from apps.payments.admin.accounts import staff_of
 from apps.payments.admin.refusals import refusals_shown
 from apps.payments.admin.runs import guid_of
 from apps.payments.choices import StatementWork
@@ -41,6 +40,7 @@ from apps.payments.services.statements import (
     with_first_change,
 )
 from apps.payments.statement_text import statement_text
+from apps.people.admin.staff import staff_of
 from apps.people.models import Contact
 
 #: Statements of one reason that the page of a month lists, and those on a participant's page.
