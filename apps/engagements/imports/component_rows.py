@@ -14,7 +14,7 @@ from apps.base.declaration.values import WireValueError, parse_date
 from apps.base.money import CENT, ZERO
 from apps.core.importing.cells import decimal_number, letters_of
 from apps.core.importing.columns import ImportColumn
-from apps.core.importing.fixed_columns import FoundColumns, find_columns, read_row
+from apps.core.importing.fixed_columns import FixedRow, FoundColumns, find_columns, read_row
 from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import Row, Table
 from apps.engagements.choices import CATEGORIES, LAST_CATEGORY, ManagementType
@@ -203,21 +203,10 @@ LABELS = {"period_from": "From", "period_to": "To", "released": "Released", "cat
 
 
 @dataclass(eq=False)
-class ComponentRow:
+class ComponentRow(FixedRow):
     """A row: the values of its columns, by name, and what is wrong with it."""
 
-    row: Row
-    columns: Mapping[str, ImportColumn]
     values: dict[str, Any] = field(default_factory=dict)
-    errors: list[RowIssue] = field(default_factory=list)
-    warnings: list[RowIssue] = field(default_factory=list)
-
-    def add_error(self, column: str, code: str, message: str) -> None:
-        self.errors.append(self.issue(column, code, message))
-
-    def issue(self, column: str, code: str, message: str, is_warning: bool = False) -> RowIssue:
-        found = self.columns.get(column)
-        return RowIssue(self.row, None if found is None else found.index, code, message, is_warning)
 
     @property
     def supports(self) -> Supports | None:
@@ -287,11 +276,8 @@ def read_component_row(row: Row, columns: Mapping[str, ImportColumn]) -> Compone
         line.errors.append(RowIssue(row, None, "InvalidRow", f"It {row.defect}"))
         return line
     values, issues = read_row(row, columns)
-    line = ComponentRow(row, columns, values)
-    for column, found in issues:
-        issue = line.issue(column.name, found.code, found.about("It").message, found.is_warning)
-        issue = RowIssue(row, column.index, *(issue.code, issue.message, issue.is_warning))
-        (line.warnings if found.is_warning else line.errors).append(issue)
+    line = ComponentRow(row, columns, values=values)
+    line.add_cell_issues(issues, line.warnings)
     failed = {column.name for column, found in issues if not found.is_warning}
     given = {name for name in ("period_from", "period_to", "released") if values.get(name) is not None}
     for name in ("period_from", "period_to", "released"):
