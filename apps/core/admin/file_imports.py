@@ -174,27 +174,14 @@ class FileImportAdmin(ReadOnlyAdmin):
         kinds = permitted_kinds(request.user)
         if not kinds:
             return self._get_obj_does_not_exist_redirect(request, self.opts, "")
-        name, error, status = request.GET.get("kind"), "", 200
         mappings = ImportMapping.objects.filter(kind__in=[kind.name for kind in kinds])
+        name, error, status = request.GET.get("kind"), "", 200
         if request.method == "POST":
-            name, files = request.POST.get("kind"), request.FILES.getlist("file")
+            name = request.POST.get("kind")
             kind = next((kind for kind in kinds if kind.name == name), None)
             try:
-                if kind is None or not files:
-                    raise ImportFileError("Choose what the file contains, and the file.")
-                if len(files) > (MOST_FILES if kind.takes_many_files else 1):
-                    limit = f"at most {MOST_FILES} at once" if kind.takes_many_files else "one at a time"
-                    raise ImportFileError(f"Files of this kind are read {limit}; you chose {len(files)}.")
-                mapping = mappings.filter(pk=pk_of(request.POST.get("mapping")) or 0).first()
-                if mapping is not None and mapping.kind != kind.name:
-                    raise ImportFileError(f"“{mapping}” was kept for files of another kind.")
-                mapping_name = mapping.name if mapping is not None else ""
-                if len(files) == 1:
-                    content, staff = files[0].read(), request.user.pk
-                    record = create_file_import(kind, files[0].name or "", content, staff, mapping_name)
-                    return redirect(self.page_url("file", record.pk))
-                if keys := create_imports(request, kind, files, mapping_name):
-                    return redirect(f"{self.page_url('changelist')}?{KEYS_PARAMETER}={','.join(keys)}")
+                if address := self.store_files(request, kind, mappings):
+                    return redirect(address)
             except ImportFileError as reason:
                 error = str(reason) if kind is None else kind.plain(str(reason))
             except ServiceError as refusal:
@@ -214,6 +201,30 @@ class FileImportAdmin(ReadOnlyAdmin):
         )
         page.status_code = status
         return page
+
+    def store_files(
+        self, request: HttpRequest, kind: ImportKind | None, mappings: QuerySet[ImportMapping]
+    ) -> str:
+        """Store the files of a form; the address of their imports, empty where each was refused by a message.
+
+        Raises what ``create_file_import`` raises, and ``ImportFileError`` for what is left out or too much.
+        """
+        files = request.FILES.getlist("file")
+        if kind is None or not files:
+            raise ImportFileError("Choose what the file contains, and the file.")
+        if len(files) > (MOST_FILES if kind.takes_many_files else 1):
+            limit = f"at most {MOST_FILES} at once" if kind.takes_many_files else "one at a time"
+            raise ImportFileError(f"Files of this kind are read {limit}; you chose {len(files)}.")
+        mapping = mappings.filter(pk=pk_of(request.POST.get("mapping")) or 0).first()
+        if mapping is not None and mapping.kind != kind.name:
+            raise ImportFileError(f"“{mapping}” was kept for files of another kind.")
+        mapping_name = mapping.name if mapping is not None else ""
+        if len(files) == 1:
+            content, staff = files[0].read(), request.user.pk
+            record = create_file_import(kind, files[0].name or "", content, staff, mapping_name)
+            return self.page_url("file", record.pk)
+        keys = create_imports(request, kind, files, mapping_name)
+        return f"{self.page_url('changelist')}?{KEYS_PARAMETER}={','.join(keys)}" if keys else ""
 
     # --- one import
 
