@@ -310,11 +310,11 @@ def test_an_import_whose_worker_was_killed_goes_on_and_counts_all(client, ada, m
     record = an_import(client)
     press(client, record, "import")
 
-    def killed(rows, total):
+    def killed(*arguments):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("apps.core.file_imports.save_progress", lambda *_: killed(0, 0))
+        patched.setattr("apps.core.file_imports.ImportWatch.show_progress", killed)
         run_tasks()
     assert Contact.objects.count() == 2
     assert "ended unexpectedly" in page(client, record)["file_import"].message
@@ -334,7 +334,7 @@ def test_an_import_that_the_disk_has_no_space_for_says_so_and_goes_on_later(clie
         raise OSError(errno.ENOSPC, "No space left on device", "/srv/records/tmp")
 
     with monkeypatch.context() as patched:
-        patched.setattr("apps.core.file_imports.save_progress", fill_disk)
+        patched.setattr("apps.core.file_imports.ImportWatch.show_progress", fill_disk)
         run_tasks()
     record.refresh_from_db()
     assert (record.status, Contact.objects.count()) == ("Failed", 2)
