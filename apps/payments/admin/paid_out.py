@@ -31,7 +31,7 @@ def paid_out(request: HttpRequest, claim: Claim) -> dict[str, object] | None:
 
 
 def describe(part: PaymentRunClaim) -> str:
-    """What became of a part of a run, as the end of a sentence about it."""
+    """The fate of a part of a run, as the end of a sentence about it."""
     item, run = part.item, part.item.run
     if item.returned_at is not None:
         reason = f": {item.return_reason}" if item.return_reason else ""

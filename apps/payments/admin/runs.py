@@ -333,7 +333,7 @@ def value_of(payee: ReadyPayee) -> str:
 
 
 def chosen_amount(payee: ReadyPayee, set_off: Collection[str]) -> Decimal:
-    """What a run would pay to them; as payments_ready.js sums it on the page."""
+    """The amount that a run would pay to them; payments_ready.js sums it on the page as well."""
     owed = (each.amount for each in payee.owed if str(each.claim.pk) in set_off)
     return payee.amount + sum(owed, ZERO)
 
