@@ -93,7 +93,7 @@ def component_draft(budget: CategoryBudget, engagement: ClientEngagement) -> Com
     return ComponentDraft(*copied(budget, COMPONENT_COLUMNS, engagement=engagement))
 
 
-def copied(record: Any, columns: Sequence[str], **values: object) -> tuple[dict[str, Any], dict[str, Any]]:
+def copied(record: object, columns: Sequence[str], **values: object) -> tuple[dict[str, Any], dict[str, Any]]:
     """The values of a draft, and the same as those that are given."""
     members = {**{name: getattr(record, name) for name in columns}, "used_elsewhere": ZERO, **values}
     return members, members

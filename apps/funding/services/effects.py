@@ -276,7 +276,7 @@ def sum_by_status(queries: Iterable[SqlStatement]) -> Iterator[tuple[Any, ...]]:
 
 
 def sums_of_lines(
-    bill: str, budget: str, condition: Q | AnyOf, by: Mapping[str, Any] = MappingProxyType({})
+    bill: str, budget: str, condition: Q | AnyOf, by: Mapping[str, object] = MappingProxyType({})
 ) -> QuerySet[Any, Any]:
     """The lines of bills on budgets, summed in each status and by the columns ``by``."""
     line = LINES[bill]
