@@ -93,10 +93,6 @@ class ReadyPayee:
         return sum((each.amount for each in self.claims), ZERO)
 
     @property
-    def owed_amount(self) -> Decimal:
-        return -sum((each.amount for each in self.owed), ZERO)
-
-    @property
     def problem(self) -> str | None:
         """Why nothing can be paid to them now, as a sentence; ``None`` when something can."""
         if self.record is None:
