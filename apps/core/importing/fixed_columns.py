@@ -4,10 +4,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from apps.base.errors import plural
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import REASON, CellIssue, ImportColumn
 from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
+
+
+class InvalidRows(Exception):
+    """A file with faults, of which nothing may be stored; each is a sentence that names row and column."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__(f"Nothing was stored: {plural(len(faults), 'fault')}.")
+        self.faults = list(faults)
 
 
 @dataclass(frozen=True)
