@@ -16,6 +16,7 @@ from unfold.decorators import action, display
 
 from apps.base.errors import ServiceError
 from apps.core.admin_base import DateTimeRangeFilter, Page, RecordFilter
+from apps.core.admin_base.display import list_column
 from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.downloads import bytes_response
@@ -127,9 +128,7 @@ class FileImportAdmin(ReadOnlyAdmin):
         imports = super().get_queryset(request).defer("content", "rejected_rows", "all_issues")
         return imports.filter(kind__in=[kind.name for kind in permitted_kinds(request.user)])
 
-    @display(description="file", ordering="file_name")
-    def file(self, file_import: FileImport) -> str:
-        return file_import.file_name
+    file = list_column("file", "file_name")
 
     @display(description="kind", ordering="kind")
     def kind_title(self, file_import: FileImport) -> str:

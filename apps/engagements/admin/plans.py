@@ -34,6 +34,7 @@ from apps.core.admin_base.display import (
     admin_url,
     format_amount,
     link,
+    list_column,
     list_url,
     period_cell,
     short_day,
@@ -202,9 +203,7 @@ class ClientEngagementAdmin(RecordAdmin):
         }
         return ", ".join(label for label, is_manager in labels.items() if is_manager) or "–"
 
-    @display(description="budget", ordering="total_budget_amount")
-    def total(self, plan: ClientEngagement) -> str | None:
-        return format_amount(plan.total_budget_amount)
+    total = list_column("budget", "total_budget_amount", format_amount)
 
     def archiving_effect(self, record: ClientEngagement) -> str:
         return " ".join(issue.message for issue in find_open_money(record))

@@ -24,8 +24,10 @@ from apps.core.admin_base import Page
 from apps.core.admin_base.display import (
     admin_url,
     amount_cell,
+    author_name,
     format_amount,
     link,
+    list_column,
     list_url,
     record_link,
     short_day,
@@ -136,33 +138,21 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer("content")
 
-    @display(description="file", ordering="file_name")
-    def name(self, file: ClaimFile) -> str:
-        return file.file_name
+    name = list_column("file", "file_name")
 
     @display(description="lines", ordering="line_count")
     def number_of_lines(self, file: ClaimFile) -> str:
         return f"{file.line_count:,}"
 
-    @display(description="total", ordering="total")
-    def amount(self, file: ClaimFile) -> str | None:
-        return amount_cell(file.total)
+    amount = list_column("total", "total", amount_cell)
 
     @display(description="status", ordering="status", label=STATUS_COLOURS)
     def status_label(self, file: ClaimFile) -> str:
         return file.get_status_display()
 
-    @display(description="made", ordering="creation_date")
-    def made(self, file: ClaimFile) -> str:
-        return short_day(file.creation_date)
-
-    @display(description="made by")
-    def made_by(self, file: ClaimFile) -> str:
-        return str(file.created_by or "System")
-
-    @display(description="sent", ordering="sent_at")
-    def sent(self, file: ClaimFile) -> str:
-        return short_day(file.sent_at)
+    made = list_column("made", "creation_date", short_day)
+    made_by = list_column("made by", "created_by", author_name, is_sorted=False)
+    sent = list_column("sent", "sent_at", short_day)
 
     @display(description="sent by")
     def who_sent(self, file: ClaimFile) -> str:

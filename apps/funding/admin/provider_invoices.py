@@ -31,6 +31,7 @@ from apps.core.admin_base.display import (
     age,
     amount_cell,
     link,
+    list_column,
     period_cell,
     record_link,
 )
@@ -245,9 +246,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     def services(self, invoice: ProviderInvoice) -> str | None:
         return period_cell(invoice.service_start_date, invoice.service_end_date)
 
-    @display(description="total", ordering="invoice_total")
-    def amount(self, invoice: ProviderInvoice) -> str | None:
-        return amount_cell(invoice.invoice_total)
+    amount = list_column("total", "invoice_total", amount_cell)
 
     @display(description="status", ordering="approval_status", label=COLOURS)
     def approval(self, invoice: ProviderInvoice) -> tuple[str, str]:

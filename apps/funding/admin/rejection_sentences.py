@@ -4,10 +4,10 @@ from urllib.parse import urlencode
 
 from django.contrib import admin
 from django.urls import reverse
-from unfold.decorators import display
 
 from apps.core.admin.subscriber import SETTINGS_LISTS
 from apps.core.admin_base import fieldset
+from apps.core.admin_base.display import list_column
 from apps.core.admin_base.settings_pages import SettingsListAdmin
 from apps.funding.models import RejectionSentence
 
@@ -25,13 +25,8 @@ class RejectionSentenceAdmin(SettingsListAdmin):
     list_display = ("start", "next_step", "archived")
     fieldsets = (fieldset(None, "beginning", "sentence"),)
 
-    @display(description="code or beginning of the text", ordering="beginning")
-    def start(self, row: RejectionSentence) -> str:
-        return row.beginning
-
-    @display(description="what to do next", ordering="sentence")
-    def next_step(self, row: RejectionSentence) -> str:
-        return row.sentence
+    start = list_column("code or beginning of the text", "beginning")
+    next_step = list_column("what to do next", "sentence")
 
 
 SETTINGS_LISTS.append(RejectionSentence)

@@ -4,6 +4,7 @@ from django.contrib import admin
 from unfold.decorators import display
 
 from apps.core.admin_base import fieldset
+from apps.core.admin_base.display import list_column
 from apps.core.admin_base.settings_pages import SettingsListAdmin
 from apps.funding.choices import TaxChoice
 from apps.payments.drafts import AccountCodeDraft
@@ -40,9 +41,7 @@ class AccountCodeAdmin(SettingsListAdmin):
         ),
     )
 
-    @display(description="account", ordering="code")
-    def account(self, row: AccountCode) -> str:
-        return row.code
+    account = list_column("account", "code")
 
     @display(description="used for", ordering="used_for")
     def use(self, row: AccountCode) -> str:

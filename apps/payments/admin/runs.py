@@ -19,7 +19,7 @@ from apps.base import clock
 from apps.base.errors import plural
 from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
-from apps.core.admin_base.display import admin_url, amount_cell, format_amount, record_link
+from apps.core.admin_base.display import admin_url, amount_cell, format_amount, list_column, record_link
 from apps.core.downloads import bytes_response
 from apps.core.history_display import changes_of, history_lines
 from apps.core.read_log import ShownRecords, log_shown
@@ -114,9 +114,7 @@ class PaymentRunAdmin(RecordAdmin):
     def payees(self, run: Any) -> int:
         return int(run.payee_count)
 
-    @display(description="total", ordering="total")
-    def amount(self, run: PaymentRun) -> str | None:
-        return amount_cell(run.total)
+    amount = list_column("total", "total", amount_cell)
 
     # --- what is ready
 
