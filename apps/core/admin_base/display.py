@@ -81,9 +81,9 @@ def amount_cell(amount: Decimal | None) -> str | None:
     return format_html("<span data-amount>{}</span>", format_amount(amount))
 
 
-def author_name(person: object) -> str:
+def staff_name(staff: object) -> str:
     """Who did something; the service itself where it was nobody."""
-    return str(person or "System")
+    return str(staff or "System")
 
 
 def list_column(

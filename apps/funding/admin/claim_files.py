@@ -24,13 +24,13 @@ from apps.core.admin_base import Page
 from apps.core.admin_base.display import (
     admin_url,
     amount_cell,
-    author_name,
     format_amount,
     link,
     list_column,
     list_url,
     record_link,
     short_day,
+    staff_name,
 )
 from apps.core.admin_base.forms import DayField
 from apps.core.admin_base.pages import ReadOnlyAdmin
@@ -151,7 +151,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
         return file.get_status_display()
 
     made = list_column("made", "creation_date", short_day)
-    made_by = list_column("made by", "created_by", author_name, is_sorted=False)
+    made_by = list_column("made by", "created_by", staff_name, is_sorted=False)
     sent = list_column("sent", "sent_at", short_day)
 
     @display(description="sent by")

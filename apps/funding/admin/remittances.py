@@ -16,7 +16,7 @@ from unfold.decorators import display
 from apps.base.batched_queries import AnyOf
 from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, Page
-from apps.core.admin_base.display import author_name, format_amount, list_column, record_link, short_day
+from apps.core.admin_base.display import format_amount, list_column, record_link, short_day, staff_name
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.computed import MoneySum
 from apps.funding.admin.actions import MENU
@@ -68,7 +68,7 @@ class RemittanceAdmin(ReadOnlyAdmin):
         return f"{remittance.not_applied:,}" if remittance.not_applied else "–"
 
     imported = list_column("imported", "creation_date", short_day)
-    imported_by = list_column("imported by", "received_by", author_name, is_sorted=False)
+    imported_by = list_column("imported by", "received_by", staff_name, is_sorted=False)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         found = super().get_queryset(request)

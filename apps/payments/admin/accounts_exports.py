@@ -17,7 +17,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.base import clock
 from apps.base.errors import Conflict, plural
 from apps.core.admin_base import DateRangeFilter, DayField, Page
-from apps.core.admin_base.display import admin_url, amount_cell, author_name, list_column, short_day
+from apps.core.admin_base.display import admin_url, amount_cell, list_column, short_day, staff_name
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.downloads import bytes_response
 from apps.payments.models import AccountCode, AccountsExport, PaymentRun, PaymentSettings
@@ -87,7 +87,7 @@ class AccountsExportAdmin(ReadOnlyAdmin):
     amount_paid = list_column("paid out", "paid_out", amount_cell)
     fee = list_column("own fee", "own_fee", amount_cell)
     made = list_column("made", "creation_date", short_day)
-    who = list_column("made by", "made_by", author_name, is_sorted=False)
+    who = list_column("made by", "made_by", staff_name, is_sorted=False)
 
     # --- a new one
 
