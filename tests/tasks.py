@@ -4,6 +4,7 @@ import tempfile
 from unittest import mock
 
 from django.core.management import call_command
+from django.utils import timezone
 from django_tasks import task
 from django_tasks_db.management.commands import db_worker
 from django_tasks_db.models import DBTaskResult
@@ -17,6 +18,11 @@ def run_tasks():
     # It would close the connection, which has the test's transaction.
     with mock.patch.object(db_worker, "close_old_connections"):
         call_command("worker", name="tests", batch=True, interval=0, startup_delay=False, verbosity=1)
+
+
+def let_retries_be_due():
+    """Let a worker try again at once what it would try later."""
+    DBTaskResult.objects.filter(run_after__gt=timezone.now()).update(run_after=timezone.now())
 
 
 class NotStored(Exception):

@@ -42,7 +42,7 @@ class MemberType:
     type: Any
     may_be_none: bool | None = False
 
-    def admits(self, annotation: Any) -> bool:
+    def admits(self, annotation: object) -> bool:
         parts = get_args(annotation) if NoneType in get_args(annotation) else (annotation,)
         is_optional = len(parts) > 1
         is_known = self.type in parts and len(parts) == 1 + is_optional
@@ -70,7 +70,7 @@ def find_mistakes(draft_class: type[Draft], members: Mapping[str, MemberType | N
             yield f"{place} is declared as {written(hints[name])}, and its values are {expected}"
 
 
-def written(annotation: Any) -> str:
+def written(annotation: object) -> str:
     """An annotation as the code has it: ``list[LineDraft]``, ``date | None``."""
     parts = [written(part) for part in get_args(annotation)]
     if get_origin(annotation) is list:
@@ -121,5 +121,5 @@ def type_of_field(field: models.Field, may_be_none: bool | None) -> MemberType |
     return None if found is None else MemberType(found, may_be_none)
 
 
-def list_of(item_type: Any) -> MemberType:
+def list_of(item_type: object) -> MemberType:
     return MemberType(GenericAlias(list, (item_type,)), may_be_none=False)

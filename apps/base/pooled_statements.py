@@ -83,7 +83,7 @@ class Trip:
         self.new.append(text)
         server.send_prepare(self.names[text], with_places(text))
 
-    def send(self, server: PGconn, label: str, text: str, params: Sequence[Any]) -> None:
+    def send(self, server: PGconn, label: str, text: str, params: Sequence[object]) -> None:
         if label and text in self.names:
             values = self.transformer.dump_sequence(params, [PyFormat.TEXT] * len(params))
             server.send_query_prepared(self.names[text], values)

@@ -119,7 +119,7 @@ def managers_chosen_by(locations: Any, teams: Any, staff: Any) -> models.QuerySe
     return everybody.filter(chosen).values_list("pk")
 
 
-def caseload_by(locations: Sequence[Any], teams: Sequence[Any], staff: Sequence[Any]) -> Caseload:
+def caseload_by(locations: Sequence[object], teams: Sequence[object], staff: Sequence[object]) -> Caseload:
     """The participants whose account managers are at these locations, in these teams, or are these."""
     [rows] = fetch_all([managers_chosen_by(locations, teams, staff)])
     return Caseload(tuple(key for (key,) in rows), lambda: (locations, teams, staff))

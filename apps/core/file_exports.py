@@ -145,7 +145,7 @@ def write_table(file_export: FileExport, file: IO[bytes]) -> None:
     write(file, columns, with_progress(file_export, lines))
 
 
-def with_progress(file_export: FileExport, records: Iterable[Any]) -> Iterator[Any]:
+def with_progress(file_export: FileExport, records: Iterable[object]) -> Iterator[Any]:
     """The records, counted where whoever asked for them sees it, until the export is cancelled.
 
     Not while somebody else writes to SQLite: a connection that reads does not write then.

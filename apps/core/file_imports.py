@@ -106,6 +106,31 @@ class IssueCollector:
                 FileImportPage.objects.create(file_import=file_import, number=number, rows=json.loads(line))
 
 
+class ImportWatch:
+    """How far a run is, what it says of the whole file, and why it must stop."""
+
+    def __init__(self, file_import: FileImport, reword: Callable[[str], str]) -> None:
+        self.file_import, self.reword = file_import, reword
+        self.notices: list[str] = []
+        self.progress = (0, 0)
+        self.lost_rights = ""
+
+    def show_notice(self, text: str) -> None:
+        self.notices.append(short_sentence(self.reword(text)))
+
+    def show_progress(self, done: int, total: int) -> None:
+        self.progress = done, total
+        if not connection.in_atomic_block:  # within a transaction nobody else would see it before its end
+            FileImport.objects.filter(pk=self.file_import.pk).update(rows_done=done, rows_total=total)
+
+    def must_stop(self) -> bool:
+        if is_cancelled(self.file_import):
+            return True
+        clock.reset_now()  # a login that was disabled after the last batch is disabled
+        self.lost_rights = lost_rights(self.file_import)
+        return bool(self.lost_rights)
+
+
 def short_sentence(text: str) -> str:
     return text.replace("\0", "")[:500]
 
@@ -364,36 +389,19 @@ def read(file_import: FileImport) -> None:
 
 def run(file_import: FileImport, is_repeated: bool) -> None:
     kind, is_check = import_kind_of(file_import), file_import.status == Status.CHECKING
-    notices: list[str] = []
     plain = wording_of(file_import, kind)
     columns = [column["member"] for column in file_import.columns]
     values = [column.get("values", {}) for column in file_import.columns]
-    progress = (0, 0)
-
-    def show_progress(done: int, total: int) -> None:
-        nonlocal progress
-        progress = done, total
-        save_progress(file_import, done, total)
-
-    reason = ""
-
-    def must_stop() -> bool:
-        nonlocal reason
-        if is_cancelled(file_import):
-            return True
-        clock.reset_now()  # a login that was disabled after the last batch is disabled
-        reason = lost_rights(file_import)
-        return bool(reason)
-
+    watch = ImportWatch(file_import, plain)
     with TemporaryDirectory() as name:
         folder = Path(name)
         collector = IssueCollector(kind, folder / "pages")
         display = ImportDisplay(
-            show_notice=lambda text: notices.append(short_sentence(plain(text))),
+            show_notice=watch.show_notice,
             show_issue=collector.add,
-            show_progress=show_progress,
+            show_progress=watch.show_progress,
             reword=plain,
-            is_cancelled=must_stop,
+            is_cancelled=watch.must_stop,
         )
         path, errors, issues = (
             write_file(file_import, folder),
@@ -411,7 +419,7 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
             collector.store(file_import)
             values_to_store: dict[str, object] = {
                 "counts": counts,
-                "notices": notices,
+                "notices": watch.notices,
                 "issue_kinds": [stored_kind(each, kind) for each in outcome.kinds],
                 "issues": collector.first,
                 "rejected_rows": errors.read_bytes() if errors.exists() else None,
@@ -419,10 +427,10 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
             }
             if outcome.is_cancelled:
                 file_import.rows_done = max(file_import.rows_done, counts.get("rows", 0))
-                finish_cancelled(file_import, reason, **values_to_store)
+                finish_cancelled(file_import, watch.lost_rights, **values_to_store)
             else:
                 # In one transaction they were not shown before.
-                values_to_store["rows_done"], values_to_store["rows_total"] = progress
+                values_to_store["rows_done"], values_to_store["rows_total"] = watch.progress
                 finish(file_import, Status.CHECKED if is_check else Status.IMPORTED, **values_to_store)
 
 
@@ -449,12 +457,6 @@ def undo(file_import: FileImport) -> None:
 
 def status_before_undo(file_import: FileImport) -> Status:
     return Status(file_import.options.get(UNDONE_FROM, Status.IMPORTED))
-
-
-def save_progress(file_import: FileImport, done: int, total: int) -> None:
-    """Show how far it is; not within a transaction, which nobody else sees before its end."""
-    if not connection.in_atomic_block:
-        FileImport.objects.filter(pk=file_import.pk).update(rows_done=done, rows_total=total)
 
 
 def changes_by_import(file_import: FileImport) -> QuerySet[Change]:

@@ -112,7 +112,7 @@ class QueuedReadLog:
     def log_stream(
         self,
         entity_set: EntitySet,
-        records: Iterable[Any],
+        records: Iterable[object],
         query: Query,
         *,
         has_others: bool,
@@ -223,7 +223,7 @@ def without_values(query: Query) -> str:
 
 
 def logged_stream(
-    records: Iterable[Any],
+    records: Iterable[object],
     json_of: Callable[[Any], str],
     keys_of: Callable[[Sequence[str]], bytes],
     add: Callable[[int, bytes], None],

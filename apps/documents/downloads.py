@@ -1,10 +1,6 @@
-"""Downloads: of documents the whole file or a range, or a redirect inside the web server; of kept bytes.
-
-RFC 9110 for ranges and conditions, RFC 6266 for names.
-"""
+"""Downloads of documents: the whole file or a range (RFC 9110), or a redirect inside the web server."""
 
 import re
-from collections.abc import Iterable
 from typing import ClassVar
 from urllib.parse import quote
 
@@ -14,12 +10,12 @@ from django.http.response import HttpResponseBase
 
 from apps.base.errors import ServiceError
 from apps.base.etags import matches_etag
+from apps.core.downloads import content_disposition
 from apps.core.read_log import log_download
 from apps.documents.models import Document
 from apps.documents.storage import document_storage, storage_error
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
-_NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]|%")
 
 #: A browser that shows a download in spite of everything runs nothing in it.
 SANDBOX = f"{settings.DATA_SECURITY_POLICY}; sandbox"
@@ -70,24 +66,6 @@ def file_response(document: Document, request: HttpRequest, inline: bool = False
     return response
 
 
-def bytes_response(content: bytes, file_name: str, media_type: str) -> HttpResponse:
-    """Bytes that are kept in a row, or were just made, as a file to store."""
-    return HttpResponse(content, content_type=media_type, headers=attachment_headers(file_name))
-
-
-def parts_response(parts: Iterable[bytes], file_name: str, media_type: str) -> StreamingHttpResponse:
-    """Bytes of which one part at a time is in memory, as a file to store."""
-    return StreamingHttpResponse(parts, content_type=media_type, headers=attachment_headers(file_name))
-
-
-def attachment_headers(file_name: str) -> dict[str, str]:
-    return {
-        "Content-Disposition": content_disposition(file_name, "attachment"),
-        "Content-Security-Policy": settings.DATA_SECURITY_POLICY,
-        "X-Content-Type-Options": "nosniff",
-    }
-
-
 def range_response(document: Document, request: HttpRequest) -> HttpResponseBase:
     byte_range = requested_range(document, request)
     start, stop = byte_range or (0, document.size)
@@ -136,10 +114,3 @@ def requested_range(document: Document, request: HttpRequest) -> tuple[int, int]
     if last:
         return max(document.size - int(last), 0), document.size if int(last) else 0
     return None
-
-
-def content_disposition(file_name: str, kind: str) -> str:
-    """``attachment; filename="Plan _.pdf"; filename*=UTF-8''Plan%20%C3%A9.pdf``; the second when needed."""
-    plain = _NOT_PLAIN.sub("_", file_name)
-    value = f'{kind}; filename="{plain}"'
-    return value if plain == file_name else f"{value}; filename*=UTF-8''{quote(file_name, safe='')}"

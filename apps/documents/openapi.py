@@ -8,7 +8,14 @@ from django.conf import settings
 from apps.base.errors import plural
 from apps.documents.file_types import allowed_extensions
 from apps.odata.metadata.json_schema import GUID, TEXT, Json, list_schema
-from apps.odata.metadata.openapi_components import JSON, error_responses, parameter, parameter_refs, security
+from apps.odata.metadata.openapi_components import (
+    JSON,
+    error_responses,
+    parameter,
+    parameter_refs,
+    record_key,
+    security,
+)
 
 
 def form_schema() -> Json:
@@ -90,7 +97,7 @@ def file_response_schema(description: str) -> Json:
 
 
 def file_operation(set_name: str, path: str, summary: str, *keys: Json) -> Json:
-    """The download of a file that is kept in a row, by the right of the set's ``files``."""
+    """The download of a file of a record, by the right ``files``; ``keys`` say which of several."""
     binary: Json = {"schema": {"type": "string", "format": "binary"}}
     disposition: Json = {"Content-Disposition": {"description": "The file's own name.", "schema": TEXT}}
     content: Json = {"application/octet-stream": binary, "*/*": binary}
@@ -99,7 +106,7 @@ def file_operation(set_name: str, path: str, summary: str, *keys: Json) -> Json:
         "summary": summary,
         "description": "The bytes as they are kept. The read log notes who has them.",
         "tags": [set_name],
-        "parameters": [*keys, *parameter_refs("version", "apiVersion")],
+        "parameters": [record_key(set_name), *keys, *parameter_refs("version", "apiVersion")],
         "responses": {
             "200": {"description": "The whole file.", "headers": disposition, "content": content},
             **error_responses("400", "401", "403", "404", "429"),
@@ -108,22 +115,13 @@ def file_operation(set_name: str, path: str, summary: str, *keys: Json) -> Json:
     }
 
 
-def path_key(name: str, schema: Json, description: str, example: str) -> Json:
-    """A key in the address of a kept file."""
-    return {**parameter(name, "path", description, schema), "required": True, "example": example}
-
-
 DOWNLOAD: Json = {
     "operationId": "downloadDocument",
     "summary": "The file of a document",
     "description": "The bytes as they were stored, with the media type that was found then.",
     "tags": ["Document"],
     "parameters": [
-        {
-            **parameter("DocumentGuid", "path", "Also written document({DocumentGuid}).", GUID),
-            "required": True,
-            "example": "0198c0de-0000-7000-8000-000000000001",
-        },
+        record_key("Document"),
         *parameter_refs("version", "apiVersion", "ifNoneMatch"),
         parameter("Range", "header", "bytes=0-1023 asks for a part.", TEXT),
         parameter("If-Range", "header", "An ETag; the file has another: the whole is sent.", TEXT),

@@ -19,11 +19,12 @@ from uuid import UUID
 from django.db import connection
 from django.db.models import QuerySet
 
+from apps.base.money import ZERO
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch, in_batches
 from apps.core.computed import to_the_cent
 from apps.engagements.funding_periods import PeriodAmounts, lies_in, share_of_days
-from apps.engagements.models import ZERO, Budget, CategoryBudget, FundingPeriod, ServiceBooking
+from apps.engagements.models import Budget, CategoryBudget, FundingPeriod, ServiceBooking
 
 
 @dataclass(frozen=True, slots=True)

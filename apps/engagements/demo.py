@@ -9,6 +9,7 @@ from itertools import islice
 from random import Random
 from uuid import UUID
 
+from apps.base.money import ZERO, to_cents
 from apps.core.demo import Context, DemoSet, draft_of, existing, read_data
 from apps.engagements.calendars import calendar_of, divide_evenly
 from apps.engagements.choices import ManagementType, ParticipantType
@@ -20,7 +21,7 @@ from apps.engagements.drafts import (
     PeriodDraft,
     PeriodsDraft,
 )
-from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import (
     create_bookings,
     create_category_budgets,
@@ -37,7 +38,6 @@ AGENCY, PLAN, SELF = ManagementType.AGENCY, ManagementType.PLAN, ManagementType.
 SPENT_ELSEWHERE = 0.85
 #: Of plans with funding periods it is so much of that.
 SPENT_OF_PERIODS = 0.2
-CENT = Decimal("0.01")
 #: The usual budgets are enough for so many claims a contact.
 CLAIMS_OF_A_CONTACT = 10
 
@@ -158,7 +158,7 @@ def plan_of(
         support_coordinator=coordinators[number % len(coordinators)] if number % 2 and coordinators else None,
         person_responsible_for_direct_fees=references.contacts.get(participant.representative_id),
         endorsement_date=start + dt.timedelta(days=stage.endorsed) if stage.is_pace else None,
-        total_budget_amount=cents(allocated * stage.total),
+        total_budget_amount=to_cents(allocated * stage.total),
     )
     entered = min(first, context.day(1))
     return Plan(entered, plan, [] if stage.is_pace else parts, parts if stage.is_pace else [], stage.periods)
@@ -189,7 +189,7 @@ def budget_draft(
     usual = DATA["usual"].get(str(category_number), DATA["usual"]["others"])
     claims, contacts = context.sizes.get("claims", 0), context.sizes["contacts"]
     enough = max(1, claims / max(contacts, 1) / CLAIMS_OF_A_CONTACT)
-    budget = cents(usual * enough * stage.length / YEAR * chance.uniform(0.6, 1.6))
+    budget = to_cents(usual * enough * stage.length / YEAR * chance.uniform(0.6, 1.6))
     share = min(float(stage.spent) * chance.uniform(0.85, 1.15), 1.0) * SPENT_ELSEWHERE
     if stage.periods:
         # It counts on the earliest periods, of which the demo's claims shall have some.
@@ -198,7 +198,7 @@ def budget_draft(
         "category": category,
         "management_type": stage.management,
         "budget": budget,
-        "used_elsewhere": cents(float(budget) * share),
+        "used_elsewhere": to_cents(float(budget) * share),
     }
     if stage.is_pace:
         component = DATA["components"].get(str(category.number), {}) if stage.periods else {}
@@ -216,10 +216,6 @@ def budget_draft(
         balance_date=min(context.day(1), end),
         **values,
     )
-
-
-def cents(amount: Decimal | float) -> Decimal:
-    return Decimal(amount).quantize(CENT)
 
 
 DEMO = DemoSet((), (ClientEngagement, ServiceBooking, CategoryBudget), load)

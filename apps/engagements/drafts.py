@@ -8,14 +8,8 @@ from typing import NamedTuple, Self
 from uuid import UUID
 
 from apps.base.drafts import Draft, Extra
-from apps.engagements.models import (
-    ZERO,
-    ClientEngagement,
-    SupportCategory,
-    codes_of,
-    component_label,
-    numbers_of,
-)
+from apps.base.money import ZERO
+from apps.engagements.models import ClientEngagement, SupportCategory, codes_of, component_label, numbers_of
 from apps.people.models import Contact
 
 

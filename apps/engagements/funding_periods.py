@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 from uuid import UUID
 
-ZERO = Decimal("0.00")
+from apps.base.money import ZERO
 
 #: A first and a last day.
 Days = tuple[dt.date, dt.date]

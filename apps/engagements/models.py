@@ -13,6 +13,7 @@ from django.db import models
 from django.db.models import OuterRef
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.core.computed import ComputedDecimal, to_the_cent
 from apps.core.models import (
     Lookup,
@@ -29,8 +30,6 @@ from apps.engagements.funding_periods import PeriodAmounts
 from apps.engagements.period_forecast import PeriodForecast, forecast_period
 from apps.engagements.spending import Spending
 from apps.people.models import Client, Contact, Staff
-
-ZERO = Decimal("0.00")
 
 
 def sum_of_bills() -> models.DecimalField:

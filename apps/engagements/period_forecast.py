@@ -3,11 +3,10 @@
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 
+from apps.base.money import ZERO, to_cents
 from apps.engagements.funding_periods import PeriodAmounts, find_period, left_for, with_used_elsewhere
-
-ZERO, CENT = Decimal("0.00"), Decimal("0.01")
 
 #: Before so many days of a period have passed, the pace is that of the period before it.
 DAYS_OF_A_PACE = 14
@@ -30,7 +29,7 @@ class PeriodForecast:
     @property
     def left_at_end(self) -> Decimal:
         """The money that the period leaves to the next at this pace; negative when it has too little."""
-        return (self.left - self.per_day * self.days_left).quantize(CENT, ROUND_HALF_UP)
+        return to_cents(self.left - self.per_day * self.days_left)
 
     @property
     def short(self) -> Decimal:

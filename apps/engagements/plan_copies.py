@@ -9,9 +9,10 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from apps.base.money import ZERO
 from apps.engagements.calendars import later
 from apps.engagements.drafts import BookingDraft, ComponentDraft, EngagementDraft, PeriodDraft
-from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
+from apps.engagements.models import CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
 
 DAY = dt.timedelta(days=1)
 
@@ -92,7 +93,7 @@ def component_draft(budget: CategoryBudget, engagement: ClientEngagement) -> Com
     return ComponentDraft(*copied(budget, COMPONENT_COLUMNS, engagement=engagement))
 
 
-def copied(record: Any, columns: Sequence[str], **values: object) -> tuple[dict[str, Any], dict[str, Any]]:
+def copied(record: object, columns: Sequence[str], **values: object) -> tuple[dict[str, Any], dict[str, Any]]:
     """The values of a draft, and the same as those that are given."""
     members = {**{name: getattr(record, name) for name in columns}, "used_elsewhere": ZERO, **values}
     return members, members

@@ -112,7 +112,7 @@ class ServiceBookingType(NestedType):
 
 
 def claimed_amounts(budget: str = "") -> tuple[Property, ...]:
-    """What bills draw from a budget; ``budget`` is the path to it from a part of it."""
+    """The amounts that bills draw from a budget; ``budget`` is the path to it from a part of it."""
     lines = (f"{budget}claimlines__claim", f"{budget}invoicelines__invoice")
     return (
         ReadOnly("Claimed", description="Claimed from the agency, and not refused by it.", sum_of=lines),

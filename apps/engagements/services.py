@@ -20,6 +20,7 @@ from django.db.models import QuerySet
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Draft, Issue, ValidationFailed, WarningsPresent, apply_rules
+from apps.base.money import ZERO
 from apps.core import archive, saving
 from apps.core.bulk_insert import bulk_insert
 from apps.core.services import Checks, Service, create_records, load_references, update_records
@@ -39,7 +40,6 @@ from apps.engagements.drafts import (
 )
 from apps.engagements.funding_periods import draw, with_used_elsewhere
 from apps.engagements.models import (
-    ZERO,
     Budget,
     CategoryBudget,
     ClientEngagement,
@@ -255,8 +255,22 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
         draft.fill("plan", plans[existing[draft.key].engagement_id])
     saving.validate(CategoryBudget, drafts, PERIODS_RULES, existing)
     short_before = {} if ignore_warnings else load_short_amounts(keys)
+    saved = saving.save_changes(CategoryBudget, drafts, existing, write_periods(drafts))
+    for restate in RESTATE_PERIODS:
+        restate(saved)
+    if not ignore_warnings:
+        short = load_short_amounts(keys)
+        pairs = [(short_before[key], short[key]) for key in keys]
+        more = [(number, more_is_short(*pair)) for number, pair in enumerate(pairs) if pair[1] > pair[0]]
+        if warnings := [*apply_rules(drafts, PERIODS_WARNINGS), *more]:
+            raise WarningsPresent(warnings)
+    return saved
+
+
+def write_periods(drafts: Sequence[PeriodsDraft]) -> dict[UUID, dict[str, list[object]]]:
+    """Write the periods that differ from what is stored; their changes by component, for the history."""
     stored: dict[UUID, dict[dt.date, FundingPeriod]] = defaultdict(dict)
-    for period in FundingPeriod.objects.filter(AnyOf("category_budget", keys)):
+    for period in FundingPeriod.objects.filter(AnyOf("category_budget", [draft.key for draft in drafts])):
         stored[period.category_budget_id][period.first_day] = period
     added: list[tuple[object, ...]] = []
     changed: list[FundingPeriod] = []
@@ -283,16 +297,7 @@ def save_periods(drafts: Sequence[PeriodsDraft], ignore_warnings: bool = False) 
     if changed:
         saving.update(FundingPeriod, ("last_day", "released"), changed)
     bulk_insert(FundingPeriod, ("category_budget_id", "first_day", "last_day", "released"), added)
-    saved = saving.save_changes(CategoryBudget, drafts, existing, row_changes)
-    for restate in RESTATE_PERIODS:
-        restate(saved)
-    if not ignore_warnings:
-        short = load_short_amounts(keys)
-        pairs = [(short_before[key], short[key]) for key in keys]
-        more = [(number, more_is_short(*pair)) for number, pair in enumerate(pairs) if pair[1] > pair[0]]
-        if warnings := [*apply_rules(drafts, PERIODS_WARNINGS), *more]:
-            raise WarningsPresent(warnings)
-    return saved
+    return row_changes
 
 
 def load_short_amounts(components: Sequence[UUID]) -> dict[UUID, Decimal]:

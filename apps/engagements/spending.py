@@ -4,7 +4,7 @@ import datetime as dt
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
-ZERO, CENT = Decimal("0.00"), Decimal("0.01")
+from apps.base.money import ZERO, to_cents
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Spending:
     @property
     def remaining_at_end(self) -> Decimal:
         """The rest of the last day at the present speed; negative when the budget is too small."""
-        return (self.remaining - self.per_day * self.days_left).quantize(CENT, ROUND_HALF_UP)
+        return to_cents(self.remaining - self.per_day * self.days_left)
 
     # --- percentages
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from decimal import Decimal
 
 from apps.base.drafts import D, Issue, Rule, is_allowed_when, is_refused_when
+from apps.base.money import ZERO
 from apps.engagements.choices import (
     FIRST_PACE_CATEGORY,
     LAST_CATEGORY,
@@ -21,7 +22,7 @@ from apps.engagements.drafts import (
     PeriodDraft,
     PeriodsDraft,
 )
-from apps.engagements.models import ZERO, last_day_of_plan, support_item
+from apps.engagements.models import last_day_of_plan, support_item
 from apps.people.validation import is_somebody_else
 
 #: The first and the last day of something, as far as they are given.

@@ -17,7 +17,13 @@ from apps.funding.models import StatusMove
 from apps.funding.services.provider_invoices import act_on_provider_invoices
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS
 from apps.odata.metadata.json_schema import GUID, URI, Json, reference
-from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs, security
+from apps.odata.metadata.openapi_components import (
+    EXAMPLE_KEY,
+    JSON,
+    error_responses,
+    parameter_refs,
+    security,
+)
 from apps.odata.write import dispatch
 from apps.odata.write.bodies import read_record
 
@@ -76,7 +82,6 @@ def apply_action(
 
 # --- OpenAPI --------------------------------------------------------------------------------------------
 
-EXAMPLE_KEY = "0198c0de-0000-7000-8000-000000000001"
 ACTIONS_WITH_REASON = ", ".join(
     action for action, decision in APPROVAL_TRANSITIONS.items() if decision.needs_reason
 )

@@ -6,8 +6,8 @@ from uuid import UUID
 from django.db.models import Model
 from django.http import HttpResponse
 
+from apps.core.downloads import bytes_response
 from apps.core.read_log import log_shown
-from apps.documents.downloads import bytes_response
 from apps.funding.models import Claim, ClaimFile, ClaimFileLine, Invoice
 
 

@@ -9,12 +9,12 @@ from uuid import UUID
 from django.db import models
 
 from apps.base.drafts import Draft, Extra
+from apps.base.money import ZERO
 from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document
 from apps.engagements.coverage import Coverage, CoveringBudget
 from apps.engagements.funding_periods import PeriodAmounts
 from apps.funding.models import (
-    ZERO,
     Claim,
     ClaimWindows,
     Invoice,

@@ -7,10 +7,11 @@ from django.utils.formats import date_format
 from reportlab.lib.units import mm
 from reportlab.platypus import PageBreak, Spacer, Table, TableStyle
 
+from apps.base.money import ZERO, to_cents
 from apps.core.admin_base.display import format_amount, plain_quantity
 from apps.core.models import Subscriber
 from apps.funding.choices import TaxChoice
-from apps.funding.models import ZERO, Invoice, InvoiceLine, PriceBookEntry, to_cents
+from apps.funding.models import Invoice, InvoiceLine, PriceBookEntry
 from apps.funding.pdf_styles import (
     FIGURE,
     RULES,

@@ -23,12 +23,12 @@ class StructureElement(pdfdoc.PDFObject):
 
     __RefOnly__ = 1
 
-    def __init__(self, kind: str, parent: Any, attributes: str = "") -> None:
+    def __init__(self, kind: str, parent: object, attributes: str = "") -> None:
         self.kind, self.parent, self.attributes = kind, parent, attributes
         #: References to elements, or pages with the number of the marked content on them.
         self.children: list[tuple[Any, int | None]] = []
 
-    def format(self, document: Any) -> bytes:
+    def format(self, document: object) -> bytes:
         """The element as it stands in the file."""
         parts = [f"<</Type/StructElem/S/{self.kind}/P "]
         parts += [reference_text(self.parent, document), "/K["]

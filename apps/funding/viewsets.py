@@ -6,14 +6,13 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from apps.base.errors import NotFound
-from apps.documents.openapi import file_operation, path_key
+from apps.documents.openapi import file_operation
 from apps.funding import resources
 from apps.funding.approval import OPERATION, apply_action
 from apps.funding.downloads import claim_file_response
 from apps.funding.models import ClaimFile
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
-from apps.odata.metadata.json_schema import GUID
 
 
 class ProviderInvoiceViewSet(ODataViewSet):
@@ -35,19 +34,12 @@ class ProviderInvoiceViewSet(ODataViewSet):
         return self.respond_updated(request, guid)
 
 
-CLAIM_FILE_KEY = path_key(
-    "ClaimFileGuid", GUID, "Also written claimFile({ClaimFileGuid}).", "0198c0de-0000-7000-8000-000000000001"
-)
-
-
 class ClaimFileViewSet(ODataViewSet):
     """Claim files, and their bytes."""
 
     resource = resources.ClaimFileResource
 
-    @extend_schema(
-        operation=file_operation("ClaimFile", "claimFile", "The bytes of a claim file", CLAIM_FILE_KEY)
-    )
+    @extend_schema(operation=file_operation("ClaimFile", "claimFile", "The bytes of a claim file"))
     @action(detail=True, methods=["get"], url_path="Download", url_name="download", right="files")
     def download(self, request: Request, key: str) -> HttpResponse:
         """The file as it is kept, withdrawn ones as well."""

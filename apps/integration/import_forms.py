@@ -70,7 +70,7 @@ class ImportFormParser(BaseParser):
         self,
         stream: IO[bytes],
         media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
+        parser_context: Mapping[str, object] | None = None,
     ) -> ImportForm:
         """Raises ``BadBody`` for an invalid form, ``TooLarge`` beyond a limit."""
         if is_longer(parser_context, settings.DOCUMENT_MAX_BYTES + 16 * MAX_FIELD_BYTES):

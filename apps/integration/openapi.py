@@ -2,7 +2,6 @@
 
 from django.conf import settings
 
-from apps.documents.openapi import path_key
 from apps.integration.import_forms import (
     DAY_FIRST,
     ENCODING,
@@ -13,12 +12,10 @@ from apps.integration.import_forms import (
     SWITCHES,
     TEXTS,
 )
-from apps.odata.metadata.json_schema import GUID, TEXT, YES_OR_NO, Json, list_schema, object_schema, reference
-from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs, security
+from apps.odata.metadata.json_schema import TEXT, YES_OR_NO, Json, list_schema, object_schema, reference
+from apps.odata.metadata.openapi_components import JSON, error_responses, parameter_refs, record_key, security
 
-EXAMPLE_KEY = "0198c0de-0000-7000-8000-000000000001"
-JOB_KEY = path_key("ImportJobGuid", GUID, "Also written importJob({ImportJobGuid}).", EXAMPLE_KEY)
-EXPORT_KEY = path_key("ExportJobGuid", GUID, "Also written exportJob({ExportJobGuid}).", EXAMPLE_KEY)
+JOB_KEY, EXPORT_KEY = record_key("ImportJob"), record_key("ExportJob")
 JOB: Json = {JSON: {"schema": reference("ImportJob")}}
 
 FORM: Json = {
@@ -167,9 +164,7 @@ EXPORT_FILE = file_operation(
 
 # --- subscriptions --------------------------------------------------------------------------------------
 
-SUBSCRIPTION_KEY = path_key(
-    "SubscriptionGuid", GUID, "Also written subscription({SubscriptionGuid}).", EXAMPLE_KEY
-)
+SUBSCRIPTION_KEY = record_key("Subscription")
 TEST: Json = {
     "operationId": "testSubscription",
     "summary": "Send a test message",

@@ -19,6 +19,7 @@ from apps.access.webhooks import delta_reader, replay, send_test
 from apps.base.declaration.resource import BodyKind, Caller
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import BadBody, Conflict, ErrorDetail, Forbidden, InvalidRecords, NotFound
+from apps.core.downloads import bytes_response, parts_response
 from apps.core.file_exports import cancel_export, note_dead_export, read_parts
 from apps.core.file_import_kinds import wire_sentence
 from apps.core.file_imports import (
@@ -33,7 +34,6 @@ from apps.core.file_imports import (
 from apps.core.models import ExportStatus, FileExport, FileImport
 from apps.core.read_log import READ_LOG, is_logged
 from apps.core.table_files.tables import ImportFileError
-from apps.documents.downloads import bytes_response, parts_response
 from apps.integration import openapi, resources
 from apps.integration.export_jobs import MEDIA_TYPES, check_sight, query_of
 from apps.integration.import_forms import FILE, ImportFormParser, importable_sets, read_form

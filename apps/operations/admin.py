@@ -18,7 +18,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import COUNT_LIMIT, AuditAdmin
 from apps.core.admin_base.audit import kind_of_record
-from apps.core.admin_base.display import link
+from apps.core.admin_base.display import link, list_column
 from apps.core.admin_base.palette import find_records, searched_pages
 from apps.core.admin_base.searching import search_words
 from apps.core.bulk_insert import in_batches
@@ -169,9 +169,7 @@ class PersonalDataReadAdmin(AuditAdmin):
     def display_lines(self, entries: Sequence[PersonalDataRead]) -> Sequence[ReadLine]:
         return read_lines(entries, NAMED_RECORDS)
 
-    @display(description="read", ordering="kind")
-    def kind_label(self, entry: PersonalDataRead) -> str:
-        return entry.kind
+    kind_label = list_column("read", "kind")
 
     @display(description="first records")
     def records(self, entry: Any) -> SafeString:

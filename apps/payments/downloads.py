@@ -2,8 +2,9 @@
 
 from django.http import HttpResponse
 
+from apps.core.downloads import bytes_response
 from apps.core.read_log import log_shown
-from apps.documents.downloads import PDF, bytes_response
+from apps.documents.downloads import PDF
 from apps.payments.models import BankAccount, BankFile, PaymentRun, PaymentRunItem, Statement
 from apps.people.models import Contact
 

@@ -8,10 +8,11 @@ from itertools import groupby
 
 from django.utils import timezone
 
+from apps.base.money import ZERO
 from apps.core.admin_base.display import format_amount, short_day
 from apps.core.models import Subscriber
 from apps.engagements.models import ClientEngagement
-from apps.payments.models import ZERO, Statement, StatementBudget, StatementLine, month_name
+from apps.payments.models import Statement, StatementBudget, StatementLine, month_name
 
 #: The amounts of a line and what they are called.
 AMOUNT_WORDS = {

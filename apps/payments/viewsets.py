@@ -6,23 +6,16 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 
 from apps.base.errors import NotFound
-from apps.documents.openapi import file_operation, path_key
+from apps.documents.openapi import file_operation
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
-from apps.odata.metadata.json_schema import COUNT, GUID
+from apps.odata.metadata.json_schema import COUNT
+from apps.odata.metadata.openapi_components import path_key
 from apps.payments import resources
 from apps.payments.downloads import bank_file_response, statement_response
 from apps.payments.models import BankFile, Statement
 
-BANK_FILE_KEYS = (
-    path_key(
-        "PaymentRunGuid",
-        GUID,
-        "Also written paymentRun({PaymentRunGuid}).",
-        "0198c0de-0000-7000-8000-000000000001",
-    ),
-    path_key("position", COUNT, "Of the file in its run, from 1 on.", "1"),
-)
+BANK_FILE_POSITION = path_key("position", COUNT, "Of the file in its run, from 1 on.", "1")
 
 
 class PaymentRunViewSet(ODataViewSet):
@@ -31,7 +24,7 @@ class PaymentRunViewSet(ODataViewSet):
     resource = resources.PaymentRunResource
 
     @extend_schema(
-        operation=file_operation("PaymentRun", "paymentRun", "The bytes of a bank file", *BANK_FILE_KEYS)
+        operation=file_operation("PaymentRun", "paymentRun", "The bytes of a bank file", BANK_FILE_POSITION)
     )
     @action(
         detail=True,
@@ -51,19 +44,12 @@ class PaymentRunViewSet(ODataViewSet):
         return bank_file_response(file)
 
 
-STATEMENT_KEY = path_key(
-    "StatementGuid", GUID, "Also written statement({StatementGuid}).", "0198c0de-0000-7000-8000-000000000001"
-)
-
-
 class StatementViewSet(ODataViewSet):
     """Statements, and their documents."""
 
     resource = resources.StatementResource
 
-    @extend_schema(
-        operation=file_operation("Statement", "statement", "The document of a statement", STATEMENT_KEY)
-    )
+    @extend_schema(operation=file_operation("Statement", "statement", "The document of a statement"))
     @action(detail=True, methods=["get"], url_path="Download", url_name="download", right="files")
     def download(self, request: Request, key: str) -> HttpResponse:
         """The document as it was made, of replaced statements as well."""

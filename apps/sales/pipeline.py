@@ -15,12 +15,12 @@ from django.db.models import Case, Count, DecimalField, F, Q, QuerySet, Value, W
 from django.db.models.functions import Coalesce, RowNumber
 
 from apps.base import clock
+from apps.base.money import ZERO, to_cents
 from apps.core.caseload import visible_rows
 from apps.core.computed import MoneySum
 from apps.sales.choices import Outcome, Source
 from apps.sales.models import Opportunity, OpportunityStage
 
-CENT, ZERO = Decimal("0.01"), Decimal(0)
 #: Opportunities shown in a column of the board, and in a period of the follow-ups.
 CARD_LIMIT = 20
 FOLLOW_UP_LIMIT = 50
@@ -63,10 +63,6 @@ def first_cards(
     for card in opportunities.filter(pk__in=first.values("pk")).order_by(*order).values(*columns):
         cards[card[group]].append(card)
     return cards
-
-
-def in_cents(amount: Decimal | float) -> Decimal:
-    return Decimal(amount).quantize(CENT)
 
 
 # --- the board ------------------------------------------------------------------------------------------
@@ -123,8 +119,8 @@ def stage_columns(opportunities: QuerySet[Opportunity], limit: int = CARD_LIMIT)
     for row in rows:
         column = columns[row["stage_id"]]
         column.count = row["number"]
-        column.upfront, column.recurring = in_cents(row["upfront"]), in_cents(row["recurring"])
-        column.weighted = in_cents(row["weighted"] / 100)
+        column.upfront, column.recurring = to_cents(row["upfront"]), to_cents(row["recurring"])
+        column.weighted = to_cents(row["weighted"] / 100)
         column.cards = cards.get(row["stage_id"], [])
     return [column for column in columns.values() if column.count or not column.stage.is_archived]
 
@@ -217,7 +213,7 @@ def load_funnel(opportunities: QuerySet[Opportunity], since: dt.datetime | None)
 
     def source_row(label: str, row: dict[str, Any]) -> SourceRow:
         values = {name: row[name] for name in sums}
-        values["value_won"] = in_cents(values["value_won"])
+        values["value_won"] = to_cents(values["value_won"])
         return SourceRow(label, [row[name] for name in reached], **values)
 
     labels: dict[str | None, object] = {**dict(Source.choices), None: "Not stated"}

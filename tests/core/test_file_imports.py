@@ -82,7 +82,7 @@ def test_a_file_is_checked_then_imported_and_its_bad_rows_come_back(client, ada)
     assert (record.status, record.counts["new"]) == ("Imported", 3)
     assert Contact.objects.count() == 3
     rejected = client.get(f"{IMPORTS}{record.pk}/rejected-rows/")
-    sheet = load_workbook(io.BytesIO(b"".join(rejected.streaming_content))).active
+    sheet = load_workbook(io.BytesIO(rejected.content)).active
     assert [row[-1].value for row in sheet.iter_rows()] == [
         "Reason",
         "Email: InvalidEmail: PrimaryEmail must be an email address. It is “al-at-home”.",
@@ -95,7 +95,7 @@ def test_headers_that_are_no_text_of_a_workbook_come_back_with_the_rejected_rows
     record = an_import(client, text="First name,Surname,Email,=1+1,No\x19te\nAl,Orr,al-at-home,x,y")
     assert (record.status, record.counts["rejected"]) == ("Checked", 1)
     rejected = client.get(f"{IMPORTS}{record.pk}/rejected-rows/")
-    header = next(load_workbook(io.BytesIO(b"".join(rejected.streaming_content))).active.iter_rows())
+    header = next(load_workbook(io.BytesIO(rejected.content)).active.iter_rows())
     assert [(cell.value, cell.data_type) for cell in header[3:5]] == [("=1+1", "s"), ("Note", "s")]
 
 
@@ -310,11 +310,11 @@ def test_an_import_whose_worker_was_killed_goes_on_and_counts_all(client, ada, m
     record = an_import(client)
     press(client, record, "import")
 
-    def killed(rows, total):
+    def killed(*arguments):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("apps.core.file_imports.save_progress", lambda *_: killed(0, 0))
+        patched.setattr("apps.core.file_imports.ImportWatch.show_progress", killed)
         run_tasks()
     assert Contact.objects.count() == 2
     assert "ended unexpectedly" in page(client, record)["file_import"].message
@@ -334,7 +334,7 @@ def test_an_import_that_the_disk_has_no_space_for_says_so_and_goes_on_later(clie
         raise OSError(errno.ENOSPC, "No space left on device", "/srv/records/tmp")
 
     with monkeypatch.context() as patched:
-        patched.setattr("apps.core.file_imports.save_progress", fill_disk)
+        patched.setattr("apps.core.file_imports.ImportWatch.show_progress", fill_disk)
         run_tasks()
     record.refresh_from_db()
     assert (record.status, Contact.objects.count()) == ("Failed", 2)

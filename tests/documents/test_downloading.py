@@ -5,8 +5,8 @@ import hashlib
 import pytest
 
 from apps.core import archive
+from apps.core.downloads import content_disposition
 from apps.core.read_log import READ_LOG
-from apps.documents.downloads import content_disposition
 from apps.documents.models import Document
 from tests.api.caller import Caller, an_application, refused
 from tests.documents.builders import PDF, a_document

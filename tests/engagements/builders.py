@@ -4,6 +4,7 @@ import datetime as dt
 from decimal import Decimal
 
 from apps.base.drafts import apply_rules
+from apps.engagements.amounts import Amounts
 from apps.engagements.drafts import BookingDraft, EngagementDraft
 from apps.engagements.models import (
     CategoryBudget,
@@ -20,6 +21,15 @@ START, END = dt.date(2026, 7, 1), dt.date(2027, 6, 30)
 
 def day(text):
     return dt.date.fromisoformat(text)
+
+
+def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
+    return Amounts(Decimal(claimed), Decimal(paid), Decimal(waiting))
+
+
+def sums(budget):
+    budget.refresh_from_db()
+    return Amounts(budget.claimed, budget.paid, budget.waiting)
 
 
 def a_category(number=1):

@@ -9,16 +9,7 @@ from django.db import connection
 from apps.core.models import Change
 from apps.engagements.amounts import Amounts, lock_amounts, record_amounts, restate_amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from tests.engagements.builders import a_booking, a_category_budget, a_plan
-
-
-def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
-    return Amounts(Decimal(claimed), Decimal(paid), Decimal(waiting))
-
-
-def stored_amounts(budget):
-    budget.refresh_from_db()
-    return Amounts(budget.claimed, budget.paid, budget.waiting)
+from tests.engagements.builders import a_booking, a_category_budget, a_plan, amounts, sums
 
 
 @pytest.mark.django_db
@@ -27,8 +18,8 @@ def test_recorded_amounts_are_added():
     record_amounts({booking.pk: amounts(waiting="80.10")})
     record_amounts({booking.pk: amounts(claimed="50.00", waiting="-50.00"), other.pk: amounts(paid="1.00")})
     record_amounts({booking.pk: amounts(paid="20.05")})
-    assert stored_amounts(booking) == amounts("50.00", "20.05", "30.10")
-    assert stored_amounts(other) == amounts(paid="1.00")
+    assert sums(booking) == amounts("50.00", "20.05", "30.10")
+    assert sums(other) == amounts(paid="1.00")
     assert booking.remaining == Decimal("19.90")
 
 
@@ -38,7 +29,7 @@ def test_an_amount_and_its_negative_leave_zero():
     entered = amounts("1.10", "0.30", "2.20")
     record_amounts({booking.pk: entered})
     record_amounts({booking.pk: -entered})
-    assert stored_amounts(booking) == Amounts()
+    assert sums(booking) == Amounts()
     assert entered + -entered == Amounts()
 
 
@@ -46,7 +37,7 @@ def test_an_amount_and_its_negative_leave_zero():
 def test_category_budgets_have_amounts_too():
     budget = a_category_budget()
     record_amounts({budget.pk: amounts("1.00")}, model=CategoryBudget)
-    assert stored_amounts(budget) == amounts("1.00")
+    assert sums(budget) == amounts("1.00")
 
 
 @pytest.mark.django_db
@@ -66,9 +57,9 @@ def test_a_recount_corrects_amounts_and_returns_how_many_differed():
     right, wrong, forgotten = a_booking(), a_booking(), a_booking()
     record_amounts({right.pk: amounts("1.00"), wrong.pk: amounts("2.00"), forgotten.pk: amounts("3.00")})
     stored = lock_amounts(ServiceBooking.objects.all())
-    sums = {right.pk: amounts("1.00"), wrong.pk: amounts(waiting="2.00")}
-    assert restate_amounts(ServiceBooking, stored, sums) == 2
-    assert (stored_amounts(right), stored_amounts(wrong), stored_amounts(forgotten)) == (
+    correct = {right.pk: amounts("1.00"), wrong.pk: amounts(waiting="2.00")}
+    assert restate_amounts(ServiceBooking, stored, correct) == 2
+    assert (sums(right), sums(wrong), sums(forgotten)) == (
         amounts("1.00"),
         amounts(waiting="2.00"),
         Amounts(),
@@ -106,6 +97,4 @@ def test_statements_are_constant_in_the_number_of_budgets(django_assert_max_num_
     changes = {a_booking().pk: amounts("1.00", "0.50", "-2.00") for _ in range(5)}
     with django_assert_max_num_queries(4):
         record_amounts(changes)
-    assert {stored_amounts(each) for each in ServiceBooking.objects.all()} == {
-        amounts("1.00", "0.50", "-2.00")
-    }
+    assert {sums(each) for each in ServiceBooking.objects.all()} == {amounts("1.00", "0.50", "-2.00")}

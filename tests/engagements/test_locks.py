@@ -6,8 +6,7 @@ from apps.base.drafts import ValidationFailed, WarningsPresent
 from apps.engagements.amounts import record_amounts
 from apps.engagements.models import ClientEngagement
 from apps.engagements.services import archive_engagements, delete_budget
-from tests.engagements.builders import a_booking
-from tests.engagements.test_amounts import amounts
+from tests.engagements.builders import a_booking, amounts
 from tests.races import call_during
 
 pytestmark = [

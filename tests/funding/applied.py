@@ -1,9 +1,6 @@
 """Transitions of one bill, applied or refused, and what tests look at afterwards."""
 
-from decimal import Decimal
-
 from apps.core.models import Change
-from apps.engagements.amounts import Amounts
 from apps.funding.models import StatusMove
 from apps.funding.services.transitions import apply_transition
 
@@ -46,15 +43,6 @@ def resubmitted(bill, verb, **options):
 
 def paid_of_lines(bill):
     return [str(line.amount_paid) for line in bill.line_items.order_by("position")]
-
-
-def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
-    return Amounts(Decimal(claimed), Decimal(paid), Decimal(waiting))
-
-
-def held(budget):
-    budget.refresh_from_db()
-    return Amounts(budget.claimed, budget.paid, budget.waiting)
 
 
 def priced(*prices, **columns):

@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
+from apps.base.money import ZERO
 from apps.core.file_import_kinds import import_kinds
 from apps.engagements.models import ServiceBooking
 from apps.funding.file_formats.answer_files import sha256_of
 from apps.funding.file_formats.remittances import read_remittance
 from apps.funding.file_formats.results import read_results
 from apps.funding.models import (
-    ZERO,
     Claim,
     ClaimFileLine,
     ClaimLine,

@@ -20,12 +20,10 @@ from apps.funding.services.effects import recount_budgets, recount_claim_flags
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.statuses import ClaimStatus
 from apps.funding.validation.transitions import transitions_of
-from tests.engagements.builders import a_booking, a_category_budget
+from tests.engagements.builders import a_booking, a_category_budget, amounts, sums
 from tests.funding.applied import (
-    amounts,
     applied,
     fresh,
-    held,
     moves,
     paid_of_lines,
     priced,
@@ -341,14 +339,14 @@ def test_budgets_follow_every_transition():
     booking, category = a_booking(), a_category_budget()
     claim = a_claim([*priced("60.00", booking=booking), *priced("40.00", category_budget=category)])
     recount_budgets()
-    assert (held(booking), held(category)) == (amounts(waiting="60.00"), amounts(waiting="40.00"))
+    assert (sums(booking), sums(category)) == (amounts(waiting="60.00"), amounts(waiting="40.00"))
     applied(claim, "approve")
     applied(claim, "claim")
-    assert (held(booking), held(category)) == (amounts("60.00"), amounts("40.00"))
+    assert (sums(booking), sums(category)) == (amounts("60.00"), amounts("40.00"))
     applied(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
-    assert (held(booking), held(category)) == (amounts("60.00", "60.00"), amounts("40.00", "10.00"))
+    assert (sums(booking), sums(category)) == (amounts("60.00", "60.00"), amounts("40.00", "10.00"))
     applied(claim, "write-off", reason="Too small")
-    assert (held(booking), held(category)) == (amounts("60.00", "60.00"), amounts("10.00", "10.00"))
+    assert (sums(booking), sums(category)) == (amounts("60.00", "60.00"), amounts("10.00", "10.00"))
     assert recount_budgets() == (0, 0, 0)
 
 
@@ -357,9 +355,9 @@ def test_an_archived_claim_draws_nothing_and_a_restored_one_again():
     claim = a_claim(priced("60.00", booking=booking))
     recount_budgets()
     assert applied(claim, "archive").is_archived
-    assert held(booking) == Amounts()
+    assert sums(booking) == Amounts()
     applied(claim, "restore")
-    assert held(booking) == amounts(waiting="60.00")
+    assert sums(booking) == amounts(waiting="60.00")
 
 
 # --- archiving ------------------------------------------------------------------------------------------
@@ -496,12 +494,12 @@ def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
         True,
     )
     assert moves(claim)[-1] == ("resubmit", "AgencyPartiallyPaid", "AgencyPartiallyPaid", "Price was wrong")
-    assert held(booking) == amounts("70.00", "70.00", "30.00")
+    assert sums(booking) == amounts("70.00", "70.00", "30.00")
     applied(new, "approve")
     applied(new, "claim")
-    assert held(booking) == amounts("100.00", "70.00")
+    assert sums(booking) == amounts("100.00", "70.00")
     applied(new, "pay")
-    assert held(booking) == amounts("100.00", "100.00")
+    assert sums(booking) == amounts("100.00", "100.00")
     assert recount_budgets() == (0, 0, 0)
 
 
@@ -525,7 +523,7 @@ def test_the_gap_has_what_is_missing_to_the_cent():
         # As a claim file writes it, of an item with a price limit.
         written = write_amount(line.quantity, line.price, line.total, "each", None)
         assert Decimal(written.price) <= Decimal("10.01")
-    assert held(booking) == amounts("110.11", "110.11", "70.01")
+    assert sums(booking) == amounts("110.11", "110.11", "70.01")
     assert recount_budgets() == (0, 0, 0)
 
 
@@ -537,7 +535,7 @@ def test_what_was_refused_or_cancelled_is_resubmitted_whole(status, verb):
     recount_budgets()
     new = resubmitted(claim, verb)
     assert (new.total, new.takes_provider_invoice) == (claim.total, True)
-    assert held(booking) == amounts(waiting="60.00")
+    assert sums(booking) == amounts(waiting="60.00")
     assert applied(claim, "archive").is_archived
 
 
@@ -560,10 +558,10 @@ def test_an_archived_resubmission_gives_everything_back():
         new = resubmitted(claim, verb)
         applied(new, "archive")
         assert fresh(claim).takes_provider_invoice
-        assert held(booking) == amounts("60.00", "20.00")
+        assert sums(booking) == amounts("60.00", "20.00")
         assert not applied(new, "restore").is_archived
         assert not fresh(claim).takes_provider_invoice
-        assert held(booking) == amounts("20.00", "20.00", "40.00")
+        assert sums(booking) == amounts("20.00", "20.00", "40.00")
         applied(new, "archive")
     again = resubmitted(claim, "resubmit")
     assert refused(new, "restore") == f"{claim}, which it resubmits, was resubmitted again as {again}."

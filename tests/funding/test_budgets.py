@@ -17,21 +17,12 @@ from apps.engagements.services import save_periods
 from apps.funding.services.effects import BudgetPosting, budget_amounts, post_to_budgets, recount_budgets
 from apps.funding.statuses import InvoiceStatus
 from apps.funding.validation.transitions import Resubmission
-from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, day
+from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, amounts, day, sums
 from tests.funding.builders import a_claim, an_invoice
 
 TOTAL, PAID = Decimal("100.00"), Decimal("40.00")
 NOTHING = Amounts()
 DAY = dt.date(2026, 8, 3)
-
-
-def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
-    return Amounts(Decimal(claimed), Decimal(paid), Decimal(waiting))
-
-
-def held(budget):
-    budget.refresh_from_db()
-    return Amounts(budget.claimed, budget.paid, budget.waiting)
 
 
 @pytest.mark.parametrize("status", ["AwaitingStaffApproval", "OnHold", "Approved"])
@@ -96,7 +87,7 @@ def test_both_kinds_of_budgets_are_posted_to_and_lines_without_one_count_nowhere
             BudgetPosting(None, None, DAY, DAY, one),
         ]
     )
-    assert (held(booking), held(category)) == (amounts(waiting="2.00"), one)
+    assert (sums(booking), sums(category)) == (amounts(waiting="2.00"), one)
 
 
 @pytest.mark.django_db
@@ -140,8 +131,8 @@ def test_a_recount_sums_what_lines_of_claims_and_invoices_count():
         funding_status="Paid",
     )
     assert recount_budgets() == (1, 1, 0)
-    assert held(booking) == amounts(claimed="1.00", waiting="10.30")
-    assert held(category) == amounts(claimed="2.00", paid="3.00")
+    assert sums(booking) == amounts(claimed="1.00", waiting="10.30")
+    assert sums(category) == amounts(claimed="2.00", paid="3.00")
     assert recount_budgets() == (0, 0, 0)
 
 
@@ -158,11 +149,11 @@ def test_a_recount_respects_resubmissions(paid_earlier):
     new = a_claim([new_line], resubmission_of=old, paid_earlier=Decimal(paid_earlier))
     old.line_items.update(resubmitted_as=new)
     recount_budgets()
-    assert held(booking) == amounts("40.00", "40.00", "60.00")
+    assert sums(booking) == amounts("40.00", "40.00", "60.00")
     new.archive_date = clock.now()
     new.save()
     recount_budgets()
-    assert held(booking) == amounts("100.00", "40.00")
+    assert sums(booking) == amounts("100.00", "40.00")
 
 
 @pytest.mark.django_db
@@ -170,9 +161,9 @@ def test_the_command_says_what_it_corrected():
     booking = a_booking(claimed=Decimal("5.00"))
     differing = "1 service bookings, 0 budgets by category and 0 funding periods"
     assert said("--dry-run") == f"{differing} do not agree with their claims and invoices."
-    assert held(booking) == amounts("5.00")
+    assert sums(booking) == amounts("5.00")
     assert said() == f"Put right: {differing}."
-    assert held(booking) == NOTHING
+    assert sums(booking) == NOTHING
     assert said() == "Every budget agrees with its claims and invoices."
 
 
@@ -217,5 +208,5 @@ def test_money_that_was_claimed_is_divided_anew_when_periods_are_cut_anew():
         ]
         periods = [PeriodDraft(row, row) for row in rows]
         save_periods([PeriodsDraft({"periods": periods}, key=component.pk)], ignore_warnings=True)
-        sums = [held(period) for period in component.periods.all()]
-        assert sums == [amounts(claimed=amount, waiting=amount) for amount in of_each_bill]
+        found = [sums(period) for period in component.periods.all()]
+        assert found == [amounts(claimed=amount, waiting=amount) for amount in of_each_bill]

@@ -17,8 +17,17 @@ from apps.funding.services.update import update_claims
 from tests.api.caller import an_application, ok
 from tests.api.followers import Follower
 from tests.api.test_version_2_1 import LaterCaller
-from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, day, with_periods
-from tests.funding.applied import amounts, applied, held, priced
+from tests.engagements.builders import (
+    a_booking,
+    a_category_budget,
+    a_pace_plan,
+    a_plan,
+    amounts,
+    day,
+    sums,
+    with_periods,
+)
+from tests.funding.applied import applied, priced
 from tests.funding.bodies import a_funder
 from tests.funding.builders import a_claim, an_invoice
 from tests.funding.test_plan_changes import an_item
@@ -66,7 +75,7 @@ def test_a_posted_claim_changes_its_booking_and_its_plan(at, followers):
     copies = followers()
     body = a_claim_body(scene, a_funder())
     ok(copies[0].api.post("claim", body, {"ignoreWarnings": "true"}), 201)
-    assert held(ServiceBooking.objects.get()).waiting > 0
+    assert sums(ServiceBooking.objects.get()).waiting > 0
     assert are_up_to_date(copies) == [True, True, *[False] * 5]
     claim = Claim.objects.get()
     applied(claim, "approve")
@@ -88,11 +97,11 @@ def test_each_step_of_a_bill_changes_its_component_its_period_and_its_plan(make,
         ("claim", {}),
         ("pay-in-part", {"amounts": {bill.pk: Decimal("10.00")}}),
     ):
-        before = held(component)
+        before = sums(component)
         applied(bill, verb, **options)
         told = are_up_to_date(copies)
-        assert held(component) == before or told[2:6] == [True] * 4, verb
-    assert held(component) == amounts("40.00", "10.00")
+        assert sums(component) == before or told[2:6] == [True] * 4, verb
+    assert sums(component) == amounts("40.00", "10.00")
 
 
 def test_an_archived_claim_gives_its_component_back(followers):
@@ -102,7 +111,7 @@ def test_an_archived_claim_gives_its_component_back(followers):
     copies = followers()
     applied(claim, "archive")
     assert are_up_to_date(copies) == [False, False, True, False, True, False, False]
-    assert held(component) == amounts()
+    assert sums(component) == amounts()
 
 
 def test_a_component_that_a_line_left_is_told_and_keeps_why(followers):
@@ -119,7 +128,7 @@ def test_a_component_that_a_line_left_is_told_and_keeps_why(followers):
     update_claims(
         [ClaimDraft({"line_items": kept}, given=["line_items"], key=claim.pk)], ignore_warnings=True
     )
-    assert held(components[1]) == amounts()
+    assert sums(components[1]) == amounts()
     told = are_up_to_date(copies)
     assert told[2]
     assert told[5]
@@ -137,7 +146,7 @@ def test_budgets_of_a_plan_that_lines_left_for_the_next_one_are_told(make, follo
     recount_budgets()
     copies = followers()
     change_plan(old.pk, PlanTerms(first, last, Decimal("900.00")))
-    assert held(budget) == amounts()
+    assert sums(budget) == amounts()
     are_up_to_date(copies)
 
 
@@ -146,7 +155,7 @@ def test_a_budget_that_a_recount_puts_right_is_told(followers):
     a_claim(priced("40.00", category_budget=component))
     copies = followers()
     assert recount_budgets().category_budgets == 1
-    assert held(component) == amounts(waiting="40.00")
+    assert sums(component) == amounts(waiting="40.00")
     assert are_up_to_date(copies) == [False, False, True, True, True, True, True]
 
 

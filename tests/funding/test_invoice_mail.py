@@ -1,7 +1,6 @@
 """Invoices to clients by mail: one is *Sent* when the server has taken it, else it stays and is named."""
 
 import pytest
-from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from apps.core.models import Notice
@@ -12,7 +11,7 @@ from tests.funding.admin_forms import INVOICES
 from tests.funding.builders import an_invoice
 from tests.payments.mail_server import mail_server
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
-from tests.tasks import NotStored, run_tasks, store_one_task
+from tests.tasks import NotStored, let_retries_be_due, run_tasks, store_one_task
 
 pytestmark = pytest.mark.django_db
 
@@ -38,10 +37,6 @@ def an_approved_invoice(email=EMAIL, accepts="Yes", **columns):
 
 def status(invoice):
     return Invoice.objects.get(pk=invoice.pk).funding_status
-
-
-def let_retries_be_due():
-    DBTaskResult.objects.filter(run_after__gt=timezone.now()).update(run_after=timezone.now())
 
 
 def test_it_is_sent_once_the_server_has_taken_it_and_only_once(server):

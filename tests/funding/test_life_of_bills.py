@@ -8,9 +8,10 @@ from django.db.models import Sum
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from apps.base.money import ZERO
 from apps.core.models import Subscriber
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding.models import ZERO, Claim, Invoice, StatusMove
+from apps.funding.models import Claim, Invoice, StatusMove
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.statuses import RESUBMITTABLE

@@ -23,6 +23,7 @@ from apps.base.declaration.resource import V2_1, BodyKind
 from apps.base.declaration.service import get_service
 from apps.base.drafts import ValidationFailed
 from apps.base.errors import Conflict, InvalidRecords
+from apps.base.money import ZERO
 from apps.core import archive
 from apps.core.models import Subscriber
 from apps.engagements.drafts import PeriodDraft, PeriodsDraft
@@ -32,7 +33,6 @@ from apps.funding.choices import ApprovalAction
 from apps.funding.drafts import ProviderInvoiceDraft
 from apps.funding.models import (
     NOT_RESUBMITTED,
-    ZERO,
     Claim,
     ClaimLine,
     Invoice,

@@ -12,9 +12,10 @@ from hypothesis.stateful import (
 )
 
 from apps.base.drafts import ValidationFailed
+from apps.base.money import ZERO
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
 from apps.engagements.plan_copies import PlanTerms
-from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, InvoiceLine
+from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine
 from apps.funding.services.plan_changes import change_plan, find_successor, move_lines, preview_change
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.funding.statuses import UNCLAIMED

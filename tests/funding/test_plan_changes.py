@@ -31,6 +31,7 @@ from tests.engagements.builders import (
     a_pace_plan,
     a_plan,
     day,
+    sums,
     with_periods,
 )
 from tests.funding.builders import a_claim, a_claim_file, a_product, a_provider_invoice, an_entry, an_invoice
@@ -56,11 +57,6 @@ def line(budget, entry, first, last=None, **columns):
     name = "booking" if isinstance(budget, ServiceBooking) else "category_budget"
     given = {"quantity": "1", "price": "100.00", "entry": entry, **columns}
     return {name: budget, "first_day": first, "last_day": last or first, **given}
-
-
-def held(budget):
-    budget.refresh_from_db()
-    return Amounts(budget.claimed, budget.paid, budget.waiting)
 
 
 def waiting(amount):
@@ -286,7 +282,7 @@ def test_lines_from_the_first_day_on_move_and_both_sums_change(entry):
     clock.reset_now()
     change = change_plan(plan.pk, TERMS)
     new = change.new.bookings.get()
-    assert (held(booking), held(new)) == (waiting("10.00"), waiting("63.00"))
+    assert (sums(booking), sums(new)) == (waiting("10.00"), waiting("63.00"))
     assert placed(change.moved) == [
         (str(claim), 2, str(booking), str(new)),
         (str(claim), 3, str(booking), str(new)),
@@ -319,9 +315,9 @@ def test_funding_periods_of_both_plans_count_by_days(entry):
     recount_budgets()
     change = change_plan(plan.pk, TERMS)
     new = change.new.category_budgets.get()
-    assert held(new) == waiting("10.00")
-    assert [held(period) for period in new.periods.all()] == [waiting("5.00"), waiting("5.00")]
-    assert [held(period) for period in budget.periods.all()] == [Amounts(), Amounts()]
+    assert sums(new) == waiting("10.00")
+    assert [sums(period) for period in new.periods.all()] == [waiting("5.00"), waiting("5.00")]
+    assert [sums(period) for period in budget.periods.all()] == [Amounts(), Amounts()]
     assert is_whole()
 
 
@@ -344,10 +340,10 @@ def test_lines_whose_money_was_asked_for_stay_and_say_why(entry, status, reason)
     booking = a_booking(plan)
     a_claim([line(booking, entry, AFTER)], contact=plan.participant, funding_status=status)
     recount_budgets()
-    before = held(booking)
+    before = sums(booking)
     change = change_plan(plan.pk, TERMS)
     assert ([each.reason for each in change.staying], change.moved) == ([reason], [])
-    assert (held(booking), change.staying_total, is_whole()) == (before, Decimal("100.00"), True)
+    assert (sums(booking), change.staying_total, is_whole()) == (before, Decimal("100.00"), True)
 
 
 def test_what_was_paid_of_a_line_stays_on_its_budget(entry):
@@ -367,8 +363,8 @@ def test_what_was_paid_of_a_line_stays_on_its_budget(entry):
     moved = move_lines(plan.pk)
     assert [each.total for each in moved.moved] == [Decimal("60.00"), Decimal("100.00")]
     assert [each.number for each in moved.staying] == [1]  # the other is asked for anew
-    assert held(booking) == Amounts(claimed=Decimal("40.00"), paid=Decimal("40.00"))
-    assert held(moved.new.bookings.get()) == waiting("160.00")
+    assert sums(booking) == Amounts(claimed=Decimal("40.00"), paid=Decimal("40.00"))
+    assert sums(moved.new.bookings.get()) == waiting("160.00")
     assert is_whole()
 
 
@@ -383,7 +379,7 @@ def test_lines_in_a_claim_file_move_until_it_is_sent(entry, sent, moves):
     assert (bool(change.moved), bool(change.staying)) == (moves, not moves)
     claimed = Amounts(claimed=Decimal("100.00"))
     new = change.new.bookings.get()
-    assert (held(booking), held(new)) == ((Amounts(), claimed) if moves else (claimed, Amounts()))
+    assert (sums(booking), sums(new)) == ((Amounts(), claimed) if moves else (claimed, Amounts()))
     assert is_whole()
 
 
@@ -396,7 +392,7 @@ def test_a_refused_line_moves_so_that_its_resubmission_is_on_the_plan_of_its_day
     change = change_plan(plan.pk, TERMS)
     assert ([each.counts for each in change.moved], change.moved_total) == ([False], 0)
     apply_transition(Claim, [claim.pk], "resubmit")
-    assert (held(booking), held(change.new.bookings.get())) == (Amounts(), waiting("100.00"))
+    assert (sums(booking), sums(change.new.bookings.get())) == (Amounts(), waiting("100.00"))
     assert is_whole()
 
 
@@ -409,7 +405,7 @@ def test_an_archived_claim_that_is_restored_is_on_the_plan_of_its_day(entry):
     change = change_plan(plan.pk, TERMS)
     assert [each.status for each in change.moved] == ["Archived"]
     assert apply_transition(Claim, [claim.pk], "restore").done
-    assert (held(booking), held(change.new.bookings.get())) == (Amounts(), waiting("100.00"))
+    assert (sums(booking), sums(change.new.bookings.get())) == (Amounts(), waiting("100.00"))
     assert is_whole()
 
 
@@ -422,7 +418,7 @@ def test_a_line_over_both_plans_is_named_and_not_divided(entry):
     assert [each.reason for each in change.staying] == [
         "A line over two plans is not divided: it began before 14 Feb 2027."
     ]
-    assert (change.moved, held(booking), is_whole()) == ([], waiting("100.00"), True)
+    assert (change.moved, sums(booking), is_whole()) == ([], waiting("100.00"), True)
 
 
 def test_lines_after_the_new_plan_or_of_no_budget_of_it_stay(entry):
@@ -437,7 +433,7 @@ def test_lines_after_the_new_plan_or_of_no_budget_of_it_stay(entry):
         late.pk: "No plan covers 01 Jun 2027.",
         other.pk: "No budget of the plan from 14 Feb 2027 is for it.",
     }
-    assert (held(booking), is_whole()) == (waiting("200.00"), True)
+    assert (sums(booking), is_whole()) == (waiting("200.00"), True)
 
 
 def test_a_line_without_a_budget_gets_that_of_the_plan_of_its_day(entry):
@@ -449,7 +445,7 @@ def test_a_line_without_a_budget_gets_that_of_the_plan_of_its_day(entry):
     recount_budgets()
     change = change_plan(plan.pk, TERMS)
     assert placed(change.moved) == [(str(claim), 1, "", str(change.new.bookings.get()))]
-    assert (held(change.new.bookings.get()), is_whole()) == (waiting("70.00"), True)
+    assert (sums(change.new.bookings.get()), is_whole()) == (waiting("70.00"), True)
 
 
 def test_lines_of_others_stay(entry):
@@ -459,7 +455,7 @@ def test_lines_of_others_stay(entry):
     recount_budgets()
     a_booking(plan)
     change = change_plan(plan.pk, TERMS)
-    assert (change.moved, change.staying, held(booking)) == ([], [], waiting("100.00"))
+    assert (change.moved, change.staying, sums(booking)) == ([], [], waiting("100.00"))
 
 
 # --- again ----------------------------------------------------------------------------------------------
@@ -486,7 +482,7 @@ def test_the_new_plan_is_replaced_in_its_turn_with_what_moved_to_it(entry):
     recount_budgets()
     second = change_plan(plan.pk, TERMS).new
     third = change_plan(second.pk, TERMS._replace(first_day=day("2027-05-01"), last_day=day("2028-04-30")))
-    assert held(third.new.bookings.get()) == waiting("100.00")
+    assert sums(third.new.bookings.get()) == waiting("100.00")
     plan.refresh_from_db()
     assert (find_successor(plan), is_whole()) == (second, True)
 
@@ -499,7 +495,7 @@ def test_a_preview_says_the_same_and_stores_nothing(entry):
     count = Change.objects.count()
     shown = preview_change(plan.pk, TERMS)
     assert ClientEngagement.objects.get().no_active_plan_from_date is None
-    assert (ServiceBooking.objects.get(), held(booking)) == (booking, waiting("100.00"))
+    assert (ServiceBooking.objects.get(), sums(booking)) == (booking, waiting("100.00"))
     assert Change.objects.count() == count
     done = change_plan(plan.pk, TERMS)
     assert (placed(shown.moved), shown.allocated) == (placed(done.moved), done.allocated)

@@ -6,9 +6,9 @@ from decimal import Decimal
 
 import pytest
 
+from apps.core.importing.fixed_columns import InvalidRows
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.file_formats import answer_files
-from apps.funding.file_formats.answer_files import InvalidAnswers
 from apps.funding.file_formats.remittances import read_remittance
 from apps.funding.file_formats.results import read_results
 from tests.funding.answer_files import (
@@ -126,12 +126,12 @@ def test_the_form_that_somebody_states_is_taken(remittance):
 
 @pytest.mark.parametrize("text", ["01011899", "01112019", "01122999"])
 def test_a_day_that_is_stated_and_a_slip_is_a_fault_of_its_row(remittance, text):
-    with pytest.raises(InvalidAnswers) as refused:
+    with pytest.raises(InvalidRows) as refused:
         remittance([a_payment("R1", "5", day=text)], "DDMMYYYY")
     assert refused.value.faults == [
         f"row 2: PayReqDocDate is no day of the last 7 years written as DDMMYYYY. It is “{text}”."
     ]
-    with pytest.raises(InvalidAnswers) as refused:
+    with pytest.raises(InvalidRows) as refused:
         remittance([a_payment("R1", "5", day="31122026")], "YYYYMMDD")
     assert refused.value.faults == [
         "row 2: PayReqDocDate is no day of the last 7 years written as YYYYMMDD. It is “31122026”."
@@ -154,14 +154,14 @@ def test_a_day_that_is_stated_and_a_slip_is_a_fault_of_its_row(remittance, text)
     ],
 )
 def test_an_amount_that_is_none_is_refused_with_its_row_and_column(remittance, text, sentence):
-    with pytest.raises(InvalidAnswers, match="Nothing was stored: 1 fault") as refused:
+    with pytest.raises(InvalidRows, match="Nothing was stored: 1 fault") as refused:
         remittance([a_payment("R1", "5"), a_payment("R2", text)])
     assert refused.value.faults == [f"row 3, K3: {sentence}"]
 
 
 def test_every_fault_of_a_file_is_named(remittance):
     rows = [a_payment("R1", "x"), a_payment("R2", "5", number=""), a_payment("R3", "5", number="9" * 51)]
-    with pytest.raises(InvalidAnswers) as refused:
+    with pytest.raises(InvalidRows) as refused:
         remittance(rows)
     assert [fault.partition(":")[0] for fault in refused.value.faults] == [
         "row 2, K2",
@@ -173,7 +173,7 @@ def test_every_fault_of_a_file_is_named(remittance):
 def test_a_row_that_lost_a_cell_is_named(tmp_path):
     path = tmp_path / "results.csv"
     path.write_text("Claim Reference,Payment Request Status\nR1,SUCCESSFUL\nR2\n")
-    with pytest.raises(InvalidAnswers) as refused:
+    with pytest.raises(InvalidRows) as refused:
         read_results(path)
     assert refused.value.faults == ["row 3 has 1 cells where the header has 2."]
 

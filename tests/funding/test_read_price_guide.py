@@ -6,9 +6,10 @@ from decimal import Decimal
 import pytest
 
 from apps.base.declaration.values import WireValueError
+from apps.core.importing.fixed_columns import InvalidRows
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
-from apps.funding.services.price_guide_file import InvalidGuide, parse_price, read_guide
+from apps.funding.services.price_guide_file import parse_price, read_guide
 from tests.funding.guide_files import (
     BY_STATE,
     BY_ZONE,
@@ -40,7 +41,7 @@ def read(tmp_path):
 @pytest.fixture
 def faults(read):
     def of(*rows, header=BY_STATE):
-        with pytest.raises(InvalidGuide) as refused:
+        with pytest.raises(InvalidRows) as refused:
             read(rows, header)
         return refused.value.faults
 
@@ -218,7 +219,7 @@ def test_an_item_cannot_begin_twice_on_a_day_whatever_the_case_of_its_code(fault
 def test_a_row_of_another_width_is_a_fault(tmp_path):
     path = as_csv(tmp_path / "guide.csv", [a_row()])
     path.write_text(path.read_text() + "01_001_0107_1_1,Lost\n")
-    with pytest.raises(InvalidGuide) as refused:
+    with pytest.raises(InvalidRows) as refused:
         read_guide(open_table(path))
     assert refused.value.faults == ["row 3 has 2 cells where the header has 28."]
 

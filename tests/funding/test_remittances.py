@@ -22,9 +22,8 @@ from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.remittances import import_remittance
 from apps.funding.services.transitions import apply_transition, explain_obstacle
 from apps.funding.validation.transitions import TransitionName
-from tests.engagements.builders import a_booking
+from tests.engagements.builders import a_booking, amounts, sums
 from tests.funding.answer_files import a_payment, as_csv
-from tests.funding.applied import amounts, held
 from tests.funding.builders import a_claim, an_invoice
 from tests.funding.claim_files import claimed_lines
 
@@ -293,14 +292,14 @@ def test_a_line_that_waited_when_the_gap_was_resubmitted_is_paid_with_the_old_cl
     claim, new, (short, waiting, other), booking = a_resubmitted_gap(paid, "50.00", "30.00", "20.00")
     assert [line.total for line in new.line_items.all()] == [Decimal("40.00")]
     # What still waits counts on the budget as claimed.
-    assert held(booking) == amounts(claimed="60.00", paid="10.00", waiting="40.00")
+    assert sums(booking) == amounts(claimed="60.00", paid="10.00", waiting="40.00")
     report = paid(
         a_payment(waiting.reference, "30.00", "2"), a_payment(short.reference, "40.00", "3"), name="2.csv"
     )
     assert counts(report) == {"applied": 1, "not_applicable": 1}
     assert report.notes[0].message == f"{short.reference} of {claim}: {claim} was resubmitted as {new}."
     assert status(claim) == ("AgencyPartiallyPaid", Decimal("40.00"))
-    assert held(booking) == amounts(claimed="60.00", paid="40.00", waiting="40.00")
+    assert sums(booking) == amounts(claimed="60.00", paid="40.00", waiting="40.00")
     # All that was not resubmitted is paid: nothing more is, until the newer one is archived.
     assert counts(paid(a_payment(other.reference, "20.00", "4"), name="3.csv")) == {"applied": 1}
     assert status(claim) == ("AgencyPartiallyPaid", Decimal("60.00"))

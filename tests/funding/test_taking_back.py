@@ -14,12 +14,10 @@ from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.transitions import apply_transition, explain_obstacle, list_transitions
 from apps.funding.statuses import ClaimStatus, InvoiceStatus
 from apps.funding.validation.transitions import TransitionName
-from tests.engagements.builders import a_booking
+from tests.engagements.builders import a_booking, amounts, sums
 from tests.funding.applied import (
-    amounts,
     applied,
     fresh,
-    held,
     moves,
     paid_of_lines,
     priced,
@@ -104,10 +102,10 @@ def test_a_claim_that_the_agency_refused_has_its_text_and_can_be_resubmitted(cla
         "PaymentProviderRejected",
         "C04 quantity over what is approved",
     )
-    assert (answer.amount_paid, held(booking)) == (0, amounts())
+    assert (answer.amount_paid, sums(booking)) == (0, amounts())
     assert answer.get_funding_status_display() == "Refused"
     assert resubmitted(claim, "resubmit").total == claim.total
-    assert held(booking) == amounts(waiting="100.00")
+    assert sums(booking) == amounts(waiting="100.00")
 
 
 # --- paid further ---------------------------------------------------------------------------------------
@@ -121,7 +119,7 @@ def test_the_agency_pays_in_as_many_parts_as_it_likes(claim, booking, at):
     assert (second.funding_status, str(second.amount_paid)) == ("AgencyPartiallyPaid", "55.00")
     assert second.status_date == since  # its age is not that of its last part
     assert second.payment_date > since
-    assert (paid_of_lines(claim), held(booking)) == (["50.00", "5.00", "0.00"], amounts("100.00", "55.00"))
+    assert (paid_of_lines(claim), sums(booking)) == (["50.00", "5.00", "0.00"], amounts("100.00", "55.00"))
     by_line = {line_keys(claim)[2]: Decimal("20.00")}
     assert applied(claim, "pay-further", **given(claim, by_line)).amount_paid == Decimal("75.00")
     assert refused(claim, "pay-further", **given(claim, "25.00")) == (
@@ -145,7 +143,7 @@ def test_one_amount_is_taken_from_the_lines_the_last_first(claim, booking):
     assert (answer.funding_status, str(answer.amount_paid)) == ("AgencyPartiallyPaid", "64.99")
     assert (answer.status_reason, answer.payment_date) == ("Debt 17", paid_date(claim))
     assert paid_of_lines(claim) == ["50.00", "14.99", "0.00"]
-    assert held(booking) == amounts("100.00", "64.99")
+    assert sums(booking) == amounts("100.00", "64.99")
     assert entries(claim)[-1] == ("take-back", {1: "-15.01", 2: "-20.00"})
     assert moves(claim)[-1] == ("take-back", "AgencyFullyPaid", "AgencyPartiallyPaid", "Debt 17")
     change = Change.objects.filter(record_type="funding.claim", record_key=str(claim.pk)).first()
@@ -170,7 +168,7 @@ def test_money_is_taken_back_of_the_lines_that_are_named(claim, booking):
         "Of line 2 30.00 was paid itself: -1.00 cannot be taken back from it."
     )
     assert "It has no line" in refused_to_take(claim, {uuid.uuid4(): Decimal("1.00")})
-    assert held(booking) == amounts("100.00", "49.50")
+    assert sums(booking) == amounts("100.00", "49.50")
 
 
 def test_when_nothing_is_left_the_claim_is_cancelled(claim, booking):
@@ -182,7 +180,7 @@ def test_when_nothing_is_left_the_claim_is_cancelled(claim, booking):
         0,
         None,
     )
-    assert (paid_of_lines(claim), held(booking)) == (["0.00"] * 3, amounts())
+    assert (paid_of_lines(claim), sums(booking)) == (["0.00"] * 3, amounts())
     assert applied(claim, "archive").is_archived
 
 
@@ -211,9 +209,9 @@ def test_to_take_money_back_needs_an_amount_and_a_reason(claim):
 def test_a_gap_that_was_written_off_is_open_again_when_money_is_taken_back(claim, booking):
     paid(claim, "60.00")
     applied(claim, "write-off", reason="Too small")
-    assert held(booking) == amounts("60.00", "60.00")
+    assert sums(booking) == amounts("60.00", "60.00")
     taken_back(claim, "10.00")
-    assert held(booking) == amounts("100.00", "50.00")
+    assert sums(booking) == amounts("100.00", "50.00")
     assert resubmitted(claim, "resubmit-gap").total == Decimal("50.00")
 
 
@@ -253,21 +251,21 @@ def test_of_a_cancelled_claim_nothing_is_paid_any_more(claim, booking, amount):
     asked = applied(claim, "ask-to-cancel", reason="Entered twice")
     assert (asked.amount_paid, asked.payment_date) == (before.amount_paid, before.payment_date)
     # What is paid stays paid, and what is open counts, until the agency has answered.
-    assert held(booking) == amounts("100.00", before.amount_paid)
+    assert sums(booking) == amounts("100.00", before.amount_paid)
     answer = applied(claim, "confirm-cancellation")
     assert (answer.funding_status, answer.amount_paid, answer.payment_date) == (
         "PaymentProviderCancelled",
         0,
         None,
     )
-    assert (paid_of_lines(claim), held(booking)) == (["0.00"] * 3, amounts())
+    assert (paid_of_lines(claim), sums(booking)) == (["0.00"] * 3, amounts())
     verb, by_line = entries(claim)[-1]
     assert (verb, sum(map(Decimal, by_line.values()))) == ("confirm-cancellation", -before.amount_paid)
 
 
 @pytest.mark.parametrize("amount", [None, "60.00"])
 def test_a_refused_cancellation_leads_a_paid_claim_back(claim, booking, amount):
-    before, counted = paid(claim, amount), held(booking)
+    before, counted = paid(claim, amount), sums(booking)
     applied(claim, "ask-to-cancel", reason="Entered twice")
     after = applied(claim, "refuse-cancellation")
     assert (after.funding_status, after.amount_paid, after.payment_date) == (
@@ -275,7 +273,7 @@ def test_a_refused_cancellation_leads_a_paid_claim_back(claim, booking, amount):
         before.amount_paid,
         before.payment_date,
     )
-    assert held(booking) == counted
+    assert sums(booking) == counted
 
 
 def test_a_cancelled_claim_is_no_longer_why_its_provider_invoice_is_on_hold(claim):
@@ -321,12 +319,12 @@ def test_what_was_paid_before_it_was_resubmitted_is_not_taken_back_here(claim, r
         "Of line 2 20.00 was paid itself: 20.01 cannot be taken back from it."
     )
     taken_back(resubmission, "25.00")
-    assert (paid_of_lines(resubmission), held(booking)) == (
+    assert (paid_of_lines(resubmission), sums(booking)) == (
         ["50.00", "25.00", "0.00"],
         amounts("100.00", "75.00"),
     )
     assert taken_back(resubmission, "15.00").funding_status == "PaymentProviderCancelled"
-    assert (paid_of_lines(resubmission), held(booking)) == (
+    assert (paid_of_lines(resubmission), sums(booking)) == (
         ["50.00", "10.00", "0.00"],
         amounts("60.00", "60.00"),
     )
@@ -340,9 +338,9 @@ def test_what_was_paid_before_is_taken_back_of_the_older_one_once_the_newer_is_a
     cancelled(resubmission)
     assert paid_of_lines(resubmission) == ["50.00", "10.00", "0.00"]
     applied(resubmission, "archive")
-    assert held(booking) == amounts("100.00", "60.00")
+    assert sums(booking) == amounts("100.00", "60.00")
     assert taken_back(claim, "60.00").funding_status == "PaymentProviderCancelled"
-    assert held(booking) == amounts()
+    assert sums(booking) == amounts()
 
 
 def test_of_a_resubmission_that_brought_no_money_nothing_is_taken_back(claim):
@@ -464,4 +462,4 @@ def test_many_paid_claims_are_cancelled_together(claim, booking):
     keys = [claim.pk, other.pk]
     for name in ("ask-to-cancel", "confirm-cancellation"):
         assert apply_transition(Claim, keys, name, reason="Because").done == keys
-    assert held(booking) == amounts()
+    assert sums(booking) == amounts()

@@ -27,7 +27,14 @@ from apps.payments.services.ready import load_ready
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import create_run, release_run, withdraw_run
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
-from tests.payments.builders import a_paid_claim, a_releaser, accounts_settings, an_account, payment_settings
+from tests.payments.builders import (
+    a_paid_claim,
+    a_releaser,
+    accounts_settings,
+    an_account,
+    owed_amount,
+    payment_settings,
+)
 from tests.people.records import a_client, a_contact, a_staff_member
 from tests.races import call_during
 
@@ -84,7 +91,7 @@ def faults():
 
 
 def ready():
-    return [(each.record, each.amount, each.owed_amount) for each in load_ready()]
+    return [(each.record, each.amount, owed_amount(each)) for each in load_ready()]
 
 
 def test_what_is_old_is_moved_into_a_file_of_its_year_and_the_claim_stays(at, provider, old, tmp_path):

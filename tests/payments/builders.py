@@ -112,3 +112,8 @@ def agency_takes_back(bill, amount):
     amounts = {bill.pk: Decimal(amount)}
     result = apply_transition(type(bill), [bill.pk], "take-back", reason="A debt", amounts=amounts)
     assert not result.refused
+
+
+def owed_amount(payee):
+    """The amount that a payee of ``load_ready`` owes, which a run may set off."""
+    return -sum(each.amount for each in payee.owed)

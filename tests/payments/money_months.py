@@ -11,12 +11,12 @@ from decimal import Decimal
 from functools import partial
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.engagements.models import ServiceBooking
 from apps.funding.file_formats.answer_files import sha256_of
 from apps.funding.file_formats.remittances import read_remittance
 from apps.funding.file_formats.results import read_results
 from apps.funding.models import (
-    ZERO,
     Claim,
     ClaimFile,
     ClaimFileLine,
@@ -46,7 +46,7 @@ from tests.funding.claim_file_checker import amount_of, read_file
 from tests.funding.claimable import ABN, a_claimable_claim, a_claimable_invoice
 from tests.payments.bank_file_checker import read_bank_file
 from tests.payments.bank_returns import as_returned
-from tests.payments.builders import a_confirmer, a_releaser, an_account
+from tests.payments.builders import a_confirmer, a_releaser, an_account, owed_amount
 from tests.people.records import a_client
 
 MODELS = (Claim, Invoice)
@@ -197,7 +197,7 @@ class Office:
     def make_run(self):
         """A run of all that is ready; of payees who owe something it is sometimes set off."""
         payees = load_ready()
-        owed = [each.claim.pk for p in payees if p.amount > p.owed_amount for each in p.owed]
+        owed = [each.claim.pk for p in payees if p.amount > owed_amount(p) for each in p.owed]
         with contextlib.suppress(RunRefused):
             create_run(None, clock.today(), None, self.chance.choice(([], owed)))
 

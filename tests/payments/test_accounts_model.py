@@ -6,8 +6,9 @@ from decimal import Decimal
 import pytest
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.funding.choices import SendPaymentTo
-from apps.funding.models import ZERO, Claim, StatusMove
+from apps.funding.models import Claim, StatusMove
 from apps.payments.models import AccountsEntry, AccountsExport, BankAccount, BankFile, PaymentRunItem
 from apps.payments.services.accounts import confirm_account
 from apps.payments.services.accounts_exports import AccountsRefused, create_accounts_export

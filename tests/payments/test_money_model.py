@@ -6,7 +6,8 @@ from collections import defaultdict
 import pytest
 
 from apps.base import clock
-from apps.funding.models import ZERO, Claim
+from apps.base.money import ZERO
+from apps.funding.models import Claim
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_file import total_of
 from apps.payments.file_formats.bank_returns import read_returns

@@ -30,7 +30,7 @@ from tests.payments.builders import (
 from tests.payments.mail_server import mail_server
 from tests.payments.test_statement_mail import lose_login, lose_rights, see_some
 from tests.people.records import a_client, a_contact, an_administrator
-from tests.tasks import NotStored, run_tasks, store_one_task
+from tests.tasks import NotStored, let_retries_be_due, run_tasks, store_one_task
 
 pytestmark = pytest.mark.django_db
 
@@ -55,10 +55,6 @@ def run():
         an_account(provider)
         a_paid_claim("20.00", provider=provider, provider_invoice_reference=f"{name}-1")
     return release_run(create_run(None, clock.today(), None).pk, a_releaser())
-
-
-def let_retries_be_due():
-    DBTaskResult.objects.filter(run_after__gt=timezone.now()).update(run_after=timezone.now())
 
 
 def test_it_says_what_was_claimed_paid_and_why_not_all():

@@ -36,6 +36,7 @@ from tests.payments.builders import (
     a_paid_claim,
     a_releaser,
     an_account,
+    owed_amount,
     payment_settings,
     somebody,
 )
@@ -47,7 +48,7 @@ pytestmark = pytest.mark.django_db
 
 
 def ready_amounts():
-    return {str(each.record): (each.amount, each.owed_amount) for each in load_ready()}
+    return {str(each.record): (each.amount, owed_amount(each)) for each in load_ready()}
 
 
 def a_released_run(**columns):

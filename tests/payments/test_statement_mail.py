@@ -28,7 +28,7 @@ from tests.payments.mail_server import mail_server
 from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_consent, a_statement
 from tests.payments.test_statements import a_participant
 from tests.people.records import a_contact, a_role, an_administrator
-from tests.tasks import NotStored, run_tasks, store_one_task
+from tests.tasks import NotStored, let_retries_be_due, run_tasks, store_one_task
 
 pytestmark = pytest.mark.django_db
 
@@ -42,10 +42,6 @@ def worker_folder(settings, tmp_path):
 def server(settings):
     with mail_server(settings) as found:
         yield found
-
-
-def let_retries_be_due():
-    DBTaskResult.objects.filter(run_after__gt=timezone.now()).update(run_after=timezone.now())
 
 
 def recipients(server):

@@ -10,13 +10,14 @@ from decimal import Decimal
 import pytest
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.core.models import Change, Subscriber
 from apps.engagements.models import ServiceBooking
 from apps.engagements.plan_copies import PlanTerms
 from apps.funding.models import Claim, ClaimResult
 from apps.funding.services.plan_changes import change_plan
 from apps.funding.services.transitions import apply_transition, list_transitions
-from apps.payments.models import ZERO, Statement
+from apps.payments.models import Statement
 from apps.payments.services.statements import (
     Made,
     StatementRefused,

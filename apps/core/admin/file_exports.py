@@ -18,6 +18,7 @@ from apps.core.admin_base.audit import kind_of_record
 from apps.core.admin_base.exports import FILE_TYPES
 from apps.core.admin_base.pages import OwnRecordsAdmin
 from apps.core.caseload import sight_digest
+from apps.core.downloads import parts_response
 from apps.core.file_exports import cancel_export, note_dead_export, read_parts
 from apps.core.history_display import model_of
 from apps.core.models import FileExport
@@ -93,8 +94,5 @@ class FileExportAdmin(OwnRecordsAdmin):
             raise Http404
         if is_logged(page.model):
             READ_LOG.add(page.model, "Download", record.rows_done, b"")
-        response = StreamingHttpResponse(
-            read_parts(record), content_type=FILE_TYPES[record.file_name.rpartition(".")[2]][1]
-        )
-        response["Content-Disposition"] = f'attachment; filename="{record.file_name}"'
-        return response
+        media_type = FILE_TYPES[record.file_name.rpartition(".")[2]][1]
+        return parts_response(read_parts(record), record.file_name, media_type)

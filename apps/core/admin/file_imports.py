@@ -3,13 +3,12 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from io import BytesIO
 from typing import Any, ClassVar
 
 from django.contrib import admin, messages
 from django.core.files.uploadedfile import UploadedFile
 from django.db.models import Model, QuerySet
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.shortcuts import redirect
 from django.utils.text import capfirst
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
@@ -17,8 +16,10 @@ from unfold.decorators import action, display
 
 from apps.base.errors import ServiceError
 from apps.core.admin_base import DateTimeRangeFilter, Page, RecordFilter
+from apps.core.admin_base.display import list_column
 from apps.core.admin_base.forms import code_label
 from apps.core.admin_base.pages import ReadOnlyAdmin
+from apps.core.downloads import bytes_response
 from apps.core.file_import_kinds import (
     ENCODING,
     TABLE_OPTIONS,
@@ -127,9 +128,7 @@ class FileImportAdmin(ReadOnlyAdmin):
         imports = super().get_queryset(request).defer("content", "rejected_rows", "all_issues")
         return imports.filter(kind__in=[kind.name for kind in permitted_kinds(request.user)])
 
-    @display(description="file", ordering="file_name")
-    def file(self, file_import: FileImport) -> str:
-        return file_import.file_name
+    file = list_column("file", "file_name")
 
     @display(description="kind", ordering="kind")
     def kind_title(self, file_import: FileImport) -> str:
@@ -174,27 +173,14 @@ class FileImportAdmin(ReadOnlyAdmin):
         kinds = permitted_kinds(request.user)
         if not kinds:
             return self._get_obj_does_not_exist_redirect(request, self.opts, "")
-        name, error, status = request.GET.get("kind"), "", 200
         mappings = ImportMapping.objects.filter(kind__in=[kind.name for kind in kinds])
+        name, error, status = request.GET.get("kind"), "", 200
         if request.method == "POST":
-            name, files = request.POST.get("kind"), request.FILES.getlist("file")
+            name = request.POST.get("kind")
             kind = next((kind for kind in kinds if kind.name == name), None)
             try:
-                if kind is None or not files:
-                    raise ImportFileError("Choose what the file contains, and the file.")
-                if len(files) > (MOST_FILES if kind.takes_many_files else 1):
-                    limit = f"at most {MOST_FILES} at once" if kind.takes_many_files else "one at a time"
-                    raise ImportFileError(f"Files of this kind are read {limit}; you chose {len(files)}.")
-                mapping = mappings.filter(pk=pk_of(request.POST.get("mapping")) or 0).first()
-                if mapping is not None and mapping.kind != kind.name:
-                    raise ImportFileError(f"“{mapping}” was kept for files of another kind.")
-                mapping_name = mapping.name if mapping is not None else ""
-                if len(files) == 1:
-                    content, staff = files[0].read(), request.user.pk
-                    record = create_file_import(kind, files[0].name or "", content, staff, mapping_name)
-                    return redirect(self.page_url("file", record.pk))
-                if keys := create_imports(request, kind, files, mapping_name):
-                    return redirect(f"{self.page_url('changelist')}?{KEYS_PARAMETER}={','.join(keys)}")
+                if address := self.store_files(request, kind, mappings):
+                    return redirect(address)
             except ImportFileError as reason:
                 error = str(reason) if kind is None else kind.plain(str(reason))
             except ServiceError as refusal:
@@ -214,6 +200,30 @@ class FileImportAdmin(ReadOnlyAdmin):
         )
         page.status_code = status
         return page
+
+    def store_files(
+        self, request: HttpRequest, kind: ImportKind | None, mappings: QuerySet[ImportMapping]
+    ) -> str:
+        """Store the files of a form; the address of their imports, empty where each was refused by a message.
+
+        Raises what ``create_file_import`` raises, and ``ImportFileError`` for what is left out or too much.
+        """
+        files = request.FILES.getlist("file")
+        if kind is None or not files:
+            raise ImportFileError("Choose what the file contains, and the file.")
+        if len(files) > (MOST_FILES if kind.takes_many_files else 1):
+            limit = f"at most {MOST_FILES} at once" if kind.takes_many_files else "one at a time"
+            raise ImportFileError(f"Files of this kind are read {limit}; you chose {len(files)}.")
+        mapping = mappings.filter(pk=pk_of(request.POST.get("mapping")) or 0).first()
+        if mapping is not None and mapping.kind != kind.name:
+            raise ImportFileError(f"“{mapping}” was kept for files of another kind.")
+        mapping_name = mapping.name if mapping is not None else ""
+        if len(files) == 1:
+            content, staff = files[0].read(), request.user.pk
+            record = create_file_import(kind, files[0].name or "", content, staff, mapping_name)
+            return self.page_url("file", record.pk)
+        keys = create_imports(request, kind, files, mapping_name)
+        return f"{self.page_url('changelist')}?{KEYS_PARAMETER}={','.join(keys)}" if keys else ""
 
     # --- one import
 
@@ -313,16 +323,16 @@ class FileImportAdmin(ReadOnlyAdmin):
             {"running": record.is_running, "done": record.rows_done, "total": record.rows_total}
         )
 
-    def rejected_rows_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
+    def rejected_rows_page(self, request: HttpRequest, record: FileImport) -> HttpResponse:
         name = f"{record.file_name.rpartition('.')[0]}.rejected.xlsx"
         return stored_file(record, record.rejected_rows, name, record.counts.get("rejected", 0))
 
-    def issues_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
+    def issues_page(self, request: HttpRequest, record: FileImport) -> HttpResponse:
         name = f"{record.file_name.rpartition('.')[0]}.issues.csv"
         count = sum(kind["count"] for kind in record.issue_kinds)
         return stored_file(record, record.all_issues, name, count)
 
-    def content_page(self, request: HttpRequest, record: FileImport) -> FileResponse:
+    def content_page(self, request: HttpRequest, record: FileImport) -> HttpResponse:
         return stored_file(record, record.content, record.file_name, sum(record.counts.values()))
 
 
@@ -416,14 +426,12 @@ def value_rows(file_import: FileImport, kind: ImportKind) -> Iterator[dict[str, 
             }
 
 
-def stored_file(file_import: FileImport, content: Any, name: str, row_count: int) -> FileResponse:
+def stored_file(file_import: FileImport, content: Any, name: str, row_count: int) -> HttpResponse:
     """The bytes as a download, which the read log has when the file is about people."""
     if content is None:
         raise Http404
     log_rows(file_import, "Download", row_count)
-    response = FileResponse(BytesIO(content), as_attachment=True, filename=name)
-    response["Content-Type"] = "application/octet-stream"
-    return response
+    return bytes_response(bytes(content), name, "application/octet-stream")
 
 
 def row_cells(row: dict[str, Any], file_import: FileImport) -> dict[str, Any]:

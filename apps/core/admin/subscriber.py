@@ -4,12 +4,12 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest
 
 from apps.base.drafts import Draft, Issue
-from apps.core.admin_base import RecordAdmin, RecordLink, fieldset
+from apps.core.admin_base import RecordLink, fieldset
 from apps.core.admin_base.display import list_url
+from apps.core.admin_base.settings_pages import SettingsAdmin
 from apps.core.models import Subscriber
 from apps.core.services import save_settings
 
@@ -20,15 +20,11 @@ REGISTRATION_PREFIX = "405"
 
 
 @admin.register(Subscriber)
-class SubscriberAdmin(RecordAdmin):
-    """One record, so no list: the menu leads straight to the form."""
-
+class SubscriberAdmin(SettingsAdmin):
     create = staticmethod(save_settings)
     update = staticmethod(save_settings)
-    menu_group = "Administration"
     menu_order = 900
     icon = "tune"
-    record_pages = ()
     fieldsets = (
         fieldset(None, "name", "time_zone", "currency", "day_first", "email_consent_default"),
         fieldset(
@@ -61,12 +57,6 @@ class SubscriberAdmin(RecordAdmin):
         message = f"The agency's number of a plan manager begins with {start}, this one with {given}."
         return [Issue("UnusualNumber", "registration_number", message)]
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def changelist_view(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
-        return redirect("admin:core_subscriber_change", 1)
-
     def record_links(self, request: HttpRequest, record: Any) -> list[RecordLink]:
         pages: list[Any] = [admin.site.get_model_admin(model) for model in SETTINGS_LISTS]
         links = [
@@ -75,7 +65,3 @@ class SubscriberAdmin(RecordAdmin):
             if page.has_view_permission(request)
         ]
         return [*super().record_links(request, record), *links]
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Subscriber:
-        """The settings; the defaults while nobody has saved any."""
-        return super().get_object(request, "1", from_field) or Subscriber(pk=1)

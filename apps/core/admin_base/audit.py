@@ -21,6 +21,7 @@ from apps.core import history, history_display
 from apps.core.admin_base.filters import DateTimeRangeFilter, RecordFilter
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import Page, ReadOnlyAdmin
+from apps.core.downloads import parts_response
 from apps.core.exporting import csv_file
 from apps.core.models import TimestampedModel
 from apps.core.read_log import ShownRecords, log_shown
@@ -134,11 +135,8 @@ class AuditAdmin(ReadOnlyAdmin):
         """The entries of the filtered list as CSV."""
         entries = self.filtered_records(request).order_by("-pk")
         name = f"{self.export_name}-{timezone.localdate():%Y-%m-%d}.csv"
-        return StreamingHttpResponse(
-            csv_file(self.export_columns, self.all_export_rows(entries)),
-            content_type="text/csv; charset=utf-8",
-            headers={"Content-Disposition": f'attachment; filename="{name}"'},
-        )
+        lines = csv_file(self.export_columns, self.all_export_rows(entries))
+        return parts_response(lines, name, "text/csv; charset=utf-8")
 
     def all_export_rows(self, entries: QuerySet[Model]) -> Iterator[Sequence[object]]:
         """The rows of all entries, few of which are in memory at a time; the read log has each batch."""

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.html import format_html
 from django.utils.http import urlencode
+from unfold.decorators import display
 
 from apps.base import clock
 from apps.base.errors import plural
@@ -77,6 +79,26 @@ def amount_cell(amount: Decimal | None) -> str | None:
     if amount is None:
         return None
     return format_html("<span data-amount>{}</span>", format_amount(amount))
+
+
+def staff_name(staff: object) -> str:
+    """Who did something; the service itself where it was nobody."""
+    return str(staff or "System")
+
+
+def list_column(
+    title: str, name: str, show: Callable[[Any], object] = lambda value: value, is_sorted: bool = True
+) -> Callable[[object, Any], object]:
+    """A column of a list with an attribute of its records: ``made = list_column("made", "at", short_day)``.
+
+    The list is sorted by it where it is a column of the database.
+    """
+
+    @display(description=title, ordering=name if is_sorted else None)
+    def cell(page: object, record: Any) -> object:
+        return show(getattr(record, name))
+
+    return cell
 
 
 def two_lines(first: object, second: object) -> str:

@@ -211,7 +211,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
                 read[name] = self.read_initial(name, text)
         return read
 
-    def read_initial(self, name: str, text: Any) -> Any:
+    def read_initial(self, name: str, text: object) -> Any:
         """The value of a column, of a reference its keys; ``ValidationError`` where the text is no value."""
         try:
             column: Any = self.opts.get_field(name)

@@ -59,7 +59,7 @@ def cleaned_and_restored(text: str) -> str:
     return formula_restored(text) if text[:1] == "'" else text
 
 
-def is_same(existing: Any, value: Any) -> bool:
+def is_same(existing: object, value: object) -> bool:
     """True when a record has what a cell says; white space around a text does not count: no cell has it."""
     if existing == value:
         return True

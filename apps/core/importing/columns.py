@@ -264,6 +264,6 @@ class RelatedColumn(RecordColumn):
 
     model: Any = None
 
-    def load(self, keys: Sequence[Any]) -> Mapping[Any, Any]:
+    def load(self, keys: Sequence[object]) -> Mapping[Any, Any]:
         """The values of existing records, by key."""
         raise NotImplementedError

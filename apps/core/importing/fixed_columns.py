@@ -1,12 +1,22 @@
 """Files of one form, such as another system writes: their columns are known, and nobody chooses them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from apps.base.errors import plural
 from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import REASON, CellIssue, ImportColumn
+from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
+
+
+class InvalidRows(Exception):
+    """A file with faults, of which nothing may be stored; each is a sentence that names row and column."""
+
+    def __init__(self, faults: Sequence[str]) -> None:
+        super().__init__(f"Nothing was stored: {plural(len(faults), 'fault')}.")
+        self.faults = list(faults)
 
 
 @dataclass(frozen=True)
@@ -58,3 +68,29 @@ def read_row(
             issues.append((column, CellIssue("Required", "is required.")))
         values[name] = value
     return values, issues
+
+
+@dataclass(eq=False)
+class FixedRow:
+    """A row of the columns that its file has, with the issues found so far."""
+
+    row: Row
+    columns: Mapping[str, ImportColumn]
+    errors: list[RowIssue] = field(default_factory=list)
+    warnings: list[RowIssue] = field(default_factory=list)
+
+    def add_error(self, column: str, code: str, message: str) -> None:
+        self.errors.append(self.issue(column, code, message))
+
+    def issue(self, column: str, code: str, message: str, is_warning: bool = False) -> RowIssue:
+        found = self.columns.get(column)
+        return RowIssue(self.row, None if found is None else found.index, code, message, is_warning)
+
+    def add_cell_issues(
+        self, issues: Iterable[tuple[ImportColumn, CellIssue]], warnings: list[RowIssue]
+    ) -> None:
+        """Add what ``read_row`` found; ``warnings`` are the list for those of cells."""
+        for column, found in issues:
+            message = found.about("It").message
+            issue = RowIssue(self.row, column.index, found.code, message, found.is_warning)
+            (warnings if found.is_warning else self.errors).append(issue)

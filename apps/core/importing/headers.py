@@ -174,15 +174,12 @@ def recognise_columns(
             advice += " Where the header is in another row, say --header-row and its number."
         raise ImportFileError(f"Not understood: {'; '.join(unknown)}.{advice}")
     notices = [f"Imported without {'; '.join(unknown)}."] if unknown else []
-    if options.by_name:
-        left_out = [column for column in columns if column.is_guid]
-        headers = ", ".join(column.header for column in left_out)
-        notices += [f"Guids of another database, not read: {headers}."] if left_out else []
+    left_out = needless_columns(columns, options.by_name)
+    headers = [column.header for column in left_out]
+    if options.by_name and headers:
+        notices.append(f"Guids of another database, not read: {', '.join(headers)}.")
     else:
-        # Names of listed records whose keys another column gives; a single record may have several names.
-        keyed = {column.target for column in columns if column.is_list and column.is_guid}
-        left_out = [column for column in columns if column.target in keyed and not column.is_guid]
-        read_only += [column.header for column in left_out]
+        read_only += headers
     columns = [column for column in columns if column not in left_out]
     check_unique_targets(columns, table)
     if all(column.only_groups for column in columns):
@@ -190,6 +187,17 @@ def recognise_columns(
     if read_only:
         notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
     return columns, notices
+
+
+def needless_columns(columns: Sequence[RecordColumn], by_name: bool) -> list[RecordColumn]:
+    """Guids where records are found by names, else names of listed records that another column's guids name.
+
+    A single record may have several names.
+    """
+    if by_name:
+        return [column for column in columns if column.is_guid]
+    named = {column.target for column in columns if column.is_list and column.is_guid}
+    return [column for column in columns if column.target in named and not column.is_guid]
 
 
 def mapped_columns(

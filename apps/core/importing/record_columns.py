@@ -156,14 +156,14 @@ class RecordColumns:
                 existing.items = items.get(existing.key, ())
         return found
 
-    def load_list(self, name: str, keys: Sequence[Any]) -> Mapping[Any, set[Any]]:
+    def load_list(self, name: str, keys: Sequence[object]) -> Mapping[Any, set[Any]]:
         """The keys of the records that a list names, by record."""
         found: dict[Any, set[Any]] = {key: set() for key in keys}
         for key, linked in self.model._base_manager.filter(AnyOf("pk", keys)).values_list("pk", name):
             found[key] |= {linked} - {None}
         return found
 
-    def has_value(self, name: str, existing: Any, given: Any) -> bool:
+    def has_value(self, name: str, existing: object, given: object) -> bool:
         """True when the value of an existing record is the one that a row gives."""
         if given is None and name in self.unchanged_when_empty:
             return True
@@ -208,7 +208,7 @@ class ItemColumns(RecordColumns):
         super().__init__(part.type, columns, definition)
         self.part = part
 
-    def by_record(self, keys: Sequence[Any]) -> Mapping[Any, list[ExistingRecord]]:
+    def by_record(self, keys: Sequence[object]) -> Mapping[Any, list[ExistingRecord]]:
         """The items of the records with these keys, by record, in their order."""
         owner = self.part.relation.field
         rows = self.load(AnyOf(owner.name, keys), extra=[owner.attname], order=self.part.type.order)

@@ -59,7 +59,7 @@ class NamedReference:
                 record.note(*found_issue)
 
     def decide(
-        self, given: Sequence[Sequence[str] | None], scope: Any, found: Sequence[Mapping[Any, Named]]
+        self, given: Sequence[Sequence[str] | None], scope: object, found: Sequence[Mapping[Any, Named]]
     ) -> tuple[Any, ColumnIssue | None]:
         """The key, or the keys, that the texts of a row name; the first column that has a text decides."""
         named: list[tuple[RecordColumn, RecordName, Sequence[str], list[Sequence[Any]]]] = []
@@ -99,7 +99,7 @@ class NamedReference:
         return None
 
 
-def keys_in_scope(records: Named, scope: Any) -> Sequence[Any]:
+def keys_in_scope(records: Named, scope: object) -> Sequence[Any]:
     """The keys of the records of one name; where they are several, those with the row's value."""
     if len(records) > 1 and scope is not None:
         records = [(key, value) for key, value in records if value == scope]

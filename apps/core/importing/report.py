@@ -1,5 +1,6 @@
 """The report of an import: every issue with its cell, the counts, and the file of the rejected rows."""
 
+import csv
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -7,9 +8,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from apps.core.importing.issue_file import IssueFile
+from apps.base.cell_texts import formula_safe
+from apps.base.errors import system_reason
 from apps.core.importing.rejected_rows import RejectedRows, open_rejected_rows
-from apps.core.table_files.tables import Row, Table, column_letters
+from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
 
 #: So many characters of a cell are quoted in a message.
 QUOTED = 60
@@ -62,6 +64,8 @@ class IssueKind:
         self.values += other.values
 
 
+#: The header of the file of issues.
+HEADER = ("Severity", "Row", "Column", "Value", "Code", "Sentence")
 #: Shows an issue to the user: beside its cell, or as one line of text.
 ShowIssue = Callable[[RowIssue, str], None]
 
@@ -86,6 +90,25 @@ class ImportCounts:
     @property
     def records(self) -> int:
         return self.new + self.changed + self.unchanged + self.rejected
+
+
+class IssueFile:
+    """The issues of an import as a CSV file, a line each. ``ImportFileError`` when it cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.file = path.open("w", encoding="utf-8-sig", errors="replace", newline="")
+        except OSError as error:
+            raise ImportFileError(f"{path.name} cannot be written: {system_reason(error)}.") from None
+        self.writer = csv.writer(self.file)
+        self.writer.writerow(HEADER)
+
+    def add(self, *cells: str) -> None:
+        """Add an issue, as ``HEADER`` has it."""
+        self.writer.writerow(map(formula_safe, cells))
+
+    def close(self) -> None:
+        self.file.close()
 
 
 class ImportReport:
@@ -134,7 +157,8 @@ class ImportReport:
             header = "" if issue.column is None else self.header(issue)
             row = f"{issue.row.number}" + (f" item {issue.row.item}" if issue.row.item else "")
             sentence = self.reword(issue.message)
-            self._issue_file.add(issue.is_warning, row, header, cell, issue.code, sentence)
+            severity = "warning" if issue.is_warning else "error"
+            self._issue_file.add(severity, row, header, cell, issue.code, sentence)
         self.show(issue, self.line(issue))
 
     def kind_of(self, issue: RowIssue) -> IssueKind | None:

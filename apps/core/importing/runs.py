@@ -2,8 +2,8 @@
 
 import gc
 import os
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,17 +17,18 @@ from apps.base.errors import Conflict
 from apps.base.retries import retry_on_conflict
 from apps.core import history
 from apps.core.importing.batches import BatchImporter
-from apps.core.importing.columns import RecordColumn, RelatedColumn, day_columns
+from apps.core.importing.columns import ImportColumn, RecordColumn, RelatedColumn, day_columns
+from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
-from apps.core.importing.first_pass import day_notices, look_through
+from apps.core.importing.first_pass import FirstPass, day_notices, look_through
 from apps.core.importing.headers import header_row_of, item_list_of, recognise_columns, spellings_of
 from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, ShowIssue
 from apps.core.models import Subscriber
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.opening import open_table
-from apps.core.table_files.tables import ImportFileError, Table
+from apps.core.table_files.tables import ImportFileError, Row, Table
 
 #: Rows that are read together and saved in one transaction.
 BATCH = 5_000
@@ -178,12 +179,41 @@ def import_author() -> history.Author:
     return history.Author("Import", known.staff_id, known.application, known.request_id)
 
 
-def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -> None:
-    """Import every row; rows that name a later row of the file are tried again at its end."""
-    days = day_columns(importer.columns)
+@contextmanager
+def import_of_fixed_columns(
+    path: Path,
+    table: Table,
+    columns: Mapping[str, ImportColumn],
+    options: ImportOptions,
+    display: ImportDisplay,
+) -> Iterator[tuple[ImportReport, Iterator[Row]]]:
+    """The report of an import of a file of one form, and its rows, of which all are read within.
+
+    Within, the author is that of imports, and days are those of the organisation.
+    """
+    errors, issues = errors_file(path, options), issue_file(path, options)
+    report = ImportReport(table, errors, display.show_issue, issues, display.reword)
+    clock.reset_now()
+    try:
+        with history.as_author(import_author()), timezone.override(Subscriber.current().zone):
+            first_pass = look_through_days(table, day_columns(columns.values()), display)
+            yield report, first_pass.rows()
+            report.leave_out(list(first_pass.footer_issues()))
+    finally:
+        report.close()
+
+
+def look_through_days(table: Table, days: Mapping[int, DayColumn], display: ImportDisplay) -> FirstPass:
+    """The first pass over a file, and the notices about the order of its days."""
     first_pass = look_through(table, days)
     for notice in day_notices(table, days):
         display.show_notice(notice)
+    return first_pass
+
+
+def import_rows(importer: BatchImporter, table: Table, display: ImportDisplay) -> None:
+    """Import every row; rows that name a later row of the file are tried again at its end."""
+    first_pass = look_through_days(table, day_columns(importer.columns), display)
     if not first_pass.row_count:
         where = f"below the header in row {table.header_row:,}" if table.has_cell_addresses else "in the file"
         display.show_notice(f"There is no {table.row_word} {where}: nothing to import.")

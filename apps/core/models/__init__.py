@@ -28,6 +28,7 @@ from apps.core.models.records import (
     Responsibility,
     Searched,
     TimestampedModel,
+    calculated_money,
     composed,
     money,
     new_guid,

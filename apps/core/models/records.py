@@ -18,6 +18,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.base import ModelState
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.core import history
 
 
@@ -37,6 +38,11 @@ def optional_reference(to: Any, label: str | None = None, **options: Any) -> mod
 def money(label: str | None = None, **options: Any) -> models.DecimalField:
     """An amount in the subscriber's currency, to the cent."""
     return models.DecimalField(label, max_digits=14, decimal_places=2, **options)
+
+
+def calculated_money(label: str | None = None, **options: Any) -> models.DecimalField:
+    """An amount that the service calculates, never entered by hand."""
+    return money(label, default=ZERO, editable=False, **options)
 
 
 def composed(text: str) -> str:

@@ -9,13 +9,14 @@ from django.db import transaction
 from django.http import HttpRequest, QueryDict
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
+from apps.base.money import ZERO
 from apps.core import saving
 from apps.core.admin_base.display import plain_amount
 from apps.core.admin_base.forms import AmountField
 from apps.core.services import Service
 from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType
 from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft
-from apps.engagements.models import ZERO, ClientEngagement, SupportCategory
+from apps.engagements.models import ClientEngagement, SupportCategory
 
 #: The cells of a row that are the budget's columns.
 COLUMNS = ("budget", "management_type", "used_elsewhere")

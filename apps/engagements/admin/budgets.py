@@ -28,7 +28,7 @@ from apps.core.admin_base import (
     RecordLink,
     fieldset,
 )
-from apps.core.admin_base.display import admin_url, amount_cell, format_amount, link
+from apps.core.admin_base.display import admin_url, amount_cell, format_amount, link, list_column
 from apps.engagements.admin.bars import segments_of
 from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft
 from apps.engagements.funding_periods import PeriodAmounts
@@ -170,13 +170,8 @@ class BudgetAdmin(RecordAdmin):
     def plan(self, budget: Any) -> str:
         return link(plan_url(budget), budget.engagement)
 
-    @display(description="budget", ordering="budget")
-    def amount(self, budget: Budget) -> str | None:
-        return format_amount(budget.budget)
-
-    @display(description="left")
-    def remaining(self, budget: Budget) -> str | None:
-        return amount_cell(budget.remaining)
+    amount = list_column("budget", "budget", format_amount)
+    remaining = list_column("left", "remaining", amount_cell, is_sorted=False)
 
     @display(description="spent")
     def spending(self, budget: Budget) -> str:

@@ -15,6 +15,7 @@ from unfold.widgets import UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Issue, apply_rules
+from apps.base.money import ZERO
 from apps.core.admin_base.display import plain_amount
 from apps.engagements.admin.budget_grid import BudgetCells, amount_field
 from apps.engagements.calendars import USUAL_MONTHS, calendar_of, divide_evenly
@@ -35,7 +36,7 @@ from apps.engagements.imports.components import (
     supports_of,
 )
 from apps.engagements.imports.pasted_components import read_periods
-from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, SupportCategory
+from apps.engagements.models import CategoryBudget, ClientEngagement, SupportCategory
 from apps.engagements.services import find_differing_total, save_components
 from apps.engagements.validation import PERIODS_WARNINGS
 

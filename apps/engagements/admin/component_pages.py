@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from apps.base.errors import plural
+from apps.base.money import ZERO
 from apps.core.table_files.tables import ImportFileError
 from apps.engagements.admin.component_grid import (
     DIFFERENCE_CODES,
@@ -29,7 +30,7 @@ from apps.engagements.imports.components import (
     supports_of,
 )
 from apps.engagements.imports.pasted_components import read_pasted
-from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement
+from apps.engagements.models import CategoryBudget, ClientEngagement
 from apps.engagements.services import save_components
 
 #: Characters of a pasted text.

@@ -9,6 +9,7 @@ from django.db.models import Count, F, Model, QuerySet
 from django.http import HttpRequest
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.core.admin_base import HOME_PANELS, Conditions, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import list_url
 from apps.core.caseload import visible_rows
@@ -21,7 +22,7 @@ from apps.engagements.admin.budgets import (
     spent_conditions,
 )
 from apps.engagements.admin.plans import period_conditions
-from apps.engagements.models import ZERO, CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
+from apps.engagements.models import CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
 
 ENDS_WITHIN = ("30", "90")
 REMAINING = F("budget") - F("used_elsewhere") - F("claimed") - F("waiting")

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from uuid import UUID
 
+from apps.base.money import ZERO
 from apps.engagements.admin.bars import Segment, segments_of
 from apps.engagements.funding_periods import draw, left_for, with_used_elsewhere
-from apps.engagements.models import ZERO, FundingPeriod
+from apps.engagements.models import FundingPeriod
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from unfold.decorators import display
 
 from apps.base import clock
 from apps.base.errors import plural
+from apps.base.money import ZERO
 from apps.core.admin_base import (
     ArchivedFilter,
     ConditionFilter,
@@ -33,6 +34,7 @@ from apps.core.admin_base.display import (
     admin_url,
     format_amount,
     link,
+    list_column,
     list_url,
     period_cell,
     short_day,
@@ -43,7 +45,7 @@ from apps.engagements.admin.budget_grid import BudgetGrid
 from apps.engagements.admin.budgets import spending_bar
 from apps.engagements.admin.component_pages import components_page
 from apps.engagements.admin.period_bars import period_bars, set_bills, waited_for
-from apps.engagements.models import ZERO, Budget, CategoryBudget, ClientEngagement, ended_before
+from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ended_before
 from apps.engagements.services import find_open_money
 from apps.people.models import Client, Contact
 
@@ -201,9 +203,7 @@ class ClientEngagementAdmin(RecordAdmin):
         }
         return ", ".join(label for label, is_manager in labels.items() if is_manager) or "–"
 
-    @display(description="budget", ordering="total_budget_amount")
-    def total(self, plan: ClientEngagement) -> str | None:
-        return format_amount(plan.total_budget_amount)
+    total = list_column("budget", "total_budget_amount", format_amount)
 
     def archiving_effect(self, record: ClientEngagement) -> str:
         return " ".join(issue.message for issue in find_open_money(record))

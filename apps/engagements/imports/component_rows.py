@@ -11,13 +11,14 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from apps.base.declaration.values import WireValueError, parse_date
+from apps.base.money import CENT, ZERO
 from apps.core.importing.cells import decimal_number, letters_of
 from apps.core.importing.columns import ImportColumn
-from apps.core.importing.fixed_columns import FoundColumns, find_columns, read_row
+from apps.core.importing.fixed_columns import FixedRow, FoundColumns, find_columns, read_row
 from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import Row, Table
 from apps.engagements.choices import CATEGORIES, LAST_CATEGORY, ManagementType
-from apps.engagements.models import ZERO, CategoryBudget
+from apps.engagements.models import CategoryBudget
 
 #: The most characters that a name has, and all codes of stated supports together.
 _FIELDS: Any = CategoryBudget._meta
@@ -129,7 +130,7 @@ def read_amount(text: str) -> Decimal:
     amount = decimal_number(text.replace("$ ", "$").removesuffix(" AUD"))
     if amount < 0 or amount > MAX_AMOUNT:
         raise WireValueError("OutOfRange", "must be an amount from 0.")
-    if amount != amount.quantize(Decimal("0.01")):
+    if amount != amount.quantize(CENT):
         raise WireValueError("OutOfRange", "must have no parts of a cent.")
     return amount
 
@@ -202,21 +203,10 @@ LABELS = {"period_from": "From", "period_to": "To", "released": "Released", "cat
 
 
 @dataclass(eq=False)
-class ComponentRow:
+class ComponentRow(FixedRow):
     """A row: the values of its columns, by name, and what is wrong with it."""
 
-    row: Row
-    columns: Mapping[str, ImportColumn]
     values: dict[str, Any] = field(default_factory=dict)
-    errors: list[RowIssue] = field(default_factory=list)
-    warnings: list[RowIssue] = field(default_factory=list)
-
-    def add_error(self, column: str, code: str, message: str) -> None:
-        self.errors.append(self.issue(column, code, message))
-
-    def issue(self, column: str, code: str, message: str, is_warning: bool = False) -> RowIssue:
-        found = self.columns.get(column)
-        return RowIssue(self.row, None if found is None else found.index, code, message, is_warning)
 
     @property
     def supports(self) -> Supports | None:
@@ -286,11 +276,8 @@ def read_component_row(row: Row, columns: Mapping[str, ImportColumn]) -> Compone
         line.errors.append(RowIssue(row, None, "InvalidRow", f"It {row.defect}"))
         return line
     values, issues = read_row(row, columns)
-    line = ComponentRow(row, columns, values)
-    for column, found in issues:
-        issue = line.issue(column.name, found.code, found.about("It").message, found.is_warning)
-        issue = RowIssue(row, column.index, *(issue.code, issue.message, issue.is_warning))
-        (line.warnings if found.is_warning else line.errors).append(issue)
+    line = ComponentRow(row, columns, values=values)
+    line.add_cell_issues(issues, line.warnings)
     failed = {column.name for column, found in issues if not found.is_warning}
     given = {name for name in ("period_from", "period_to", "released") if values.get(name) is not None}
     for name in ("period_from", "period_to", "released"):

@@ -15,19 +15,15 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
-from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import Issue, ValidationFailed
-from apps.core import history
+from apps.base.money import ZERO
 from apps.core.importing.cells import letters_of
-from apps.core.importing.columns import day_columns
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.first_pass import day_notices, look_through
 from apps.core.importing.report import ImportReport, RowIssue
-from apps.core.importing.runs import ImportDisplay, errors_file, import_author, issue_file
-from apps.core.models import Subscriber, normalised
+from apps.core.importing.runs import ImportDisplay, import_of_fixed_columns
+from apps.core.models import normalised
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.engagements.choices import ManagementType
@@ -40,14 +36,7 @@ from apps.engagements.imports.component_rows import (
     group_rows,
     read_component_rows,
 )
-from apps.engagements.models import (
-    ZERO,
-    CategoryBudget,
-    ClientEngagement,
-    FundingPeriod,
-    SupportCategory,
-    codes_of,
-)
+from apps.engagements.models import CategoryBudget, ClientEngagement, FundingPeriod, SupportCategory, codes_of
 from apps.engagements.services import save_components
 from apps.people.entered_texts import clean_scheme_number
 from apps.people.merging import find_in_use
@@ -282,22 +271,11 @@ def import_components(
         display.show_notice(notice)
     if found.unknown:
         display.show_notice(f"Not read: {', '.join(found.unknown)}.")
-    errors, issues = errors_file(path, options), issue_file(path, options)
-    report = ImportReport(table, errors, display.show_issue, issues, display.reword)
-    clock.reset_now()
-    try:
-        with history.as_author(import_author()), timezone.override(Subscriber.current().zone):
-            days = day_columns(columns.values())
-            first_pass = look_through(table, days)
-            for notice in day_notices(table, days):
-                display.show_notice(notice)
-            rows = read_component_rows(first_pass.rows(), columns)
-            report.has_items, report.counts.rows = True, len(rows)
-            for plan, components in find_plans(rows):
-                store_plan(plan, components, report, options.dry_run)
-            report.leave_out(list(first_pass.footer_issues()))
-    finally:
-        report.close()
+    with import_of_fixed_columns(path, table, columns, options, display) as (report, rows):
+        read = read_component_rows(rows, columns)
+        report.has_items, report.counts.rows = True, len(read)
+        for plan, components in find_plans(read):
+            store_plan(plan, components, report, options.dry_run)
     return report
 
 

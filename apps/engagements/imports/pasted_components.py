@@ -134,6 +134,14 @@ def split_line(line: str) -> list[str]:
     return [cleaned(cell).strip('"') for cell in cells]
 
 
+def cells_before_amount(cells: Sequence[str]) -> int:
+    """The number of cells before the first amount, which is not the first cell; all where there is none."""
+    for index, cell in enumerate(cells[1:], start=1):
+        if "$" in cell or re.fullmatch(r"[\d, ]+\.\d\d", cell):
+            return index
+    return len(cells)
+
+
 def joined_amounts(cells: Sequence[str]) -> list[str]:
     """Cells in which ``$12`` and ``500.00``, which a comma of thousands has parted, are one again."""
     found: list[str] = []
@@ -155,12 +163,8 @@ def cells_by_days(cells: Sequence[str]) -> tuple[list[str], str | None]:
         split += [pair[1], pair[2]] if pair else [cell]
     at = [index for index, cell in enumerate(split) if is_day(cell)]
     if not at:
-        before, days, after = split, ["", ""], list[str]()
-        for index, cell in enumerate(split[1:], start=1):
-            if "$" in cell or re.fullmatch(r"[\d, ]+\.\d\d", cell):
-                before, after = split[:index], joined_amounts(split[index:])
-                break
-        amounts = [cell for cell in after if cell]
+        days, width = ["", ""], cells_before_amount(split)
+        before, amounts = split[:width], [cell for cell in joined_amounts(split[width:]) if cell]
         if len(amounts) != 1:
             return split, (
                 "has no days: a row is a component, its categories or stated supports, from, to and released."

@@ -8,7 +8,7 @@ from apps.base.declaration.service import get_service
 from apps.base.declaration.values import WireValueError
 from apps.core.importing.cells import cell_reader, letters_of
 from apps.core.importing.columns import ImportColumn
-from apps.core.importing.fixed_columns import find_columns, read_row
+from apps.core.importing.fixed_columns import FixedRow, find_columns, read_row
 from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.models import normalised
@@ -38,14 +38,12 @@ MANAGEMENT = {name.casefold(): name for name in ManagementType.values}
 
 
 @dataclass(eq=False)
-class BookingLine:
+class BookingLine(FixedRow):
     """A row of the file: the values of its columns, its issues, and the records that it is about.
 
     ``warnings`` are of what would be stored, ``cell_warnings`` of how the cells were read.
     """
 
-    row: Row
-    columns: Mapping[str, ImportColumn]
     participant: str = ""
     participant_name: str = ""
     service_booking_id: str = ""
@@ -59,23 +57,14 @@ class BookingLine:
     allocated_amount: Any = None
     remaining_amount: Any = None
     accrual_amount: Any = None
-    errors: list[RowIssue] = field(default_factory=list)
-    warnings: list[RowIssue] = field(default_factory=list)
     cell_warnings: list[RowIssue] = field(default_factory=list)
     contact: Contact | None = None
     booking: ServiceBooking | None = None
     plan: ClientEngagement | None = None
     is_changed: bool = False
 
-    def add_error(self, column: str, code: str, message: str) -> None:
-        self.errors.append(self.issue(column, code, message))
-
     def add_warning(self, column: str, code: str, message: str) -> None:
         self.warnings.append(self.issue(column, code, message, is_warning=True))
-
-    def issue(self, column: str, code: str, message: str, is_warning: bool = False) -> RowIssue:
-        found = self.columns.get(column)
-        return RowIssue(self.row, None if found is None else found.index, code, message, is_warning)
 
 
 def find_booking_columns(
@@ -110,9 +99,7 @@ def read_line(row: Row, columns: Mapping[str, ImportColumn]) -> BookingLine:
         return line
     values, issues = read_row(row, columns)
     line = BookingLine(row, columns, **{name: each for name, each in values.items() if each is not None})
-    for column, found in issues:
-        issue = line.issue(column.name, found.code, found.about("It").message, found.is_warning)
-        (line.cell_warnings if found.is_warning else line.errors).append(issue)
+    line.add_cell_issues(issues, line.cell_warnings)
     if line.status.casefold() != "active":
         line.add_error("status", "NotActive", "Only active bookings are imported.")
     return line

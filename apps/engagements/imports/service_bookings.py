@@ -19,21 +19,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.utils import timezone
 
-from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.declaration.service import get_service
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
+from apps.base.money import ZERO
 from apps.base.new_records import defaults_of
-from apps.core import history
-from apps.core.importing.columns import day_columns
 from apps.core.importing.definition import ImportOptions
-from apps.core.importing.first_pass import day_notices, look_through
 from apps.core.importing.report import ImportReport
-from apps.core.importing.runs import ImportDisplay, errors_file, import_author, issue_file
-from apps.core.models import Subscriber, normalised
+from apps.core.importing.runs import ImportDisplay, import_of_fixed_columns
+from apps.core.models import normalised
 from apps.core.table_files.opening import open_table
 from apps.engagements.choices import ManagementType
 from apps.engagements.coverage import load_current_plans
@@ -45,7 +41,7 @@ from apps.engagements.imports.service_booking_rows import (
     read_lines,
     read_name,
 )
-from apps.engagements.models import ZERO, ClientEngagement, ServiceBooking, SupportCategory
+from apps.engagements.models import ClientEngagement, ServiceBooking, SupportCategory
 from apps.engagements.services import create_bookings, create_engagements, update_bookings, update_engagements
 from apps.people.drafts import ContactDraft
 from apps.people.merging import find_in_use
@@ -75,23 +71,12 @@ def import_bookings(
     display = display or ImportDisplay()
     table = open_table(path)
     columns = find_booking_columns(table, display, options.day_first)
-    errors, issues = errors_file(path, options), issue_file(path, options)
-    report = ImportReport(table, errors, display.show_issue, issues, display.reword)
-    clock.reset_now()
-    try:
-        with history.as_author(import_author()), timezone.override(Subscriber.current().zone):
-            portal_import = PortalImport(create_participants)
-            days = day_columns(columns.values())
-            first_pass = look_through(table, days)
-            for notice in day_notices(table, days):
-                display.show_notice(notice)
-            lines = read_lines(first_pass.rows(), columns)
-            portal_import.check_categories(lines)
-            created = portal_import.store(lines, options.dry_run)
-            report_lines(lines, report)
-            report.leave_out(list(first_pass.footer_issues()))
-    finally:
-        report.close()
+    with import_of_fixed_columns(path, table, columns, options, display) as (report, rows):
+        portal_import = PortalImport(create_participants)
+        lines = read_lines(rows, columns)
+        portal_import.check_categories(lines)
+        created = portal_import.store(lines, options.dry_run)
+        report_lines(lines, report)
     return report, created
 
 

@@ -1,4 +1,4 @@
-"""What actions on claims, invoices and provider invoices ask for."""
+"""Forms of what actions on claims, invoices and provider invoices ask for."""
 
 from typing import Any
 

@@ -21,6 +21,7 @@ from unfold.decorators import display
 
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import ValidationFailed
+from apps.base.money import ZERO
 from apps.core.admin_base import COUNT_LIMIT, Page, RecordAdmin
 from apps.core.admin_base.display import two_lines
 from apps.core.admin_base.lists import RecordChangeList
@@ -30,7 +31,7 @@ from apps.funding.admin.action_forms import ReasonForm
 from apps.funding.admin.queues import LAPSE_ORDERING, STATUS, WINDOW
 from apps.funding.admin.reviews import CONFIRM, SHOWN, ActionReview, ConfirmedReview, ReviewedRecord
 from apps.funding.admin.rights import may_administer
-from apps.funding.models import ZERO, ProviderInvoice
+from apps.funding.models import ProviderInvoice
 from apps.funding.services.transition_requests import RefusedTransition, ShownWarnings
 from apps.funding.validation.guards import AnyBill, lower_first
 from apps.funding.validation.warning_codes import ShownWarning

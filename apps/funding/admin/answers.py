@@ -13,10 +13,11 @@ from apps.core.file_import_kinds import (
     ImportQuestion,
     fixed_columns,
 )
+from apps.core.importing.fixed_columns import InvalidRows
 from apps.core.importing.report import ImportReport, RowIssue
 from apps.core.table_files.tables import Table
 from apps.funding.choices import BillPermission
-from apps.funding.file_formats.answer_files import InvalidAnswers, check_size, sha256_of
+from apps.funding.file_formats.answer_files import check_size, sha256_of
 from apps.funding.file_formats.remittances import DAY_FORMS, read_remittance
 from apps.funding.file_formats.results import read_results
 from apps.funding.models import ClaimResult, Remittance
@@ -44,7 +45,7 @@ def read_columns(path: Path, chosen: Mapping[str, object]) -> list[FileColumn]:
 def import_results_file(order: ImportOrder) -> ImportOutcome:
     try:
         table, rows = read_results(order.path)
-    except InvalidAnswers as invalid:
+    except InvalidRows as invalid:
         return show_faults(order, invalid)
     return show_report(order, table, import_results(rows, order.path.name, order.dry_run))
 
@@ -52,13 +53,13 @@ def import_results_file(order: ImportOrder) -> ImportOutcome:
 def import_remittance_file(order: ImportOrder) -> ImportOutcome:
     try:
         table, rows = read_remittance(order.path, clock.today(), str(order.options["day_form"]) or None)
-    except InvalidAnswers as invalid:
+    except InvalidRows as invalid:
         return show_faults(order, invalid)
     report = import_remittance(rows, order.path.name, sha256_of(order.path), order.dry_run)
     return show_report(order, table, report)
 
 
-def show_faults(order: ImportOrder, invalid: InvalidAnswers) -> ImportOutcome:
+def show_faults(order: ImportOrder, invalid: InvalidRows) -> ImportOutcome:
     for fault in invalid.faults[:SHOWN_FAULTS]:
         order.display.show_notice(fault)
     return ImportOutcome({FAULTS: len(invalid.faults)})

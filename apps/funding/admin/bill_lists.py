@@ -13,7 +13,7 @@ from unfold.contrib.filters.admin import RangeNumericFilter
 from unfold.decorators import display
 
 from apps.core.admin_base import ArchivedFilter, DateTimeRangeFilter, RecordFilter
-from apps.core.admin_base.display import age, amount_cell, format_amount, period_cell, two_lines
+from apps.core.admin_base.display import age, amount_cell, format_amount, list_column, period_cell, two_lines
 from apps.core.admin_base.searching import (
     search_records,
     searched_digits,
@@ -183,9 +183,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
     def days(self, bill: Bill) -> str:
         return period_cell(bill.start_date, bill.end_date) or ""
 
-    @display(description="total", ordering="total")
-    def amount(self, bill: Bill) -> str | None:
-        return amount_cell(bill.total)
+    amount = list_column("total", "total", amount_cell)
 
     @display(description="warnings")
     def warning_kinds(self, bill: AnyBill) -> str | None:

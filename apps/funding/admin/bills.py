@@ -53,7 +53,7 @@ from apps.funding.validation.transitions import (
     transitions_of,
 )
 from apps.funding.validation.warning_codes import ShownWarning, warning_label
-from apps.people.models import Staff
+from apps.people.admin.staff import staff_of
 
 #: Sent with the form that asks for an amount: what was paid of the bill when it was shown.
 PAID_BEFORE = "paid_before"
@@ -492,9 +492,3 @@ def transition_button(row: Transition, asks_first: bool = False) -> ActionButton
 def in_order(rows: Iterable[Transition]) -> list[Transition]:
     """The usual next transitions first, and what ends a bill last."""
     return sorted(rows, key=lambda row: row.button.value)
-
-
-def staff_of(request: HttpRequest) -> Staff:
-    """The signed-in person; every page here is only for those who are."""
-    assert isinstance(request.user, Staff)
-    return request.user

@@ -26,14 +26,15 @@ from apps.core.admin_base.display import (
     amount_cell,
     format_amount,
     link,
+    list_column,
     list_url,
     record_link,
     short_day,
+    staff_name,
 )
 from apps.core.admin_base.forms import DayField
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.funding.admin.actions import MENU
-from apps.funding.admin.bills import staff_of
 from apps.funding.admin.first_files import CLAIM_FILE_REQUIREMENTS, lacking_rows, rows_of, shown_files
 from apps.funding.admin.remittances import result_text
 from apps.funding.admin.rights import may_administer_all
@@ -50,6 +51,7 @@ from apps.funding.services.claim_files import (
     withdraw,
 )
 from apps.funding.validation.guards import AnyBill, lower_first
+from apps.people.admin.staff import staff_of
 
 #: Bills of one reason that the page of a new file lists, and lines on a page of a file.
 LISTED_BILLS, LISTED_LINES = 100, 100
@@ -136,33 +138,21 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer("content")
 
-    @display(description="file", ordering="file_name")
-    def name(self, file: ClaimFile) -> str:
-        return file.file_name
+    name = list_column("file", "file_name")
 
     @display(description="lines", ordering="line_count")
     def number_of_lines(self, file: ClaimFile) -> str:
         return f"{file.line_count:,}"
 
-    @display(description="total", ordering="total")
-    def amount(self, file: ClaimFile) -> str | None:
-        return amount_cell(file.total)
+    amount = list_column("total", "total", amount_cell)
 
     @display(description="status", ordering="status", label=STATUS_COLOURS)
     def status_label(self, file: ClaimFile) -> str:
         return file.get_status_display()
 
-    @display(description="made", ordering="creation_date")
-    def made(self, file: ClaimFile) -> str:
-        return short_day(file.creation_date)
-
-    @display(description="made by")
-    def made_by(self, file: ClaimFile) -> str:
-        return str(file.created_by or "System")
-
-    @display(description="sent", ordering="sent_at")
-    def sent(self, file: ClaimFile) -> str:
-        return short_day(file.sent_at)
+    made = list_column("made", "creation_date", short_day)
+    made_by = list_column("made by", "created_by", staff_name, is_sorted=False)
+    sent = list_column("sent", "sent_at", short_day)
 
     @display(description="sent by")
     def who_sent(self, file: ClaimFile) -> str:

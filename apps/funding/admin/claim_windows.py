@@ -7,7 +7,8 @@ from django.http import HttpRequest
 from unfold.decorators import display
 
 from apps.core.admin.subscriber import SETTINGS_LISTS
-from apps.core.admin_base import RecordAdmin, fieldset
+from apps.core.admin_base import fieldset
+from apps.core.admin_base.settings_pages import SettingsListAdmin
 from apps.funding.drafts import WindowDraft
 from apps.funding.models import ClaimWindow
 from apps.funding.services.claim_windows import (
@@ -17,7 +18,7 @@ from apps.funding.services.claim_windows import (
 
 
 @admin.register(ClaimWindow)
-class ClaimWindowAdmin(RecordAdmin):
+class ClaimWindowAdmin(SettingsListAdmin):
     """The right to change windows is that to change the organisation's settings."""
 
     purpose = (
@@ -27,16 +28,10 @@ class ClaimWindowAdmin(RecordAdmin):
     draft_class = WindowDraft
     create = staticmethod(create_claim_windows)
     update = staticmethod(update_claim_windows)
-    menu_group = "Administration"
     menu_order = 901
     icon = "event_busy"
     list_display = ("window", "claims", "supports", "basis", "archived")
     fieldsets = (fieldset(None, ("number", "unit"), ("claimed_from", "supports_from"), "is_confirmed"),)
-
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.has_perm("core.change_subscriber"))
-
-    has_add_permission = has_change_permission = has_module_permission = has_view_permission
 
     def restore_records(self, request: HttpRequest, records: QuerySet[Model]) -> int:
         try:

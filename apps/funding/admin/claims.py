@@ -12,6 +12,7 @@ from django.utils.text import capfirst
 
 from apps.base.drafts import Draft, Issue
 from apps.base.errors import plural
+from apps.base.money import ZERO
 from apps.core.admin_base import COUNT_LIMIT, Page, RecordFilter, fieldset
 from apps.core.admin_base.display import list_url, record_link, short_day, short_period
 from apps.core.caseload import visible_rows
@@ -19,7 +20,7 @@ from apps.documents.admin import form_file_context
 from apps.documents.models import Document
 from apps.funding.admin.autocomplete import last_lines_page, read_key
 from apps.funding.admin.bill_filters import ClaimWindowFilter
-from apps.funding.admin.bills import BillAdmin, staff_of
+from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.documents import ENTRY_PERMISSIONS, entry_place, entry_url
 from apps.funding.admin.forms import INVOICE_FIELDS, ClaimForm, LineForm
 from apps.funding.admin.month_end import month_end_context
@@ -43,12 +44,13 @@ from apps.funding.admin.queues import (
 )
 from apps.funding.admin.stages import StageFilter, tracker_rows
 from apps.funding.choices import SendPaymentTo
-from apps.funding.models import ZERO, Claim, ClaimLine, Invoice, ProviderInvoice
+from apps.funding.models import Claim, ClaimLine, Invoice, ProviderInvoice
 from apps.funding.services.claim_entry import create_claims_with_invoices
 from apps.funding.services.duplicates import find_marked_invoices, mark_of
 from apps.funding.services.entry_lists import load_entry, note_place
 from apps.funding.statuses import FINISHED
 from apps.funding.validation.duplicates import same_total_issue
+from apps.people.admin.staff import staff_of
 
 #: What a claim shares with another bill that is likely to be the same.
 MARKED = ("contact", "provider", "start_date", "end_date", "total")

@@ -15,7 +15,6 @@ from apps.core.admin_base.display import admin_url, link, record_link
 from apps.documents.admin import DocumentAdmin
 from apps.documents.models import Document
 from apps.funding.admin.actions import NONE_CHOSEN
-from apps.funding.admin.bills import staff_of
 from apps.funding.admin.provider_invoices import usual_document_category
 from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.services.entry_lists import (
@@ -26,6 +25,7 @@ from apps.funding.services.entry_lists import (
     start_entry,
     with_claims,
 )
+from apps.people.admin.staff import staff_of
 
 #: Of those who enter claims, with their provider invoices, from documents.
 ENTRY_PERMISSIONS = (

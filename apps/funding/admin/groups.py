@@ -9,6 +9,7 @@ from django.db.models.functions import TruncMonth
 from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from unfold.utils import parse_date_str
 
+from apps.base.money import ZERO
 from apps.core.admin_base import Page
 from apps.core.admin_base.list_views import filters_of
 from apps.core.admin_base.pages import PageAdmin
@@ -16,7 +17,6 @@ from apps.core.computed import MoneySum
 from apps.core.read_log import READ_LOG
 from apps.funding.admin.month_end import BillSum, entered_in
 from apps.funding.admin.queues import STATUS
-from apps.funding.models import ZERO
 from apps.funding.statuses import RESUBMITTABLE, STATUSES
 
 GROUPS = Page("groups/<str:by>", method="GET")

@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import Count, Model, Q, QuerySet
 from django.http import HttpRequest
 
+from apps.base.money import ZERO, to_cents
 from apps.core.admin_base import HOME_PANELS, Figure, HomeContent, HomePanel, Work
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.display import admin_url, list_url
@@ -24,14 +25,13 @@ from apps.funding.admin.queues import (
     WAITING,
     WINDOW,
     Queue,
-    in_cents,
     load_hold_reasons,
     load_lapsing_queue,
     load_provider_invoice_queues,
     load_queues,
     refused_by_agency,
 )
-from apps.funding.models import ZERO, Claim, Invoice, ProviderInvoice, resubmission_exists
+from apps.funding.models import Claim, Invoice, ProviderInvoice, resubmission_exists
 from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, FINISHED, RESUBMITTABLE, STATUSES, ClaimStatus
 
 #: The months of the chart; month end has more.
@@ -164,7 +164,7 @@ def claims_by_month(request: HttpRequest) -> HomeContent:
         if any(counts):
             links = [list_url(Claim, phase=name, **entered_in(month)) for month in months]
             bars = [
-                Bar(in_cents(total), link, count)
+                Bar(to_cents(total), link, count)
                 for total, link, count in zip(totals, links, counts, strict=True)
             ]
             series.append(Series(label, f"rs-colour-{name}", bars))

@@ -12,10 +12,11 @@ from unfold.decorators import display
 from apps.base import clock
 from apps.core.admin_base import Page, RecordLink, fieldset
 from apps.core.admin_base.display import record_link, short_day, short_period
+from apps.core.downloads import bytes_response
 from apps.core.read_log import log_export
-from apps.documents.downloads import PDF, bytes_response
+from apps.documents.downloads import PDF
 from apps.funding.admin.actions import NONE_CHOSEN, ActionButton, ActionOutcome, limited_selection
-from apps.funding.admin.bills import BillAdmin, staff_of
+from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.forms import InvoiceLineForm
 from apps.funding.models import CostCentre, Invoice, InvoiceLine
 from apps.funding.services.invoice_mail import find_problems, send_invoices
@@ -23,6 +24,7 @@ from apps.funding.services.recurring import next_invoice_day
 from apps.funding.services.transitions import list_transitions
 from apps.funding.statuses import InvoiceStatus
 from apps.funding.validation.transitions import TransitionName
+from apps.people.admin.staff import staff_of
 
 #: Invoices of one PDF.
 PDF_LIMIT = 200

@@ -11,9 +11,10 @@ from typing import Any
 from django.db.models import Case, Count, IntegerField, Model, Q, QuerySet, Value, When
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.core.admin_base.display import list_url
 from apps.core.computed import MoneySum
-from apps.funding.models import ZERO, Claim, resubmission_exists
+from apps.funding.models import Claim, resubmission_exists
 from apps.funding.statuses import FINISHED, RESUBMITTABLE, STATUSES, ClaimStatus
 
 #: How many months month end shows.

@@ -18,6 +18,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.base import clock
 from apps.base.drafts import ValidationFailed
 from apps.base.errors import Conflict, plural
+from apps.base.money import ZERO
 from apps.core.admin_base import Page, Panel, register_panels
 from apps.core.admin_base.display import (
     admin_url,
@@ -341,7 +342,7 @@ def groups_of(lines: Iterable[PlacedLine]) -> list[LineGroup]:
         list(lines)[:LISTED], key=lambda line: (line.model, line.bill, line.bill_number, line.status)
     ):
         of_bill = list(found)
-        total = sum((line.total for line in of_bill), Decimal("0.00"))
+        total = sum((line.total for line in of_bill), ZERO)
         groups.append(LineGroup(bill_link(model, key, number), status, total, of_bill))
     return groups
 

@@ -12,12 +12,13 @@ from apps.core.file_import_kinds import (
     ImportQuestion,
     stated_day_first,
 )
+from apps.core.importing.fixed_columns import InvalidRows
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
 from apps.funding.models import PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide import import_guide
-from apps.funding.services.price_guide_file import InvalidGuide, read_guide
+from apps.funding.services.price_guide_file import read_guide
 
 END_MISSING = ImportQuestion("end_missing", "End items that are not in this guide")
 BOOK = ImportQuestion("price_book", "Price book", PRICE_BOOK)
@@ -30,7 +31,7 @@ def import_price_guide(order: ImportOrder) -> ImportOutcome:
         table = open_table(order.path, sheet=chosen["sheet"] or None)
         guide = read_guide(table, stated_day_first(chosen))
         report = import_guide(guide, price_book_name(chosen["price_book"]), ends_missing, order.dry_run)
-    except InvalidGuide as refused:
+    except InvalidRows as refused:
         for fault in refused.faults:
             order.display.show_notice(fault)
         return ImportOutcome({"rejected": len(refused.faults)})

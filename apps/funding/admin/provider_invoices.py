@@ -31,6 +31,7 @@ from apps.core.admin_base.display import (
     age,
     amount_cell,
     link,
+    list_column,
     period_cell,
     record_link,
 )
@@ -47,7 +48,6 @@ from apps.funding.admin.actions import (
 from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_filters import ClaimWindowFilter, age_conditions
 from apps.funding.admin.bill_lists import find_contacts, find_providers, find_texts
-from apps.funding.admin.bills import staff_of
 from apps.funding.admin.forms import use_typed_days
 from apps.funding.admin.queues import (
     HAS_APPROVED_CLAIM,
@@ -79,6 +79,7 @@ from apps.funding.services.transition_requests import RefusedTransition
 from apps.funding.validation.duplicates import same_total_issue
 from apps.funding.validation.guards import lower_first
 from apps.funding.validation.provider_invoices import APPROVAL_TRANSITIONS, possible_actions
+from apps.people.admin.staff import staff_of
 from apps.people.models import Client, Contact
 
 COLOURS = {
@@ -245,9 +246,7 @@ class ProviderInvoiceAdmin(ActionAdmin):
     def services(self, invoice: ProviderInvoice) -> str | None:
         return period_cell(invoice.service_start_date, invoice.service_end_date)
 
-    @display(description="total", ordering="invoice_total")
-    def amount(self, invoice: ProviderInvoice) -> str | None:
-        return amount_cell(invoice.invoice_total)
+    amount = list_column("total", "invoice_total", amount_cell)
 
     @display(description="status", ordering="approval_status", label=COLOURS)
     def approval(self, invoice: ProviderInvoice) -> tuple[str, str]:

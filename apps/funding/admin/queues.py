@@ -19,14 +19,13 @@ from django.utils.dateparse import parse_datetime
 from django.utils.functional import cached_property
 
 from apps.base import clock
+from apps.base.money import ZERO, to_cents
 from apps.core.admin_base import COUNT_LIMIT
 from apps.core.admin_base.display import admin_url, capped_label, days_since
 from apps.core.computed import MoneySum
 from apps.funding.choices import ApprovalStatus
 from apps.funding.models import (
-    CENT,
     WAITS_FOR_CLAIM,
-    ZERO,
     Claim,
     ClaimFileLine,
     ClaimLine,
@@ -105,7 +104,7 @@ def load_queues(
     queues = []
     for value, label in choices:
         count, oldest, amount, late = rows[value]
-        queues.append(Queue(value, label, count, read_moment(oldest), in_cents(amount), late))
+        queues.append(Queue(value, label, count, read_moment(oldest), to_cents(amount), late))
     return queues
 
 
@@ -121,11 +120,6 @@ def capped_count(
     columns = "%s, count(*), min(moment), sum(amount), count(CASE WHEN moment < %s THEN 1 END)"
     limit = connection.ops.adapt_datetimefield_value(late)
     return f"SELECT {columns} FROM ({sql}) AS capped", (status, limit, *params)  # noqa: S608
-
-
-def in_cents(amount: Decimal | float | None) -> Decimal:
-    """A sum as the engine gives it: SQLite gives a float; ``None`` of no records."""
-    return Decimal(amount or 0).quantize(CENT)
 
 
 def bill_waits(bills: QuerySet[Any], status: str) -> QuerySet[models.Model, object]:
@@ -222,7 +216,7 @@ def load_provider_invoice_queues(
         amount=MoneySum("invoice_total"),
         late=Count("pk", filter=Q(creation_date__lt=late_before)),
     )
-    waiting = Queue(WAITING, "To be claimed", **{**found, "amount": in_cents(found["amount"])})
+    waiting = Queue(WAITING, "To be claimed", **{**found, "amount": to_cents(found["amount"])})
     return [waiting, *load_queues(invoices, "approval_status", left_out)]
 
 
@@ -329,7 +323,7 @@ def load_lapsing_queue(records: QuerySet[Any]) -> Queue:
         amount=MoneySum(amount),
         late=Count("pk", filter=Q(has_lapsed=True)),
     )
-    return Queue(LAPSING, label, **{**found, "amount": in_cents(found["amount"])})
+    return Queue(LAPSING, label, **{**found, "amount": to_cents(found["amount"])})
 
 
 def lapsing_tabs(records: QuerySet[Any], is_chosen: bool) -> list[dict[str, object]]:

@@ -3,42 +3,30 @@
 from urllib.parse import urlencode
 
 from django.contrib import admin
-from django.db.models import Model
-from django.http import HttpRequest
 from django.urls import reverse
-from unfold.decorators import display
 
 from apps.core.admin.subscriber import SETTINGS_LISTS
-from apps.core.admin_base import RecordAdmin, fieldset
+from apps.core.admin_base import fieldset
+from apps.core.admin_base.display import list_column
+from apps.core.admin_base.settings_pages import SettingsListAdmin
 from apps.funding.models import RejectionSentence
 
 
 @admin.register(RejectionSentence)
-class RejectionSentenceAdmin(RecordAdmin):
+class RejectionSentenceAdmin(SettingsListAdmin):
     """The right to change sentences is that to change the organisation's settings."""
 
     purpose = (
         "What to do next about lines that the agency refuses, by its code or how its text begins. Your own"
         " sentence comes before the built-in one; of several that fit, the longest beginning counts."
     )
-    menu_group = "Administration"
     menu_order = 903
     icon = "forum"
     list_display = ("start", "next_step", "archived")
     fieldsets = (fieldset(None, "beginning", "sentence"),)
 
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.has_perm("core.change_subscriber"))
-
-    has_add_permission = has_change_permission = has_module_permission = has_view_permission
-
-    @display(description="code or beginning of the text", ordering="beginning")
-    def start(self, row: RejectionSentence) -> str:
-        return row.beginning
-
-    @display(description="what to do next", ordering="sentence")
-    def next_step(self, row: RejectionSentence) -> str:
-        return row.sentence
+    start = list_column("code or beginning of the text", "beginning")
+    next_step = list_column("what to do next", "sentence")
 
 
 SETTINGS_LISTS.append(RejectionSentence)

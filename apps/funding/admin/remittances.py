@@ -14,21 +14,15 @@ from django.http import HttpRequest, HttpResponse
 from unfold.decorators import display
 
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, Page
-from apps.core.admin_base.display import format_amount, record_link, short_day
+from apps.core.admin_base.display import format_amount, list_column, record_link, short_day, staff_name
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.computed import MoneySum
 from apps.funding.admin.actions import MENU
 from apps.funding.admin.rejection_sentences import new_sentence_url
 from apps.funding.admin.rights import may_administer_all
-from apps.funding.models import (
-    ZERO,
-    ClaimFileLine,
-    ClaimResult,
-    RejectionSentence,
-    Remittance,
-    RemittanceLine,
-)
+from apps.funding.models import ClaimFileLine, ClaimResult, RejectionSentence, Remittance, RemittanceLine
 from apps.funding.rejection_codes import next_step
 from apps.funding.validation.guards import AnyBill
 
@@ -60,33 +54,21 @@ class RemittanceAdmin(ReadOnlyAdmin):
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
 
-    @display(description="file", ordering="file_name")
-    def name(self, remittance: Remittance) -> str:
-        return remittance.file_name
-
-    @display(description="paid on", ordering="day")
-    def paid_on(self, remittance: Remittance) -> str:
-        return short_day(remittance.day)
+    name = list_column("file", "file_name")
+    paid_on = list_column("paid on", "day", short_day)
 
     @display(description="rows", ordering="row_count")
     def rows(self, remittance: Remittance) -> str:
         return f"{remittance.row_count:,}"
 
-    @display(description="total", ordering="total")
-    def amount(self, remittance: Remittance) -> str | None:
-        return format_amount(remittance.total)
+    amount = list_column("total", "total", format_amount)
 
     @display(description="not applied")
     def not_applied(self, remittance: Any) -> str:
         return f"{remittance.not_applied:,}" if remittance.not_applied else "–"
 
-    @display(description="imported", ordering="creation_date")
-    def imported(self, remittance: Remittance) -> str:
-        return short_day(remittance.creation_date)
-
-    @display(description="imported by")
-    def imported_by(self, remittance: Remittance) -> str:
-        return str(remittance.received_by or "System")
+    imported = list_column("imported", "creation_date", short_day)
+    imported_by = list_column("imported by", "received_by", staff_name, is_sorted=False)
 
     def get_queryset(self, request: HttpRequest) -> Any:
         found = super().get_queryset(request)

@@ -10,7 +10,7 @@ from django.core import signing
 from django.db.models import Model
 from django.http import HttpRequest
 
-from apps.funding.models import ZERO
+from apps.base.money import ZERO
 from apps.funding.services.transition_requests import ShownWarnings
 from apps.funding.validation.warning_codes import ShownWarning
 

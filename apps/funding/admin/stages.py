@@ -26,12 +26,13 @@ from django.db.models.functions import Coalesce
 from django.db.models.lookups import Exact
 from django.http import HttpRequest
 
+from apps.base.money import to_cents
 from apps.core.admin_base import COUNT_LIMIT, ConditionFilter, Conditions, Figure
 from apps.core.admin_base.display import list_url
 from apps.core.caseload import visible_rows
 from apps.core.computed import MoneySum
 from apps.funding.admin.bill_filters import over_business_days
-from apps.funding.admin.queues import Queue, in_cents
+from apps.funding.admin.queues import Queue
 from apps.funding.models import WAITS_FOR_CLAIM, Claim, ClaimFile, ClaimFileLine, ProviderInvoice
 from apps.funding.statuses import DAYS_TO_CLAIM, EDITABLE, ClaimStatus
 
@@ -221,7 +222,7 @@ def load_stage(stage: ClaimStage, person: object) -> Queue:
         amount=MoneySum("sum"),
         late=Count("pk", filter=Q(is_late=True)),
     )
-    return Queue(stage.name, stage.label, **{**found, "amount": in_cents(found["amount"])})
+    return Queue(stage.name, stage.label, **{**found, "amount": to_cents(found["amount"])})
 
 
 def tracker_rows(request: HttpRequest) -> list[TrackerRow]:

@@ -8,10 +8,11 @@ from decimal import Decimal
 from random import Random
 from uuid import UUID
 
+from apps.base.money import to_cents
 from apps.core.table_files.tables import Row
 from apps.funding.file_formats.remittances import RemittanceRow
 from apps.funding.file_formats.results import ResultRow
-from apps.funding.models import ClaimFile, to_cents
+from apps.funding.models import ClaimFile
 from apps.funding.services.claim_results import import_results
 from apps.funding.services.remittances import import_remittance
 from apps.funding.validation.transitions import TransitionName

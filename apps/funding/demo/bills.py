@@ -8,6 +8,7 @@ from decimal import Decimal
 from itertools import chain
 from random import Random
 
+from apps.base.money import ZERO, to_cents
 from apps.core.demo import Context, draft_of, existing, sometimes
 from apps.documents.demo import INVOICE_TOTAL
 from apps.documents.models import Document
@@ -36,16 +37,7 @@ from apps.funding.choices import (
 )
 from apps.funding.demo.price_books import PriceBooks
 from apps.funding.drafts import ClaimDraft, InvoiceDraft, LineDraft, ProviderInvoiceDraft
-from apps.funding.models import (
-    ZERO,
-    Claim,
-    ClaimLine,
-    Invoice,
-    InvoiceLine,
-    Product,
-    ProviderInvoice,
-    to_cents,
-)
+from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, Product, ProviderInvoice
 from apps.people.models import Client, Contact, Staff
 
 DAY = dt.timedelta(days=1)

@@ -10,6 +10,7 @@ from operator import itemgetter
 from pathlib import Path
 from uuid import UUID
 
+from apps.base.money import to_cents
 from apps.core.demo import YEARS, Context, DemoSet, Size, existing, read_data
 from apps.documents.models import Document
 from apps.funding.choices import ApprovalAction, InvoiceClaimType
@@ -18,7 +19,7 @@ from apps.funding.demo.bills import BillFactory, load_plans
 from apps.funding.demo.price_books import load_price_books
 from apps.funding.demo.warnings import create_claims_with_warnings, examples_of
 from apps.funding.drafts import ApprovalDraft
-from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice, to_cents
+from apps.funding.models import Claim, Invoice, Price, Product, ProviderInvoice
 from apps.funding.services.claim_files import create_claim_files, mark_sent
 from apps.funding.services.claim_windows import create_usual_claim_windows
 from apps.funding.services.create import create_claims, create_invoices

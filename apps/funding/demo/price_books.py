@@ -8,11 +8,12 @@ from decimal import Decimal
 from pathlib import Path
 
 from apps.base.batched_queries import fetch_all
+from apps.base.money import to_cents
 from apps.core.demo import Context, load_lookups
 from apps.core.models import normalised
 from apps.core.table_files.formats import read_table
 from apps.funding.choices import ItemType
-from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product, to_cents
+from apps.funding.models import CostCentre, Price, PriceBook, PriceBookEntry, Product
 from apps.funding.models.prices import PriceTable, prices_of_products
 from apps.funding.public_holidays import day_types, named_day_types
 from apps.funding.services.price_guide import import_guide

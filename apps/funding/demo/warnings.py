@@ -6,17 +6,18 @@ They await approval, and the references of their provider invoices name the warn
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from apps.base.money import to_cents
 from apps.core.demo import Context, draft_of
 from apps.funding.choices import ClaimType
 from apps.funding.demo.bills import DAY, DemoPlan
 from apps.funding.demo.price_books import PriceBooks, first_days
 from apps.funding.drafts import ClaimDraft, LineDraft, ProviderInvoiceDraft
-from apps.funding.models import Claim, ClaimLine, ProviderInvoice, to_cents
+from apps.funding.models import Claim, ClaimLine, ProviderInvoice
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.create import create_claims
 from apps.funding.services.provider_invoices import create_provider_invoices
@@ -27,6 +28,7 @@ from apps.people.models import Client, Contact, Staff
 USUAL, CATEGORY = "01_011_0107_1_1", 1
 NIGHT, WHEELCHAIR, BEHAVIOUR = "01_010_0107_1_1", "05_122100101_0105_1_2", "11_022_0110_7_3"
 DISCONTINUED, NOT_STATED = "13_030_0102_4_3", "15_054_0128_1_3"
+ONE = Decimal(1)
 #: The numbers of clients that people's demo.toml describes.
 HARBOUR_LIGHTS, WITHOUT_ABN, WRONG_ABN = 1, 3, 4
 
@@ -110,21 +112,29 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
     current = [plan for plan in managed if plan.first_day + 30 * DAY < context.as_of <= plan.last_day]
     if not current:
         return []
-    plan, participant = current[0], current[0].participant
 
     def day(ago: int) -> dt.date:
-        return weekday_before(context.day(ago), plan)
+        return weekday_before(context.day(ago), current[0])
 
-    cap = books.price(books.products[USUAL], plan.region, day(5)) or Decimal(0)
+    cap = books.price(books.products[USUAL], current[0].region, day(5)) or Decimal(0)
+    return [
+        *examples_of_one(context, current[0].participant, day, cap),
+        *examples_of_others(context, usual, managed, current, day(10), cap),
+    ]
+
+
+def examples_of_one(
+    context: Context, participant: Contact, day: Callable[[int], dt.date], cap: Decimal
+) -> Iterator[Example]:
+    """The warnings about what is billed, all of one participant; ``day`` is a weekday so many days ago."""
     overpriced = {"price": to_cents(cap * Decimal("1.15"))}
     travel = {"claim_type": ClaimType.PROVIDER_TRAVEL.value}
     sunday = context.as_of - (context.as_of.isoweekday() % 7 or 7) * DAY
-    one = Decimal(1)
-    examples = [
+    yield from (
         Example(WarningCode.PRICE_OVER_CAP, participant, day(5), values=overpriced),
-        Example(WarningCode.QUOTE_REQUIRED, participant, day(5), WHEELCHAIR, one, {"price": Decimal(4200)}),
-        Example(WarningCode.CLAIM_TYPE_NOT_ALLOWED, participant, day(5), NIGHT, one, travel),
-        Example(WarningCode.NO_BOOKING, participant, day(5), BEHAVIOUR, one),
+        Example(WarningCode.QUOTE_REQUIRED, participant, day(5), WHEELCHAIR, ONE, {"price": Decimal(4200)}),
+        Example(WarningCode.CLAIM_TYPE_NOT_ALLOWED, participant, day(5), NIGHT, ONE, travel),
+        Example(WarningCode.NO_BOOKING, participant, day(5), BEHAVIOUR, ONE),
         Example(WarningCode.DAY_MISMATCH, participant, sunday),
         Example(WarningCode.FUTURE_SERVICE, participant, day(7), values={"to_date": context.day(-9)}),
         Example(WarningCode.DUPLICATE_INVOICE, participant, day(7) - 7 * DAY),
@@ -149,46 +159,52 @@ def examples_of(context: Context, books: PriceBooks, plans: Sequence[DemoPlan]) 
             WarningCode.OUTSIDE_PERIOD, participant, day(7), quantity=Decimal("0.75"), period=day(7) - DAY
         ),
         Example(WarningCode.TOO_OLD, participant, day(740), values={"price": Decimal(65)}),
-    ]
+    )
     if day(0) >= first_days(context.as_of)[-1]:
         price = {"price": Decimal("80.90")}
-        examples.append(
-            Example(WarningCode.ITEM_NOT_CURRENT, participant, day(0), DISCONTINUED, values=price)
-        )
+        yield Example(WarningCode.ITEM_NOT_CURRENT, participant, day(0), DISCONTINUED, values=price)
     for code, provider in ((WarningCode.ABN_MISSING, WITHOUT_ABN), (WarningCode.ABN_INVALID, WRONG_ABN)):
         if provider < len(context.records[Client]):
             hours = Decimal("1.5")
-            examples.append(Example(code, participant, day(7), quantity=hours, provider=provider))
+            yield Example(code, participant, day(7), quantity=hours, provider=provider)
+
+
+def examples_of_others(
+    context: Context,
+    usual: Sequence[DemoPlan],
+    managed: Sequence[DemoPlan],
+    current: Sequence[DemoPlan],
+    day: dt.date,
+    cap: Decimal,
+) -> Iterator[Example]:
+    """The warnings about plans and their budgets, each of a participant whose plan is so."""
     for contact in [each for each in context.records[Contact] if not each.scheme_number][:1]:
-        examples.append(Example(WarningCode.NO_ENGAGEMENT, contact, day(10)))
+        yield Example(WarningCode.NO_ENGAGEMENT, contact, day)
     planned = Counter(each.participant.pk for each in usual)
     for each in [each for each in current if planned[each.participant.pk] == 1][:1]:
         before = weekday_before(each.first_day - 20 * DAY, each)
-        examples.append(Example(WarningCode.OUTSIDE_PLAN, each.participant, before))
+        yield Example(WarningCode.OUTSIDE_PLAN, each.participant, before)
     # Of the plan with the least: one claim of hundreds of thousands would hide the others in the charts.
     for each in sorted(current[1:], key=left_of)[:1]:
         hours = to_cents(left_of(each) / 50 + 20)  # an hour costs more than 50 in each region
-        examples.append(Example(WarningCode.OVER_BUDGET, each.participant, day(10), quantity=hours))
-    in_periods = [each for each in current if each.budgets[0].periods and each.first_day < day(10)]
-    for each in [each for each in in_periods if each.budgets[0].left_on(day(10)) > 0][:1]:
+        yield Example(WarningCode.OVER_BUDGET, each.participant, day, quantity=hours)
+    in_periods = [each for each in current if each.budgets[0].periods and each.first_day < day]
+    for each in [each for each in in_periods if each.budgets[0].left_on(day) > 0][:1]:
         # More than the period and the earlier ones have, and not more than the year.
-        hours = each.budgets[0].left_on(day(10)) / cap + 3
-        examples.append(Example(WarningCode.OVER_PERIOD, each.participant, day(10), quantity=to_cents(hours)))
+        hours = each.budgets[0].left_on(day) / cap + 3
+        yield Example(WarningCode.OVER_PERIOD, each.participant, day, quantity=to_cents(hours))
     for each in [
         each for each in current if any(part.category == 15 and part.periods for part in each.budgets)
     ][:1]:
-        examples.append(Example(WarningCode.NOT_STATED, each.participant, day(10), NOT_STATED, one))
+        yield Example(WarningCode.NOT_STATED, each.participant, day, NOT_STATED, ONE)
     for each in [each for each in current if each.first_day > each.engagement.plan_start_date][:1]:
         before = weekday_before(each.first_day, each)
-        examples.append(Example(WarningCode.NOT_ENDORSED, each.participant, before, quantity=one))
+        yield Example(WarningCode.NOT_ENDORSED, each.participant, before, quantity=ONE)
     self_managed = [each for each in usual if each.engagement.is_self_managed]
-    for each in [each for each in self_managed if each.first_day < day(10) < each.last_day][:1]:
-        examples.append(Example(WarningCode.WRONG_MANAGEMENT, each.participant, day(10)))
+    for each in [each for each in self_managed if each.first_day < day < each.last_day][:1]:
+        yield Example(WarningCode.WRONG_MANAGEMENT, each.participant, day)
     for each in [each for each in managed if each.last_day + 100 * DAY < context.as_of][:1]:
-        examples.append(
-            Example(WarningCode.AFTER_BOOKING, each.participant, weekday_before(each.last_day, each))
-        )
-    return examples
+        yield Example(WarningCode.AFTER_BOOKING, each.participant, weekday_before(each.last_day, each))
 
 
 def left_of(plan: DemoPlan) -> Decimal:

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from apps.base.declaration.values import WireValueError
-from apps.base.errors import plural
+from apps.base.money import CENT
 from apps.core.importing.cells import decimal_number, letters_of
-from apps.core.importing.columns import ImportColumn
-from apps.core.importing.fixed_columns import FoundColumns, find_columns, read_row
+from apps.core.importing.columns import CellIssue, ImportColumn
+from apps.core.importing.fixed_columns import FoundColumns, InvalidRows, find_columns, read_row
 from apps.core.importing.report import quoted
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
@@ -22,7 +22,6 @@ from apps.core.table_files.tables import ImportFileError, Row, Table, column_let
 MAX_BYTES, MAX_ROWS = 25 << 20, 100_000
 #: Characters of a reference, a payment number and a code.
 MAX_NAME = 50
-CENT = Decimal("0.01")
 
 #: Columns about a participant, who is known by the claim: nothing of them is kept.
 PERSONAL_COLUMNS = frozenset(
@@ -32,14 +31,6 @@ PERSONAL_COLUMNS = frozenset(
         *("ndisnumber", "ndisno"),
     }
 )
-
-
-class InvalidAnswers(Exception):
-    """A file with faults, of which nothing may be stored; each is a sentence that names row and column."""
-
-    def __init__(self, faults: Sequence[str]) -> None:
-        super().__init__(f"Nothing was stored: {plural(len(faults), 'fault')}.")
-        self.faults = list(faults)
 
 
 class AnswerRow(NamedTuple):
@@ -86,7 +77,7 @@ def find_answer_columns(
 
 
 def read_rows(table: Table, found: FoundColumns) -> Iterator[AnswerRow]:
-    """Every row; behind the last ``InvalidAnswers`` for faults, ``ImportFileError`` where there is none."""
+    """Every row; behind the last ``InvalidRows`` for faults, ``ImportFileError`` where there is none."""
     columns, faults, count = found.by_name, list[str](), 0
     used = {column.index for column in columns.values()}
     headers = [(index, header.strip()) for index, header in enumerate(table.header) if index not in used]
@@ -102,20 +93,23 @@ def read_rows(table: Table, found: FoundColumns) -> Iterator[AnswerRow]:
             faults.append(f"{place} {row.defect}")
             continue
         values, issues = read_row(row, columns)
-        faults += [
-            f"{place}{f', {column_letters(column.index)}{row.number}' if table.has_cell_addresses else ''}"
-            f": {issue.about(column.headers[0]).message}"
-            f"{f' It is {quoted(text)}.' if (text := row.cells[column.index]) else ''}"
-            for column, issue in issues
-            if not issue.is_warning
-        ]
+        faults += [fault_text(table, row, column, issue) for column, issue in issues if not issue.is_warning]
         cells = ["" if index in personal else cell for index, cell in enumerate(row.cells)]
         others = {header: cells[index] for index, header in extra if cells[index]}
         yield AnswerRow(row._replace(cells=cells), values, others)
     if not count:
         raise ImportFileError(f"{table.path.name} has no rows.")
     if faults:
-        raise InvalidAnswers(faults)
+        raise InvalidRows(faults)
+
+
+def fault_text(table: Table, row: Row, column: ImportColumn, issue: CellIssue) -> str:
+    """A fault of a cell with its place and its text: ``Row 12, C12: Amount must be a number. It is “x”.``"""
+    place, text = f"{table.row_word} {row.number:,}", row.cells[column.index]
+    if table.has_cell_addresses:
+        place += f", {column_letters(column.index)}{row.number}"
+    sentence = f"{place}: {issue.about(column.headers[0]).message}"
+    return f"{sentence} It is {quoted(text)}." if text else sentence
 
 
 def parse_amount(text: str) -> Decimal:

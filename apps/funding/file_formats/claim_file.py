@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
+from apps.base.money import CENT, to_cents
 from apps.funding.choices import CancellationReason, ClaimType, ItemType, TaxChoice, Unit
 
 HEADER = (
@@ -48,7 +49,6 @@ CANCELLATION_REASONS: Mapping[str | None, str] = {
 
 #: Of a quantity with decimals, of one without, of minutes, of a price.
 MAX_PARTS, MAX_WHOLE, MAX_MINUTES, MAX_PRICE = Decimal("999.99"), 99_999, 59_999, Decimal("9999999.99")
-CENT = Decimal("0.01")
 FORMS = "A quantity is whole, has two decimals up to 999.99, or is whole minutes; a price has two decimals."
 #: Items that the price guide sets no limit for: their number of units says nothing.
 WITHOUT_LIMIT = (ItemType.QUOTABLE, ItemType.UNIT_PRICE)
@@ -93,10 +93,10 @@ def write_amount(
         raise DoesNotFit(f"A row claims from 0.01 to {MAX_PRICE:,}, and this comes to {total:,.2f}.")
     if CENT <= price == price.quantize(CENT) <= MAX_PRICE:
         text = write_quantity(quantity)
-        if text and rounded_to_cents(quantity * price) == total:
+        if text and to_cents(quantity * price) == total:
             return WrittenAmount(text, "", f"{price:.2f}")
         minutes = whole_minutes(quantity) if unit == Unit.HOUR else 0
-        if minutes and rounded_to_cents(price * minutes / 60) == total:
+        if minutes and to_cents(price * minutes / 60) == total:
             return WrittenAmount("", f"{minutes // 60:03d}:{minutes % 60:02d}", f"{price:.2f}")
     if item_type in WITHOUT_LIMIT:
         return WrittenAmount("1", "", f"{total:.2f}")
@@ -116,10 +116,6 @@ def whole_minutes(hours: Decimal) -> int:
     decimals = Decimal(1).scaleb(min(int(hours.normalize().as_tuple().exponent), 0))
     is_exact = (Decimal(minutes) / 60).quantize(decimals, ROUND_HALF_UP) == hours
     return minutes if is_exact and minutes <= MAX_MINUTES else 0
-
-
-def rounded_to_cents(amount: Decimal) -> Decimal:
-    return amount.quantize(CENT, ROUND_HALF_UP)
 
 
 def write_claim_file(registration_number: str, rows: Iterable[ClaimRow]) -> bytes:

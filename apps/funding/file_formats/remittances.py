@@ -13,9 +13,9 @@ from pathlib import Path
 
 from apps.base.clock import years_after
 from apps.core.importing.columns import ImportColumn
+from apps.core.importing.fixed_columns import InvalidRows
 from apps.core.table_files.tables import ImportFileError, Row, Table
 from apps.funding.file_formats.answer_files import (
-    InvalidAnswers,
     find_answer_columns,
     open_answers,
     parse_amount,
@@ -64,7 +64,7 @@ class RemittanceRow:
 def read_remittance(
     path: Path, today: dt.date, day_form: str | None = None
 ) -> tuple[Table, list[RemittanceRow]]:
-    """The rows of a file; ``ImportFileError`` or ``InvalidAnswers`` say why there are none.
+    """The rows of a file; ``ImportFileError`` or ``InvalidRows`` say why there are none.
 
     ``day_form`` is one of ``DAY_FORMS``; else the one by which every row is a day of the last two years. With
     it days may be older, and lie a little ahead.
@@ -74,7 +74,7 @@ def read_remittance(
     rows = list(read_rows(table, found))
     days = days_of([each.values["day"] for each in rows], today, day_form)
     if wrong := [each for each in rows if days(each.values["day"]) is None]:
-        raise InvalidAnswers(
+        raise InvalidRows(
             [
                 f"{table.row_word} {each.row.number:,}: PayReqDocDate is no day of the last"
                 f" {MOST_YEARS_PAID_AGO} years written as {day_form}. It is “{each.values['day']}”."

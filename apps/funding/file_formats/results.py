@@ -55,7 +55,7 @@ class ResultRow:
 
 
 def read_results(path: Path) -> tuple[Table, list[ResultRow]]:
-    """The rows of a file; ``ImportFileError`` or ``InvalidAnswers`` say why there are none."""
+    """The rows of a file; ``ImportFileError`` or ``InvalidRows`` say why there are none."""
     table = open_answers(path)
     found = find_answer_columns(table, COLUMNS, "results", OF_REMITTANCES, "a remittance")
     rows = []

@@ -22,17 +22,7 @@ from apps.funding.models.claims import (
     resubmission_exists,
 )
 from apps.funding.models.moves import MOVED_MONEY, AcknowledgedWarning, NumberSequence, StatusMove
-from apps.funding.models.prices import (
-    CENT,
-    ZERO,
-    CostCentre,
-    Price,
-    PriceBook,
-    PriceBookEntry,
-    Product,
-    is_within,
-    to_cents,
-)
+from apps.funding.models.prices import CostCentre, Price, PriceBook, PriceBookEntry, Product, is_within
 from apps.funding.models.provider_invoices import WAITS_FOR_CLAIM, EntryList, ProviderInvoice
 from apps.funding.models.rejection_sentences import RejectionSentence
 from apps.funding.models.remittances import ClaimResult, Remittance, RemittanceLine, may_still_be_paid

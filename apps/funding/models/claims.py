@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any, ClassVar
+from typing import ClassVar
 from uuid import UUID
 
 from django.core.validators import MinValueValidator
@@ -11,8 +11,16 @@ from django.db import models
 from django.db.models import Exists, F, OuterRef, Q
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.core.computed import MoneyDifference
-from apps.core.models import NormalisedField, Record, Responsibility, Searched, optional_reference
+from apps.core.models import (
+    NormalisedField,
+    Record,
+    Responsibility,
+    Searched,
+    calculated_money,
+    optional_reference,
+)
 from apps.engagements.models import CategoryBudget, ServiceBooking
 from apps.funding.choices import (
     ADMINISTER_PERMISSION,
@@ -25,17 +33,10 @@ from apps.funding.choices import (
     SendPaymentTo,
     TaxChoice,
 )
-from apps.funding.models.prices import ZERO, CostCentre, PriceBook, Product
+from apps.funding.models.prices import CostCentre, PriceBook, Product
 from apps.funding.models.provider_invoices import ProviderInvoice
 from apps.funding.statuses import FINISHED, STATUSES, UNCLAIMED, ClaimStatus, InvoiceStatus, Status
 from apps.people.models import Client, Contact, Staff
-
-
-def money(label: str | None = None, **options: Any) -> models.DecimalField:
-    """An amount in the subscriber's currency, to the cent; calculated, never entered by hand."""
-    return models.DecimalField(
-        label, max_digits=14, decimal_places=2, default=ZERO, editable=False, **options
-    )
 
 
 class Bill(Record):
@@ -71,9 +72,9 @@ class Bill(Record):
     )
     funding_status: models.CharField[str, str]  # claims and invoices have choices of their own
     # --- calculated, or changed by transitions; never entered
-    total = money()
-    amount_paid = money("paid")
-    paid_earlier = money(
+    total = calculated_money()
+    amount_paid = calculated_money("paid")
+    paid_earlier = calculated_money(
         "paid earlier", help_text="The part of what is paid that was paid on the one it resubmits."
     )
     resubmitted = models.BooleanField(default=False, editable=False)
@@ -185,7 +186,7 @@ class Claim(Bill):
         editable=False,
     )
     payment_date = models.DateTimeField("paid on", null=True, editable=False)
-    paid_out = money("paid out", db_default=ZERO)
+    paid_out = calculated_money("paid out", db_default=ZERO)
     missing_abn_reason_code = models.CharField(
         "ABN exemption", max_length=5, null=True, choices=MissingAbnReason, editable=False
     )
@@ -331,8 +332,8 @@ class LineItem(Record):
     to_date = models.DateField("to", null=True, blank=True)
     quantity = models.DecimalField(max_digits=14, decimal_places=4)
     price = models.DecimalField(max_digits=14, decimal_places=4, validators=[MinValueValidator(0)])
-    total = money()
-    amount_paid = money("paid")
+    total = calculated_money()
+    amount_paid = calculated_money("paid")
     tax_choice = models.CharField("tax", max_length=14, null=True, blank=True, choices=TaxChoice)
     claim_type = models.CharField(max_length=21, null=True, blank=True, choices=ClaimType)
     cancellation_reason = models.CharField(max_length=25, null=True, blank=True, choices=CancellationReason)

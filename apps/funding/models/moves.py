@@ -7,8 +7,8 @@ from django.db import models
 from django.db.models import Q
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.funding.models.claims import Claim, Invoice
-from apps.funding.models.prices import ZERO
 from apps.funding.models.provider_invoices import ProviderInvoice
 
 

@@ -4,7 +4,7 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
@@ -13,17 +13,12 @@ from django.db import models
 from django.db.models import F, Q, QuerySet
 
 from apps.base.batched_queries import AnyOf, fetch_all, prepared_query
+from apps.base.money import ZERO
 from apps.core.computed import ComputedDecimal
 from apps.core.models import Lookup, NormalisedField, Record, optional_text
 from apps.engagements.coverage import Support
 from apps.engagements.models import support_item
 from apps.funding.choices import Flag, ItemType, Unit, Zone
-
-ZERO, CENT = Decimal("0.00"), Decimal("0.01")
-
-
-def to_cents(amount: Decimal) -> Decimal:
-    return amount.quantize(CENT, ROUND_HALF_UP)
 
 
 def is_within(part: Decimal, total: Decimal) -> bool:

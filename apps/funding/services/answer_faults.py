@@ -9,9 +9,10 @@ from uuid import UUID
 from django.db.models import F
 
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO
 from apps.core.bulk_insert import in_batches
 from apps.core.computed import MoneySum
-from apps.funding.models import ZERO, RemittanceLine, StatusMove
+from apps.funding.models import RemittanceLine, StatusMove
 from apps.funding.services.answers import FILE_LINE_COLUMNS
 
 APPLIED = RemittanceLine.objects.filter(is_applied=True).order_by()

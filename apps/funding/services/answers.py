@@ -18,11 +18,12 @@ from django.db.models.functions import Lower
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.errors import plural
+from apps.base.money import ZERO
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
 from apps.core.table_files.tables import Row
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from apps.funding.models import ZERO, Claim, ClaimFileLine, Invoice, RemittanceLine, may_still_be_paid
+from apps.funding.models import Claim, ClaimFileLine, Invoice, RemittanceLine, may_still_be_paid
 from apps.funding.rejection_codes import next_step
 from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.payments import LineAmounts, Payment, load_lines

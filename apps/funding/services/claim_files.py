@@ -19,6 +19,7 @@ from stdnum.au import abn
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf, SqlStatement, fetch_all
+from apps.base.money import ZERO
 from apps.base.retries import retry_on_conflict
 from apps.core.bulk_insert import bulk_insert
 from apps.core.models import Subscriber
@@ -30,16 +31,7 @@ from apps.funding.file_formats.claim_file import (
     blank_scheme_numbers,
     write_claim_file,
 )
-from apps.funding.models import (
-    ZERO,
-    Claim,
-    ClaimFile,
-    ClaimFileLine,
-    ClaimLine,
-    ClaimWindow,
-    Invoice,
-    InvoiceLine,
-)
+from apps.funding.models import Claim, ClaimFile, ClaimFileLine, ClaimLine, ClaimWindow, Invoice, InvoiceLine
 from apps.funding.services.create import ADVANCE_SEQUENCE
 from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.transitions import apply_transition

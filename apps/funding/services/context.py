@@ -29,6 +29,7 @@ from apps.base.batched_queries import (
 )
 from apps.base.declaration.service import get_service
 from apps.base.drafts import Issue, References, keys_of, label_of
+from apps.base.money import ZERO
 from apps.core.models import normalised
 from apps.core.saving import Conflicts
 from apps.engagements.choices import ManagementType
@@ -37,7 +38,7 @@ from apps.engagements.funding_periods import PeriodAmounts, use_days
 from apps.engagements.models import ServiceBooking
 from apps.funding.choices import ADMINISTER_PERMISSION, InvoiceClaimType
 from apps.funding.drafts import BillContext, BillDraft, DraftBill, DraftLine, LineContext, LineDraft
-from apps.funding.models import ZERO, Claim, ClaimLine, ProviderInvoice
+from apps.funding.models import Claim, ClaimLine, ProviderInvoice
 from apps.funding.models.claim_windows import current_windows, windows_of
 from apps.funding.models.prices import PriceTable, prices_of_products
 from apps.funding.services.duplicates import (

@@ -23,20 +23,13 @@ from apps.base.drafts import (
     raise_if_invalid,
     wire_target,
 )
+from apps.base.money import ZERO, to_cents
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.models import Subscriber, normalised
 from apps.funding.choices import MissingAbnReason, SendPaymentTo
 from apps.funding.drafts import BillDraft, ClaimDraft, LineDraft
-from apps.funding.models import (
-    ZERO,
-    AcknowledgedWarning,
-    Claim,
-    Invoice,
-    NumberSequence,
-    ProviderInvoice,
-    to_cents,
-)
+from apps.funding.models import AcknowledgedWarning, Claim, Invoice, NumberSequence, ProviderInvoice
 from apps.funding.models.prices import PriceTable
 from apps.funding.services.context import Records, load_bill_contexts, load_records
 from apps.funding.services.effects import apply_claim_effects, line_posting, post_to_budgets

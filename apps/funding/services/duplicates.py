@@ -18,9 +18,10 @@ from apps.base.batched_queries import (
     query_by_values,
 )
 from apps.base.drafts import Draft, label_of
+from apps.base.money import ZERO
 from apps.funding.choices import ApprovalStatus
 from apps.funding.drafts import DraftBill, DraftLine
-from apps.funding.models import ZERO, Claim, ClaimLine, ProviderInvoice
+from apps.funding.models import Claim, ClaimLine, ProviderInvoice
 from apps.funding.statuses import ENDED
 from apps.funding.validation.bills import CLAIMS, INVOICES, BillType
 from apps.funding.validation.duplicates import BillMark

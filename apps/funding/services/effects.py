@@ -31,6 +31,7 @@ from django.db.models import (
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf, PreparedQuery, SqlStatement, fetch_all, query_by_values
+from apps.base.money import ZERO
 from apps.core import history, saving
 from apps.core.bulk_insert import WriteBatch
 from apps.core.computed import MoneySum
@@ -49,7 +50,7 @@ from apps.engagements.coverage import CoveringBudget
 from apps.engagements.funding_periods import share_of_days
 from apps.engagements.models import Budget, CategoryBudget, FundingPeriod, ServiceBooking
 from apps.funding.drafts import ClaimDraft, LineDraft
-from apps.funding.models import ZERO, Claim, ClaimLine, InvoiceLine, LineItem, ProviderInvoice
+from apps.funding.models import Claim, ClaimLine, InvoiceLine, LineItem, ProviderInvoice
 from apps.funding.statuses import ENDED, STATUSES, InvoiceStatus, OpenAmount
 from apps.funding.validation.provider_invoices import ON_HOLD
 from apps.funding.validation.transitions import Resubmission
@@ -275,7 +276,7 @@ def sum_by_status(queries: Iterable[SqlStatement]) -> Iterator[tuple[Any, ...]]:
 
 
 def sums_of_lines(
-    bill: str, budget: str, condition: Q | AnyOf, by: Mapping[str, Any] = MappingProxyType({})
+    bill: str, budget: str, condition: Q | AnyOf, by: Mapping[str, object] = MappingProxyType({})
 ) -> QuerySet[Any, Any]:
     """The lines of bills on budgets, summed in each status and by the columns ``by``."""
     line = LINES[bill]

@@ -16,9 +16,10 @@ from django.db.models import Count, Model, QuerySet
 
 from apps.base.batched_queries import AnyOf
 from apps.base.errors import plural
+from apps.base.money import ZERO
 from apps.core.bulk_insert import in_batches
 from apps.core.computed import MoneySum
-from apps.funding.models import ZERO, Bill, Claim, ClaimFile, Invoice, StatusMove, is_within
+from apps.funding.models import Bill, Claim, ClaimFile, Invoice, StatusMove, is_within
 from apps.funding.services.payments import LINE_MODELS, LineAmounts, load_lines
 from apps.funding.statuses import ENDED, RESUBMITTABLE, Phase, statuses_where
 from apps.funding.validation.transitions import TRANSITIONS, TransitionName

@@ -12,18 +12,9 @@ from django.utils import timezone
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.money import CENT, ZERO
 from apps.core import saving
-from apps.funding.models import (
-    CENT,
-    ZERO,
-    Claim,
-    ClaimLine,
-    Invoice,
-    InvoiceLine,
-    LineItem,
-    StatusMove,
-    is_within,
-)
+from apps.funding.models import Claim, ClaimLine, Invoice, InvoiceLine, LineItem, StatusMove, is_within
 from apps.funding.validation.transitions import PaymentExtent, TakenBack, TransitionName
 
 #: What was paid of a bill, or is taken back: an amount, or an amount for each of its lines by their keys.

@@ -16,6 +16,7 @@ from django.db import transaction
 from apps.base.batched_queries import AnyOf, fetch_all
 from apps.base.drafts import Issue, ValidationFailed
 from apps.base.errors import Conflict
+from apps.base.money import ZERO
 from apps.core import saving
 from apps.engagements.amounts import Amounts
 from apps.engagements.coverage import Coverage, CoveringBudget, Support, load_coverages, plan_query
@@ -37,7 +38,7 @@ from apps.engagements.services import (
     save_periods,
     update_engagements,
 )
-from apps.funding.models import ZERO, Claim, ClaimFile, ClaimFileLine, Invoice, LineItem
+from apps.funding.models import Claim, ClaimFile, ClaimFileLine, Invoice, LineItem
 from apps.funding.services.context import MANAGEMENT
 from apps.funding.services.effects import (
     BudgetPosting,

@@ -11,10 +11,11 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO
 from apps.engagements.drafts import WaitingSupport
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
 from apps.funding.choices import ApprovalStatus
-from apps.funding.models import NOT_RESUBMITTED, ZERO, Claim, Invoice, ProviderInvoice
+from apps.funding.models import NOT_RESUBMITTED, Claim, Invoice, ProviderInvoice
 from apps.funding.services.payments import LINE_MODELS
 from apps.funding.statuses import FINISHED, UNCLAIMED, OpenAmount, statuses_where
 from apps.funding.validation.guards import AnyBill

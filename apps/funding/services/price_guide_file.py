@@ -10,12 +10,11 @@ from functools import partial
 from typing import Any
 
 from apps.base.declaration.values import WireValueError
-from apps.base.errors import plural
 from apps.core.importing import cells
 from apps.core.importing.cells import CellReader, CleanedText, letters_of
 from apps.core.importing.columns import ImportColumn, day_columns
 from apps.core.importing.first_pass import look_through
-from apps.core.importing.fixed_columns import FoundColumns, find_columns, read_row
+from apps.core.importing.fixed_columns import FoundColumns, InvalidRows, find_columns, read_row
 from apps.core.importing.report import quoted
 from apps.core.models import normalised
 from apps.core.table_files.tables import ImportFileError, Row, Table, column_letters
@@ -31,14 +30,6 @@ MAX_ROWS = 100_000
 
 _DASHES = str.maketrans("‐‑‒–—―−", "-------")
 _BLANKS = re.compile(r"\s+")
-
-
-class InvalidGuide(Exception):
-    """A guide with faults, of which nothing may be stored; each is a sentence that names row and column."""
-
-    def __init__(self, faults: Sequence[str]) -> None:
-        super().__init__(f"Nothing was stored: {plural(len(faults), 'fault')}.")
-        self.faults = list(faults)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +201,7 @@ def find_guide_columns(table: Table, day_first: bool | None) -> FoundColumns:
 
 
 def read_guide(table: Table, day_first: bool | None = None) -> Guide:
-    """The guide; ``ImportFileError`` when the file is none, ``InvalidGuide`` with all its faults.
+    """The guide; ``ImportFileError`` when the file is none, ``InvalidRows`` with all its faults.
 
     ``day_first`` is what the person says of the days.
     """
@@ -228,7 +219,7 @@ def read_guide(table: Table, day_first: bool | None = None) -> Guide:
         rows.sort(key=lambda each: each.start_date)
         reader.find_range_faults(rows)
     if reader.faults:
-        raise InvalidGuide(reader.faults)
+        raise InvalidRows(reader.faults)
     if not items:
         raise ImportFileError("The file has a header and no rows.")
     warnings = [f"Column {name} is not read." for name in columns.unknown] + reader.warnings

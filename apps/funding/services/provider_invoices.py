@@ -10,12 +10,13 @@ from django.db.models import QuerySet
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.drafts import apply_rules, raise_if_invalid
+from apps.base.money import ZERO
 from apps.core import archive, history, saving
 from apps.funding.choices import ApprovalAction, ApprovalStatus
 from apps.funding.drafts import ApprovalDraft, ProviderInvoiceDraft
-from apps.funding.models import ZERO, Claim, ProviderInvoice
+from apps.funding.models import Claim, ProviderInvoice
 from apps.funding.services.effects import CURRENT_CLAIMS, update_claim_flags
-from apps.funding.services.transition_changes import record_moves
+from apps.funding.services.transition_changes import Move, record_moves
 from apps.funding.services.transition_requests import REASON_LENGTH, RefusedTransition, TransitionResult
 from apps.funding.services.transitions import apply_transition
 from apps.funding.statuses import ClaimStatus
@@ -156,7 +157,9 @@ def save_approval(
     if not invoices:
         return
     target = APPROVAL_TRANSITIONS[action].target
-    moves = [(invoice.pk, str(invoice.approval_status), target.value) for invoice in invoices]
+    moves = [
+        Move(invoice.pk, str(invoice.approval_status), target.value, draft.reason) for invoice in invoices
+    ]
     for invoice in invoices:
         invoice.approval_status = target.value
         invoice.rejection_reason = draft.reason if target == ApprovalStatus.REJECTED else None
@@ -164,7 +167,7 @@ def save_approval(
         invoice.actioned_by_id = draft.staff.pk
         invoice.actioned_date = clock.now()
     saving.save_records(ProviderInvoice, invoices)
-    record_moves("provider_invoice", moves, action.value, draft.reason, draft.staff)
+    record_moves("provider_invoice", action.value, draft.staff, moves)
 
 
 #: The beginning of the reason of claims that are on hold because their provider invoice is.

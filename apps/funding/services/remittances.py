@@ -8,10 +8,11 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO
 from apps.base.retries import retry_on_conflict
 from apps.core import history
 from apps.funding.file_formats.remittances import RemittanceRow
-from apps.funding.models import ZERO, Remittance, RemittanceLine
+from apps.funding.models import Remittance, RemittanceLine
 from apps.funding.services.answers import (
     AWAITING_MONEY,
     AnsweredLine,

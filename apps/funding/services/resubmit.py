@@ -8,10 +8,11 @@ from uuid import UUID
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.money import CENT, ZERO, to_cents
 from apps.core import history, saving
 from apps.core.models import new_guid
 from apps.funding.file_formats.claim_file import MAX_PARTS
-from apps.funding.models import CENT, ZERO, Claim, Invoice, LineItem, to_cents
+from apps.funding.models import Claim, Invoice, LineItem
 from apps.funding.services.create import next_numbers
 from apps.funding.services.effects import BudgetPosting, record_posting
 from apps.funding.services.payments import LINE_MODELS

@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from types import MappingProxyType
 from uuid import UUID
 
 from django.db.models import F
@@ -21,12 +21,41 @@ from apps.funding.services.transition_requests import (
     BillChange,
     LockedRecords,
     PaidLines,
-    ShownWarnings,
     TransitionRequest,
 )
 from apps.funding.validation.guards import AnyBill, TransitionContext
 from apps.funding.validation.transitions import Resubmission, TransitionName
 from apps.people.models import Staff
+
+
+@dataclass(slots=True)
+class Move:
+    """A record that goes from one status to another, as the status history has it.
+
+    ``paid_lines``: what was paid of its lines, by their keys. ``warnings``: those that were shown before;
+    ``None`` where nobody was asked.
+    """
+
+    key: UUID
+    source: str
+    target: str
+    reason: str | None
+    entered_by: UUID | None = None
+    warnings: list[dict[str, object]] | None = None
+    paid_lines: dict[str, str] | None = None
+
+
+def move_of(request: TransitionRequest, change: BillChange) -> Move:
+    """The move of a bill whose status is still the one before."""
+    bill, shown = change.bill, request.warnings
+    return Move(
+        bill.pk,
+        bill.funding_status,
+        change.status,
+        request.reasons.get(bill.pk, request.reason),
+        bill.entered_by_id,
+        None if shown is None else [each._asdict() for each in shown.get(bill.pk, ())],
+    )
 
 
 def save_changes(
@@ -41,7 +70,7 @@ def save_changes(
     postings = post_lines(request, changes, locked, waiting) if transition.changes_budgets else []
     bill_values = [(change.bill, change.values) for change in changes]
     bill_values += hand_over_provider_invoices(changes, locked.bills, context)
-    moves = [(change.bill.pk, change.bill.funding_status, change.status) for change in changes]
+    moves = [move_of(request, change) for change in changes]
     save_bills(model, bill_values)
     paid_lines: PaidLines = {}
     if transition.moves_money:
@@ -52,17 +81,10 @@ def save_changes(
         made = create_resubmissions(model, originals, transition.resubmits, request.staff, waiting)
         resubmissions, paid_lines = made.keys, made.paid_earlier
         postings += made.postings
-    record_moves(
-        str(model._meta.model_name),
-        moves,
-        request.name.value,
-        request.reason,
-        request.staff,
-        paid_lines,
-        request.reasons,
-        request.warnings,
-        {change.bill.pk: change.bill.entered_by_id for change in changes},
-    )
+    for move in moves:
+        if (payments := paid_lines.get(move.key)) is not None:
+            move.paid_lines = {str(line): str(amount) for line, amount in payments.items()}
+    record_moves(str(model._meta.model_name), request.name.value, request.staff, moves)
     post_to_budgets(postings)
     if model is Claim and transition.changes_provider_invoice:
         claims = (bill for bill, _ in bill_values if isinstance(bill, Claim))
@@ -207,31 +229,12 @@ def mark_own_approvals() -> int:
     )
 
 
-def record_moves(
-    record: str,
-    moves: Sequence[tuple[UUID, str, str]],
-    name: str,
-    reason: str | None,
-    staff: Staff | None,
-    paid_lines: PaidLines = MappingProxyType({}),
-    reasons: Mapping[UUID, str] = MappingProxyType({}),
-    warnings: ShownWarnings | None = None,
-    entered_by: Mapping[UUID, UUID | None] = MappingProxyType({}),
-) -> None:
-    """Write (key, from, to) into the status history; ``record`` is the reference of ``StatusMove``."""
+def record_moves(record: str, verb: str, staff: Staff | None, moves: Sequence[Move]) -> None:
+    """Write moves into the status history; ``record`` is the reference of ``StatusMove``."""
     author = history.author()
     staff_id = author.staff_id if staff is None else staff.pk
     who = (clock.now(), staff_id, author.application)
-    is_approval = name == TransitionName.APPROVE and staff_id is not None
-    own_approvals = {key for key, enterer in entered_by.items() if is_approval and enterer == staff_id}
-    entries = {
-        key: {str(line): str(amount) for line, amount in payments.items()}
-        for key, payments in paid_lines.items()
-    }
-    shown: dict[UUID, list[dict[str, object]] | None] = {
-        key: None if warnings is None else [each._asdict() for each in warnings.get(key, ())]
-        for key, _, _ in moves
-    }
+    is_approval = verb == TransitionName.APPROVE and staff_id is not None
     bulk_insert(
         StatusMove,
         (
@@ -240,9 +243,9 @@ def record_moves(
         ),
         [
             (
-                *(key, name, source, target, reasons.get(key, reason)),
-                *(*who, entries.get(key), shown[key], key in own_approvals),
+                *(move.key, verb, move.source, move.target, move.reason),
+                *(*who, move.paid_lines, move.warnings, is_approval and move.entered_by == staff_id),
             )
-            for key, source, target in moves
+            for move in moves
         ],
     )

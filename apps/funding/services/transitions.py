@@ -14,7 +14,8 @@ from django.utils import formats
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.funding.models import ZERO, Claim, ProviderInvoice, StatusMove
+from apps.base.money import ZERO
+from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.services.effects import lock_provider_invoices
 from apps.funding.services.payments import (
     LineAmounts,

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from uuid import UUID
 
+from apps.base.money import ZERO
 from apps.funding.choices import ApprovalStatus, CancellationReason, ClaimType
 from apps.funding.file_formats.claim_file import MAX_ROWS, DoesNotFit, WrittenAmount, write_amount
-from apps.funding.models import ZERO, ClaimWindows, find_expired_window
+from apps.funding.models import ClaimWindows, find_expired_window
 from apps.funding.validation.guards import AnyBill, lower_first
 from apps.funding.validation.warnings import is_an_abn
 from apps.people.validation import SCHEME_NUMBER_DIGITS, SCHEME_NUMBER_FORMAT

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 
 from apps.base.drafts import Issue, Rule
+from apps.base.money import ZERO
 from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, LineDraft
-from apps.funding.models import ZERO, is_within
+from apps.funding.models import is_within
 from apps.funding.validation.bills import for_each_line
 
 #: Years after which a day of payment is a slip, by hand and in a remittance whose form of days is stated.

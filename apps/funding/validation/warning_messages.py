@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
+from apps.base.money import CENT
 from apps.engagements.coverage import CoveringBudget
 from apps.engagements.funding_periods import PeriodAmounts
 from apps.funding.drafts import BillContext, ClaimDraft, LineContext, LineDraft
@@ -14,7 +15,7 @@ from apps.funding.models.prices import EffectivePrice
 
 def format_money(amount: Decimal) -> str:
     """``1616.26``; a price keeps all its digits: ``70.1250``."""
-    cents = amount.quantize(Decimal("0.01"))
+    cents = amount.quantize(CENT)
     return f"{cents if cents == amount else amount:,f}"
 
 

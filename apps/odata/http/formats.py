@@ -185,7 +185,7 @@ class CSVRenderer(BaseRenderer):
     media_type = "text/csv"
     format = "csv"
 
-    def stream(self, table: RecordTable, rows: Iterable[Any]) -> Iterator[str]:
+    def stream(self, table: RecordTable, rows: Iterable[object]) -> Iterator[str]:
         """A header of member names, then a line for each of the table's rows.
 
         Numbers keep their digits; cells that a spreadsheet would run as a formula are made text.

@@ -14,7 +14,7 @@ _NAMED_KEY = re.compile(r"\s*([A-Za-z_]\w*)\s*=\s*(.*)", re.DOTALL)
 _QUOTED = re.compile(r"'((?:[^']|'')*)'", re.DOTALL)
 
 
-def read_key(text: str, entity_set: EntitySet, aliases: Mapping[str, Any]) -> object:
+def read_key(text: str, entity_set: EntitySet, aliases: Mapping[str, object]) -> object:
     """The key as the model stores it, or an ``AlternateValue``; ``BadQuery`` when it is invalid.
 
     ``aliases`` are the values that the query string has for ``@code``.
@@ -45,7 +45,7 @@ def value_of_alias(name: str, aliases: Mapping[str, Any]) -> object:
     return aliases[name].value
 
 
-def read_text(literal: str, name: str, aliases: Mapping[str, Any]) -> str:
+def read_text(literal: str, name: str, aliases: Mapping[str, object]) -> str:
     """The text of an alternate key: in single quotes, or given by an alias."""
     match = _QUOTED.fullmatch(literal)
     text: object = match and match[1].replace("''", "'")

@@ -36,7 +36,7 @@ class ReadLog(Protocol):
     def log_stream(
         self,
         entity_set: EntitySet,
-        records: Iterable[Any],
+        records: Iterable[object],
         query: Query,
         *,
         has_others: bool,
@@ -53,7 +53,7 @@ class NoReadLog:
     log_count = log_refusal = log_key = log_records
 
     def log_stream(
-        self, entity_set: EntitySet, records: Iterable[Any], *_: object, **__: object
+        self, entity_set: EntitySet, records: Iterable[object], *_: object, **__: object
     ) -> Iterable[Any]:
         return records
 

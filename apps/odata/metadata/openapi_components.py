@@ -6,6 +6,7 @@ from apps.base.declaration.resource import V2_0, V2_1
 from apps.base.declaration.service import Service
 from apps.odata.metadata.json_schema import (
     COUNT,
+    GUID,
     TEXT,
     URI,
     YES_OR_NO,
@@ -46,6 +47,20 @@ def parameter_refs(*names: str) -> list[Json]:
 
 def parameter(name: str, location: str, description: str, schema: Json) -> Json:
     return {"name": name, "in": location, "description": description, "schema": schema}
+
+
+EXAMPLE_KEY = "0198c0de-0000-7000-8000-000000000001"
+
+
+def path_key(name: str, schema: Json, description: str, example: str) -> Json:
+    """A key in the address of an operation."""
+    return {**parameter(name, "path", description, schema), "required": True, "example": example}
+
+
+def record_key(set_name: str) -> Json:
+    """The key of a record in the address of an operation: ``record_key("ClaimFile")``."""
+    key, path = f"{set_name}Guid", f"{set_name[0].lower()}{set_name[1:]}"
+    return path_key(key, GUID, f"Also written {path}({{{key}}}).", EXAMPLE_KEY)
 
 
 def query_option(name: str, description: str, schema: Json) -> Json:

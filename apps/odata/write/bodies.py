@@ -63,7 +63,7 @@ def read_records(entity_set: EntitySet, raw: bytes) -> Body:
     return read_drafts(reader, list_of_records(body, raw), raw, bare=False)
 
 
-def list_of_records(body: Mapping[str, Any], raw: bytes) -> list[Any]:
+def list_of_records(body: Mapping[str, object], raw: bytes) -> list[Any]:
     """The ``value`` of a body; ``BadBody`` and ``TooLarge`` where it is no list of records."""
     if isinstance(body, RepeatedNames) and "value" in body.names:
         raise BadBody("value stands twice in the body.", target="value")

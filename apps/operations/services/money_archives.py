@@ -136,7 +136,7 @@ def delete_books(plan: MoneyPlan, written: dict[type[Model], int]) -> None:
         raise OperationError("Other rows than those that were written refer to them: nothing was deleted.")
 
 
-def rows_in_batches(model: type[Model], path: str, keys: Iterable[Any]) -> Iterator[QuerySet[Model]]:
+def rows_in_batches(model: type[Model], path: str, keys: Iterable[object]) -> Iterator[QuerySet[Model]]:
     """The rows of records: as many as are deleted at a time, since each is loaded for it."""
     for records in in_batches(keys, BOOKS_AT_ONCE):
         rows = model._base_manager.filter(**{f"{path}__in": records}).order_by("pk")

@@ -115,7 +115,7 @@ class Going:
     keys: dict[Book, set[Any]]
     reasons: dict[tuple[Book, str], set[Any]] = field(default_factory=lambda: defaultdict(set))
 
-    def keep(self, book: Book, reason: str, keys: Iterable[Any]) -> bool:
+    def keep(self, book: Book, reason: str, keys: Iterable[object]) -> bool:
         found = self.keys[book].intersection(keys)
         self.keys[book] -= found
         self.reasons[book, reason] |= found

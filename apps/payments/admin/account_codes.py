@@ -1,11 +1,11 @@
 """The page of account codes, which belong to the payment settings."""
 
 from django.contrib import admin
-from django.db.models import Model
-from django.http import HttpRequest
 from unfold.decorators import display
 
-from apps.core.admin_base import RecordAdmin, fieldset
+from apps.core.admin_base import fieldset
+from apps.core.admin_base.display import list_column
+from apps.core.admin_base.settings_pages import SettingsListAdmin
 from apps.funding.choices import TaxChoice
 from apps.payments.drafts import AccountCodeDraft
 from apps.payments.models import AccountCode
@@ -18,14 +18,14 @@ RULE = (
 
 
 @admin.register(AccountCode)
-class AccountCodeAdmin(RecordAdmin):
+class AccountCodeAdmin(SettingsListAdmin):
     """The right to change rows is that to change the payment settings."""
 
     purpose = f"On which accounts of the accounting package the own fee and bills of providers go. {RULE}"
     draft_class = AccountCodeDraft
     create = staticmethod(create_account_codes)
     update = staticmethod(update_account_codes)
-    menu_group = "Administration"
+    settings_permission = "payments.change_paymentsettings"
     menu_order = 902
     icon = "account_tree"
     list_display = ("account", "use", "centre", "of_category", "tax", "archived")
@@ -41,14 +41,7 @@ class AccountCodeAdmin(RecordAdmin):
         ),
     )
 
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(request.user.has_perm("payments.change_paymentsettings"))
-
-    has_add_permission = has_change_permission = has_module_permission = has_view_permission
-
-    @display(description="account", ordering="code")
-    def account(self, row: AccountCode) -> str:
-        return row.code
+    account = list_column("account", "code")
 
     @display(description="used for", ordering="used_for")
     def use(self, row: AccountCode) -> str:

@@ -33,7 +33,8 @@ from apps.payments.drafts import AccountDraft
 from apps.payments.models import BSB, BankAccount
 from apps.payments.services.accounts import ConfirmationRefused, confirm_account, create_bank_accounts
 from apps.payments.validation import CONFIRM_PERMISSION, CONFIRMATION_LENGTH
-from apps.people.models import Client, Contact, Staff
+from apps.people.admin.staff import staff_of
+from apps.people.models import Client, Contact
 
 CONFIRMED = Q(confirmed_at__isnull=False) & (Q(confirmed_for=F("client")) | Q(confirmed_for=F("contact")))
 COLUMNS = ("state", "entered_by", "creation_date", "confirmed_by")
@@ -179,11 +180,6 @@ class BankAccountAdmin(RecordAdmin):
             length=CONFIRMATION_LENGTH,
             shown_records={type(record.owner): [record.owner.pk]},
         )
-
-
-def staff_of(request: HttpRequest) -> Staff:
-    assert isinstance(request.user, Staff)
-    return request.user
 
 
 register_panels(Client, record_panel(BankAccount, COLUMNS, column="client", can_add=True, order=60))

@@ -17,10 +17,9 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.base import clock
 from apps.base.errors import Conflict, plural
 from apps.core.admin_base import DateRangeFilter, DayField, Page
-from apps.core.admin_base.display import admin_url, amount_cell, short_day
+from apps.core.admin_base.display import admin_url, amount_cell, list_column, short_day, staff_name
 from apps.core.admin_base.pages import ReadOnlyAdmin
-from apps.documents.downloads import bytes_response
-from apps.payments.admin.accounts import staff_of
+from apps.core.downloads import bytes_response
 from apps.payments.models import AccountCode, AccountsExport, PaymentRun, PaymentSettings
 from apps.payments.services.accounts_exports import (
     ADD_PERMISSION,
@@ -31,6 +30,7 @@ from apps.payments.services.accounts_exports import (
     plan_accounts_export,
 )
 from apps.payments.services.gst_report import Quarter, load_gst_report
+from apps.people.admin.staff import staff_of
 
 #: Quarters that the page of the GST report offers.
 QUARTERS = 8
@@ -77,33 +77,17 @@ class AccountsExportAdmin(ReadOnlyAdmin):
 
     # --- the list
 
-    @display(description="until", ordering="until")
-    def period(self, export: AccountsExport) -> str:
-        return short_day(export.until)
+    period = list_column("until", "until", short_day)
 
     @display(description="package", ordering="style")
     def package(self, export: AccountsExport) -> str:
         return export.get_style_display()
 
-    @display(description="received", ordering="received")
-    def amount_received(self, export: AccountsExport) -> str | None:
-        return amount_cell(export.received)
-
-    @display(description="paid out", ordering="paid_out")
-    def amount_paid(self, export: AccountsExport) -> str | None:
-        return amount_cell(export.paid_out)
-
-    @display(description="own fee", ordering="own_fee")
-    def fee(self, export: AccountsExport) -> str | None:
-        return amount_cell(export.own_fee)
-
-    @display(description="made", ordering="creation_date")
-    def made(self, export: AccountsExport) -> str:
-        return short_day(export.creation_date)
-
-    @display(description="made by")
-    def who(self, export: AccountsExport) -> str:
-        return str(export.made_by or "System")
+    amount_received = list_column("received", "received", amount_cell)
+    amount_paid = list_column("paid out", "paid_out", amount_cell)
+    fee = list_column("own fee", "own_fee", amount_cell)
+    made = list_column("made", "creation_date", short_day)
+    who = list_column("made by", "made_by", staff_name, is_sorted=False)
 
     # --- a new one
 

@@ -2,13 +2,14 @@
 
 from django.http import HttpRequest
 
+from apps.base.money import ZERO
 from apps.core.admin_base import Panel, register_panels
 from apps.core.admin_base.display import admin_url, record_link, short_day
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import Claim
 from apps.payments.admin.runs import by_model
 from apps.payments.choices import RunStatus
-from apps.payments.models import ZERO, PaymentRun, PaymentRunClaim
+from apps.payments.models import PaymentRun, PaymentRunClaim
 
 
 def paid_out(request: HttpRequest, claim: Claim) -> dict[str, object] | None:
@@ -30,7 +31,7 @@ def paid_out(request: HttpRequest, claim: Claim) -> dict[str, object] | None:
 
 
 def describe(part: PaymentRunClaim) -> str:
-    """What became of a part of a run, as the end of a sentence about it."""
+    """The fate of a part of a run, as the end of a sentence about it."""
     item, run = part.item, part.item.run
     if item.returned_at is not None:
         reason = f": {item.return_reason}" if item.return_reason else ""

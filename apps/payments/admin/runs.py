@@ -17,26 +17,27 @@ from unfold.decorators import display
 
 from apps.base import clock
 from apps.base.errors import plural
+from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
-from apps.core.admin_base.display import admin_url, amount_cell, format_amount, record_link
+from apps.core.admin_base.display import admin_url, amount_cell, format_amount, list_column, record_link
+from apps.core.downloads import bytes_response
 from apps.core.history_display import changes_of, history_lines
 from apps.core.read_log import ShownRecords, log_shown
-from apps.documents.downloads import bytes_response
 from apps.funding.admin.first_files import lacking_rows
 from apps.funding.models import Claim
 from apps.funding.public_holidays import business_day_from
-from apps.payments.admin.accounts import staff_of
 from apps.payments.admin.first_files import PAYMENT_RUN_REQUIREMENTS
 from apps.payments.admin.refusals import refusals_shown
 from apps.payments.choices import RunStatus
 from apps.payments.downloads import bank_file_response
-from apps.payments.models import ZERO, BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
+from apps.payments.models import BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import ReadyPayee, load_ready, sum_ready
 from apps.payments.services.remittance import items_without_advice, payee_email, send_advice
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, run_problem, withdraw_run
 from apps.payments.validation import release_problem
+from apps.people.admin.staff import staff_of
 from apps.people.models import Client, Contact
 
 #: As many payees, or payments of a run, are on a page; and claims of a payee one by one.
@@ -113,9 +114,7 @@ class PaymentRunAdmin(RecordAdmin):
     def payees(self, run: Any) -> int:
         return int(run.payee_count)
 
-    @display(description="total", ordering="total")
-    def amount(self, run: PaymentRun) -> str | None:
-        return amount_cell(run.total)
+    amount = list_column("total", "total", amount_cell)
 
     # --- what is ready
 
@@ -332,7 +331,7 @@ def value_of(payee: ReadyPayee) -> str:
 
 
 def chosen_amount(payee: ReadyPayee, set_off: Collection[str]) -> Decimal:
-    """What a run would pay to them; as payments_ready.js sums it on the page."""
+    """The amount that a run would pay to them; payments_ready.js sums it on the page as well."""
     owed = (each.amount for each in payee.owed if str(each.claim.pk) in set_off)
     return payee.amount + sum(owed, ZERO)
 

@@ -4,26 +4,22 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
+from django.http import HttpRequest
 
-from apps.core.admin_base import RecordAdmin, fieldset
+from apps.core.admin_base import fieldset
+from apps.core.admin_base.settings_pages import SettingsAdmin
 from apps.payments.admin.first_files import OWN_ACCOUNT
 from apps.payments.models import PaymentSettings
 from apps.payments.services.settings import save_payment_settings
 
 
 @admin.register(PaymentSettings)
-class PaymentSettingsAdmin(RecordAdmin):
-    """One record, so no list: the menu leads straight to the form."""
-
+class PaymentSettingsAdmin(SettingsAdmin):
     create = staticmethod(save_payment_settings)
     update = staticmethod(save_payment_settings)
-    menu_group = "Administration"
     menu_order = 901
     menu_title = "Payment settings"
     icon = "account_balance"
-    record_pages = ()
     fieldsets = (
         fieldset("Own account", ("bsb", "account_number"), "account_name", ("bank", "user_id")),
         fieldset("Bank files", "description", "payments_per_file", "pays_each_claim", "debits_own_account"),
@@ -41,16 +37,6 @@ class PaymentSettingsAdmin(RecordAdmin):
         ),
     )
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def changelist_view(self, request: HttpRequest, extra_context: object = None) -> HttpResponse:
-        return redirect(self.page_url("change", 1))
-
     def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
         (title, own), *others = super().get_fieldsets(request, obj)
         return [(title, {**own, "description": OWN_ACCOUNT.lacks() or None}), *others]
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> object:
-        """The settings; the defaults while nobody has saved any."""
-        return super().get_object(request, "1", from_field) or PaymentSettings(pk=1)

@@ -16,10 +16,9 @@ from unfold.decorators import display
 
 from apps.base import clock
 from apps.core.admin_base import DateRangeFilter, Page, Panel, RecordFilter, register_panels
-from apps.core.admin_base.display import admin_url, amount_cell, list_url, record_link, short_day
+from apps.core.admin_base.display import admin_url, amount_cell, list_column, list_url, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin, sees_everybody
 from apps.core.caseload import visible_rows
-from apps.payments.admin.accounts import staff_of
 from apps.payments.admin.refusals import refusals_shown
 from apps.payments.admin.runs import guid_of
 from apps.payments.choices import StatementWork
@@ -41,6 +40,7 @@ from apps.payments.services.statements import (
     with_first_change,
 )
 from apps.payments.statement_text import statement_text
+from apps.people.admin.staff import staff_of
 from apps.people.models import Contact
 
 #: Statements of one reason that the page of a month lists, and those on a participant's page.
@@ -112,9 +112,7 @@ class StatementAdmin(ReadOnlyAdmin):
     def month_label(self, statement: Statement) -> str:
         return str(statement)
 
-    @display(description="spent")
-    def spent_amount(self, statement: Statement) -> str | None:
-        return amount_cell(statement.spent)
+    spent_amount = list_column("spent", "spent", amount_cell, is_sorted=False)
 
     @display(description="state", label=COLOURS)
     def state(self, statement: Statement) -> str:
@@ -124,13 +122,8 @@ class StatementAdmin(ReadOnlyAdmin):
             return "Sent"
         return "Not taken" if statement.mail_error else "Not sent"
 
-    @display(description="made", ordering="creation_date")
-    def made(self, statement: Statement) -> str:
-        return short_day(statement.creation_date)
-
-    @display(description="sent", ordering="sent_at")
-    def sent(self, statement: Statement) -> str:
-        return short_day(statement.sent_at)
+    made = list_column("made", "creation_date", short_day)
+    sent = list_column("sent", "sent_at", short_day)
 
     @display(description="claims changed since")
     def changed(self, statement: Any) -> str:

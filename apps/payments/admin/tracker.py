@@ -6,12 +6,13 @@ from django.db.models import F, Min, Q, QuerySet
 from django.db.models.lookups import GreaterThan
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.funding.admin.stages import STAGES, ClaimStage, is_late_since
 from apps.funding.models import IS_PAID_OUT, TO_PAY_OUT, Claim
 from apps.funding.public_holidays import business_days_before
 from apps.funding.statuses import DAYS_TO_PAY
 from apps.payments.choices import RunStatus
-from apps.payments.models import ZERO, PaymentRunClaim, PaymentRunItem
+from apps.payments.models import PaymentRunClaim, PaymentRunItem
 
 #: What was paid out on so many of the last days is shown.
 PAID_OUT_DAYS = 7

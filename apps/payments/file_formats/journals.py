@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-ZERO = Decimal("0.00")
+from apps.base.money import ZERO
 
 
 class UnfitAccountsFile(ValueError):

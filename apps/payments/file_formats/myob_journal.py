@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 
+from apps.base.money import ZERO
 from apps.payments.file_formats.journals import (
-    ZERO,
     Journal,
     JournalLine,
     UnfitAccountsFile,

@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from apps.payments.file_formats.journals import ZERO, UnfitAccountsFile
+from apps.base.money import ZERO
+from apps.payments.file_formats.journals import UnfitAccountsFile
 
 MAX_BILLS = 500
 #: Stands for what was erased.

@@ -7,13 +7,7 @@ from apps.payments.models.account_codes import (
 )
 from apps.payments.models.accounts import BSB, BankAccount, PaymentSettings
 from apps.payments.models.accounts_exports import AccountsEntry, AccountsExport, AccountsFile
-from apps.payments.models.runs import (
-    ZERO,
-    BankFile,
-    PaymentRun,
-    PaymentRunClaim,
-    PaymentRunItem,
-)
+from apps.payments.models.runs import BankFile, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.models.statements import (
     Statement,
     StatementBudget,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.db import models
 from django.db.models import Q
 
-from apps.core.models import Record, money, optional_reference
+from apps.base.money import ZERO
+from apps.core.models import Record, calculated_money, money, optional_reference
 from apps.funding.models import StatusMove
 from apps.payments.choices import AccountsStyle, EntryKind
-from apps.payments.models.runs import ZERO, PaymentRunItem
+from apps.payments.models.runs import PaymentRunItem
 from apps.people.models import Staff
 
 #: The kinds of entries that a change of what is paid of a bill makes, and those of payments of runs.
@@ -32,12 +33,12 @@ class AccountsExport(Record):
     bank_code = models.CharField(max_length=10, editable=False)
     clearing_code = models.CharField(max_length=10, editable=False)
     made_by = optional_reference(Staff, related_name="+", editable=False, db_index=False)
-    received = money(default=ZERO, editable=False)
-    taken_back = money(default=ZERO, editable=False)
-    own_fee = money(default=ZERO, editable=False)
-    gst = money("GST of the own fee", default=ZERO, editable=False)
-    paid_out = money("paid to payees", default=ZERO, editable=False)
-    returned = money("came back", default=ZERO, editable=False)
+    received = calculated_money()
+    taken_back = calculated_money()
+    own_fee = calculated_money()
+    gst = calculated_money("GST of the own fee")
+    paid_out = calculated_money("paid to payees")
+    returned = calculated_money("came back")
 
     class Meta(Record.Meta):
         verbose_name = "accounts export"

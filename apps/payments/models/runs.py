@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 from django.db import models
 from django.db.models import F, Q
 
-from apps.core.models import Record, money, optional_reference
+from apps.core.models import Record, calculated_money, money, optional_reference
 from apps.funding.models import Claim
 from apps.funding.models.moves import exactly_one_of
 from apps.payments.choices import RunStatus
 from apps.payments.models.accounts import BankAccount
 from apps.people.models import Client, Contact, Staff
-
-ZERO = Decimal("0.00")
 
 
 class PaymentRun(Record):
@@ -27,7 +23,7 @@ class PaymentRun(Record):
     number = models.PositiveIntegerField(unique=True, editable=False)
     status = models.CharField(max_length=9, choices=RunStatus, default=RunStatus.DRAFT, editable=False)
     day = models.DateField("day of payment")
-    total = money(default=ZERO, editable=False)
+    total = calculated_money()
     made_by = optional_reference(Staff, related_name="+", editable=False, db_index=False)
     released_at = models.DateTimeField("released", null=True, editable=False)
     released_by = optional_reference(Staff, related_name="+", editable=False, db_index=False)

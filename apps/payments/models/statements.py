@@ -11,15 +11,10 @@ from django.db.models import Q
 from django.utils.formats import date_format
 
 from apps.base import clock
-from apps.core.models import BackgroundRun, Record, money, optional_reference, optional_text
+from apps.base.money import ZERO
+from apps.core.models import BackgroundRun, Record, calculated_money, money, optional_reference, optional_text
 from apps.payments.choices import StatementRecipient, StatementRunStatus, StatementWork
-from apps.payments.models.runs import ZERO
 from apps.people.models import Contact, Staff
-
-
-def statement_sum(label: str) -> models.DecimalField:
-    """A sum of the lines of a statement."""
-    return money(label, default=ZERO, editable=False)
 
 
 class Statement(Record):
@@ -42,10 +37,10 @@ class Statement(Record):
     month = models.DateField(editable=False)
     version = models.PositiveSmallIntegerField(default=1, editable=False)
     is_replaced = models.BooleanField("replaced", default=False, editable=False)
-    paid = statement_sum("paid")
-    claimed = statement_sum("claimed, not paid yet")
-    waiting = statement_sum("waiting")
-    refused = statement_sum("refused")
+    paid = calculated_money("paid")
+    claimed = calculated_money("claimed, not paid yet")
+    waiting = calculated_money("waiting")
+    refused = calculated_money("refused")
     plan_first_day = models.DateField("plan from", null=True, editable=False)
     plan_last_day = models.DateField("plan to", null=True, editable=False)
     #: Sentences, one to a line.
@@ -100,10 +95,10 @@ class StatementLine(models.Model):
     provider = models.CharField(max_length=255)
     number = models.CharField(max_length=47)
     reference = models.CharField(max_length=100, blank=True, default="")
-    paid = statement_sum("paid")
-    claimed = statement_sum("claimed, not paid yet")
-    waiting = statement_sum("waiting")
-    refused = statement_sum("refused")
+    paid = calculated_money("paid")
+    claimed = calculated_money("claimed, not paid yet")
+    waiting = calculated_money("waiting")
+    refused = calculated_money("refused")
     reason = models.CharField(max_length=400, blank=True, default="")
 
     class Meta:

@@ -18,20 +18,14 @@ from django.db.models import Max
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO
 from apps.base.retries import retry_on_conflict
 from apps.core.bulk_insert import bulk_insert
 from apps.payments.choices import EntryKind
 from apps.payments.file_formats.accounts_forms import FORMS
 from apps.payments.file_formats.journals import Journal, UnfitAccountsFile, split_journals
 from apps.payments.file_formats.xero_bills import XeroBill, erase_from_bills, split_bills, write_xero_bills
-from apps.payments.models import (
-    ZERO,
-    AccountsEntry,
-    AccountsExport,
-    AccountsFile,
-    PaymentRunClaim,
-    PaymentSettings,
-)
+from apps.payments.models import AccountsEntry, AccountsExport, AccountsFile, PaymentRunClaim, PaymentSettings
 from apps.payments.services.accounts_journals import (
     Books,
     bill_mark,

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from decimal import Decimal
 from uuid import UUID
 
+from apps.base.money import ZERO
 from apps.core.computed import MoneySum
 from apps.payments.choices import EntryKind
 from apps.payments.file_formats.accounts_forms import FORMS
 from apps.payments.file_formats.journals import net_by_account
 from apps.payments.file_formats.xero_bills import total_of_bills
-from apps.payments.models import ZERO, AccountsEntry, AccountsExport, AccountsFile, BankFile
+from apps.payments.models import AccountsEntry, AccountsExport, AccountsFile, BankFile
 
 
 def find_accounts_faults() -> Iterator[str]:

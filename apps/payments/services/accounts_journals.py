@@ -8,14 +8,15 @@ from decimal import Decimal
 from uuid import UUID
 
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO, to_cents
 from apps.core.bulk_insert import in_batches
 from apps.funding.choices import TaxChoice
-from apps.funding.models import ClaimLine, CostCentre, to_cents
+from apps.funding.models import ClaimLine, CostCentre
 from apps.payments.choices import CodeUse, EntryKind
 from apps.payments.file_formats.accounts_forms import FORMS
 from apps.payments.file_formats.journals import Journal, JournalLine
 from apps.payments.file_formats.xero_bills import BillLine, XeroBill
-from apps.payments.models import ZERO, AccountCode, PaymentRunClaim, PaymentSettings, find_account_code
+from apps.payments.models import AccountCode, PaymentRunClaim, PaymentSettings, find_account_code
 from apps.payments.services.account_codes import bill_tax, income_tax, package_name
 from apps.payments.services.accounts_sources import AccountsSource, SupplyLine
 

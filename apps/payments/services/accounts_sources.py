@@ -15,12 +15,13 @@ from django.utils import timezone
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO, to_cents
 from apps.core.bulk_insert import in_batches
 from apps.funding.choices import InvoiceClaimType, SendPaymentTo, TaxChoice
-from apps.funding.models import ClaimLine, InvoiceLine, Product, StatusMove, to_cents
+from apps.funding.models import ClaimLine, InvoiceLine, Product, StatusMove
 from apps.funding.models.moves import MOVED_MONEY
 from apps.payments.choices import EntryKind, RunStatus
-from apps.payments.models import ZERO, AccountsEntry, PaymentRunItem
+from apps.payments.models import AccountsEntry, PaymentRunItem
 
 DAY = dt.timedelta(days=1)
 #: GST is so much of an amount that has it in it.

@@ -8,11 +8,11 @@ from uuid import UUID
 from django.db.models import Max, QuerySet
 
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO, to_cents
 from apps.core.bulk_insert import in_batches
 from apps.core.computed import MoneySum
-from apps.funding.models import to_cents
 from apps.payments.choices import RunStatus
-from apps.payments.models import ZERO, PaymentRun, PaymentRunClaim, PaymentRunItem
+from apps.payments.models import PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.opening import store_paid_before
 from apps.payments.services.runs import next_number
 

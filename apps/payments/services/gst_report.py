@@ -11,8 +11,8 @@ from decimal import Decimal
 
 from django.db.models import Q
 
+from apps.base.money import ZERO
 from apps.funding.choices import TaxChoice
-from apps.payments.models import ZERO
 from apps.payments.services.accounts_sources import (
     OWN_FEE,
     SupplyLine,

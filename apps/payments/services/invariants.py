@@ -9,9 +9,10 @@ from uuid import UUID
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
+from apps.base.money import ZERO
 from apps.core.bulk_insert import in_batches
 from apps.core.computed import MoneySum
-from apps.funding.models import ZERO, Claim, StatusMove
+from apps.funding.models import Claim, StatusMove
 from apps.funding.services.invariants import PAYING_TRANSITIONS
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_file import total_of

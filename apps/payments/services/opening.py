@@ -9,9 +9,10 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.core.bulk_insert import in_batches
 from apps.payments.choices import RunStatus
-from apps.payments.models import ZERO, PaymentRun, PaymentRunClaim, PaymentRunItem
+from apps.payments.models import PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.ready import load_ready, lock_claims, open_claims, update_paid_out
 from apps.payments.services.runs import RunRefused, next_number
 from apps.people.models import Staff

@@ -15,13 +15,14 @@ from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThan, LessThan
 
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO, to_cents
 from apps.core.bulk_insert import in_batches
 from apps.core.computed import MoneySum
 from apps.engagements.models import ClientEngagement, ended_before
 from apps.funding.choices import SendPaymentTo
-from apps.funding.models import IS_PAID_OUT, TO_PAY_OUT, Claim, to_cents
+from apps.funding.models import IS_PAID_OUT, TO_PAY_OUT, Claim
 from apps.payments.choices import RunStatus
-from apps.payments.models import ZERO, BankAccount, PaymentRunClaim, PaymentRunItem
+from apps.payments.models import BankAccount, PaymentRunClaim, PaymentRunItem
 from apps.people.models import Client, Contact
 
 #: Stands for the payee of claims that name none.
@@ -90,10 +91,6 @@ class ReadyPayee:
     @property
     def amount(self) -> Decimal:
         return sum((each.amount for each in self.claims), ZERO)
-
-    @property
-    def owed_amount(self) -> Decimal:
-        return -sum((each.amount for each in self.owed), ZERO)
 
     @property
     def problem(self) -> str | None:

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from apps.base import clock
+from apps.base.money import ZERO
 from apps.base.retries import retry_on_conflict
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_file import (
@@ -22,7 +23,6 @@ from apps.payments.file_formats.bank_file import (
     write_bank_file,
 )
 from apps.payments.models import (
-    ZERO,
     BankAccount,
     BankFile,
     PaymentRun,

@@ -16,6 +16,7 @@ from uuid import UUID
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from apps.base.batched_queries import AnyOf
+from apps.base.money import ZERO
 from apps.core.models import Subscriber
 from apps.engagements.choices import ManagementType
 from apps.engagements.models import (
@@ -32,7 +33,7 @@ from apps.funding.services.effects import budget_amounts, resubmission_of
 from apps.funding.statuses import STATUSES, OpenAmount, Phase
 from apps.funding.validation.guards import AnyBill
 from apps.funding.validation.transitions import Resubmission
-from apps.payments.models import ZERO, StatementBudget, StatementLine
+from apps.payments.models import StatementBudget, StatementLine
 
 AMOUNTS = ("paid", "claimed", "waiting", "refused")
 NO_BUDGET = "Not in a budget of the plan"

@@ -36,6 +36,12 @@ from apps.people.services import (
 )
 
 
+def staff_of(request: HttpRequest) -> Staff:
+    """The signed-in person; pages that ask for them are only for those who are."""
+    assert isinstance(request.user, Staff)
+    return request.user
+
+
 class HandoverForm(forms.Form):
     """Who takes over from somebody who leaves: one person for all, or another one for some kinds of work."""
 

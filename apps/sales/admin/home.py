@@ -6,6 +6,7 @@ from django.db.models import Count, Min, Q
 from django.http import HttpRequest
 
 from apps.base import clock
+from apps.base.money import to_cents
 from apps.core.admin_base import HOME_PANELS, Figure, HomeContent, HomePanel, Work
 from apps.core.admin_base.charts import Bar, BarChart, Series
 from apps.core.admin_base.display import admin_url, list_url
@@ -36,7 +37,7 @@ def own_follow_ups(request: HttpRequest) -> HomeContent:
         "Yours until Sunday",
         found["count"],
         list_url(Opportunity, **own, follow_up_date_to=sunday),
-        pipeline.in_cents(found["amount"]),
+        to_cents(found["amount"]),
         clock.start_of_day(found["oldest"]) if found["oldest"] < today else None,
         Figure(found["late"], late_link, "Overdue follow-ups") if found["late"] else None,
     )

@@ -7,13 +7,14 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import IntegrityError
 
 from apps.base.errors import plural
+from apps.core.importing.fixed_columns import InvalidRows
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
 from apps.core.management.base import ServiceCommand
 from apps.core.table_files.formats import format_of
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.services.price_guide import GuideReport, import_guide
-from apps.funding.services.price_guide_file import Guide, InvalidGuide, read_guide
+from apps.funding.services.price_guide_file import Guide, read_guide
 
 PRICE_BOOK = "Price guide"
 FORMATS = ("csv", "xlsx")
@@ -56,7 +57,7 @@ class Command(ServiceCommand):
             )
         except ImportFileError as reason:
             raise CommandError(str(reason), returncode=INVALID_INPUT) from None
-        except InvalidGuide as refused:
+        except InvalidRows as refused:
             for fault in refused.faults[:SHOWN]:
                 self.stderr.write(fault)
             raise CommandError(str(refused), returncode=SOME_REFUSED) from None

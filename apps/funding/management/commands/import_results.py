@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 from django.core.management.base import CommandError, CommandParser
 
 from apps.core import history
+from apps.core.importing.fixed_columns import InvalidRows
 from apps.core.importing.runs import import_author
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED
 from apps.core.management.base import ServiceCommand
 from apps.core.table_files.tables import ImportFileError, Table
-from apps.funding.file_formats.answer_files import InvalidAnswers
 from apps.funding.file_formats.results import read_results
 from apps.funding.services.answers import AnswerReport
 from apps.funding.services.claim_results import import_results
@@ -46,7 +46,7 @@ class AnswerCommand(ServiceCommand):
                     self.stderr.write(text if text.startswith(path.name) else f"{path.name}: {text}")
                     failed = True
                     continue
-                except InvalidAnswers as invalid:
+                except InvalidRows as invalid:
                     self.show(path, [*invalid.faults, str(invalid)])
                     refused = True
                     continue
