@@ -14,9 +14,11 @@ import pytest
 import time_machine
 from django.conf import settings
 from django.core.cache import cache
+from django.core.management.commands import flush
 from django.db import connection, transaction
+from django.template import RequestContext, Template
 from django.test import Client
-from django.test.utils import override_settings
+from django.test.utils import instrumented_test_render, override_settings
 from playwright.sync_api import sync_playwright
 
 from apps.base import clock
@@ -182,6 +184,18 @@ def quick_settings():
         yield
 
 
+@pytest.fixture(autouse=True, scope="session")
+def quick_templates(django_test_environment):
+    """``response.context`` is that of the page: Django would keep one for each of the hundreds of its parts."""
+
+    def render(template, context):
+        is_page = context.template is template and isinstance(context, RequestContext)
+        return instrumented_test_render(template, context) if is_page else template.nodelist.render(context)
+
+    with mock.patch.object(Template, "_render", render):
+        yield
+
+
 def read_here(module, request, limits, output):
     """``run_limited`` without a process and without limits."""
     assert module == reader.__name__
@@ -215,8 +229,14 @@ def delete_rows(operations, style, tables, **options):
 
 @pytest.fixture(autouse=True, scope="session")
 def quick_flush():
-    """A test that commits writes to few tables: to truncate them all takes PostgreSQL a tenth of a second."""
-    with mock.patch.object(type(connection.ops), "sql_flush", delete_rows):
+    """A test that commits writes to few tables: to truncate them all takes PostgreSQL a tenth of a second.
+
+    What each model has stays, so it need not be looked for after each such test.
+    """
+    with (
+        mock.patch.object(type(connection.ops), "sql_flush", delete_rows),
+        mock.patch.object(flush, "emit_post_migrate_signal"),
+    ):
         yield
 
 

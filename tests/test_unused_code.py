@@ -64,7 +64,8 @@ def is_used(module: str, name: str) -> bool:
     return (
         name in read_names(module)
         or f"{module}.{name}" in imported()
-        or name in attributes() | quoted_words()
+        or name in attributes()
+        or name in quoted_words()
     )
 
 

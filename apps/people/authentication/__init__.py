@@ -18,8 +18,11 @@ class StaffBackend(ModelBackend):
 
     def get_user(self, user_id: Any) -> Staff | None:
         """The staff member of a session; none once the login is disabled, so that the session ends."""
-        staff = Staff.objects.select_related("role").filter(pk=user_id).first()
-        return staff if staff is not None and self.user_can_authenticate(staff) else None
+        try:
+            staff = Staff.objects.select_related("role").get(pk=user_id)
+        except Staff.DoesNotExist:
+            return None
+        return staff if self.user_can_authenticate(staff) else None
 
 
 class ContextWordValidator:
