@@ -215,6 +215,8 @@ def test_sums_are_exact_where_floating_point_is_not(open_window, scene):
         ("0.07", "0.5", "0.04"),
         ("9999999", "99999.9999", "999,999,899,000.00"),
         ("1.1", "1.1", "1.21"),
+        ("1:20", "70", "93.33"),  # hours and minutes are four decimals, 1.3333
+        ("1:60", "70", "–"),
         ("1e3", "2", "–"),
         ("2", "", "–"),
     ):
