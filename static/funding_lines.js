@@ -636,7 +636,7 @@
         focusFirst() {
             const warnings = document.querySelector("[data-warnings]");
             if (warnings) { warnings.focus(); return; } // one Tab from the button, so that nobody stores unread
-            const invalidField = this.form.querySelector(":is(.fu-invalid .fu-field:has(.errorlist), .errors) :is(input, select)");
+            const invalidField = this.form.querySelector(":is(.fu-row [aria-invalid=true], .errors :is(input, select))");
             if (invalidField) { focusField(invalidField); return; }
             const isNew = !this.form.querySelector("[name=opened_version]")?.value;
             if (!isNew) return;
