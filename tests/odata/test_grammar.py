@@ -164,7 +164,7 @@ def test_orderby_reads_directions_in_any_case():
             "')' is expected before 'Connor'; a quote within a string is written twice",
         ),
         ("A eq 'O'Connor' and B eq 'x'", "a quote within a string is written twice"),
-        ("A ge datetime'2026-10-01T00:00:00'", "datetime'…' is of OData 2 and 3; the value stands alone"),
+        ("A ge datetime'2026-10-01T00:00:00'", "datetime'…' is not of OData 4; the value stands alone"),
         ("substringof('x',A)", "the function substringof is not offered; contains(Name,'text') is offered"),
         ("any(A)", "List/any(item:item/Name eq 'text') looks into a list"),
         ('A eq "x"', "strings stand in single quotes"),

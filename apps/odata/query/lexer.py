@@ -56,8 +56,8 @@ _TOKEN = re.compile(
 )
 
 _GEO_TYPES = ("geography", "geometry")
-#: Types that OData 2 and 3 write before a value: guid'018bfaa8-…'.
-_OLDER_TYPES = ("datetime", "datetimeoffset", "time", "guid")
+#: Types that others, such as OData 2 and 3, write before a value: guid'018bfaa8-…'.
+_OLDER_TYPES = ("date", "datetime", "datetimeoffset", "time", "guid")
 #: What other languages write, with what stands here in its place.
 _MEANT = {
     **dict.fromkeys(("=", "==", "===", "is"), "eq"),
@@ -178,7 +178,7 @@ class Lexer:
                 self.fail("no member is compared with a binary value", token.at)
             if type_name.lower() in _OLDER_TYPES:
                 self.fail(
-                    f"{type_name}'…' is of OData 2 and 3; the value stands alone, without quotes", token.at
+                    f"{type_name}'…' is not of OData 4; the value stands alone, without quotes", token.at
                 )
             if type_name.lower() == "duration":
                 return self.duration(token, unquote("'" + quoted))
