@@ -18,6 +18,13 @@
         return found[1] ? -units : units;
     }
 
+    /** A quantity; hours and minutes as the server reads them, "1:20" as 13333n. */
+    function parseQuantity(text) {
+        const found = /^\s*(\d{1,3}):([0-5]\d)\s*$/.exec(text);
+        if (!found) return parseUnits(text);
+        return ((BigInt(found[1]) * 60n + BigInt(found[2])) * 10000n + 30n) / 60n;
+    }
+
     /** Quantity times price in cents, half up. */
     function lineCents(quantity, price) {
         const product = quantity * price; // eight decimals
@@ -589,7 +596,7 @@
         showTotals() {
             let sum = 0n;
             for (const row of this.rows()) {
-                const quantity = parseUnits(this.cell(row, "quantity").value);
+                const quantity = parseQuantity(this.cell(row, "quantity").value);
                 const price = parseUnits(this.cell(row, "price").value);
                 const output = row.querySelector("[data-total]");
                 this.showCap(row);
@@ -629,7 +636,7 @@
         focusFirst() {
             const warnings = document.querySelector("[data-warnings]");
             if (warnings) { warnings.focus(); return; } // one Tab from the button, so that nobody stores unread
-            const invalidField = this.form.querySelector(":is(.fu-invalid .fu-field:has(.errorlist), .errors) :is(input, select)");
+            const invalidField = this.form.querySelector(":is(.fu-row [aria-invalid=true], .errors :is(input, select))");
             if (invalidField) { focusField(invalidField); return; }
             const isNew = !this.form.querySelector("[name=opened_version]")?.value;
             if (!isNew) return;

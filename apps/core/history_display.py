@@ -12,7 +12,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.auth import get_user_model
-from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.exceptions import FieldDoesNotExist, ObjectDoesNotExist, ValidationError
 from django.db import models
 from django.urls import reverse
 from django.utils import formats, timezone
@@ -90,8 +90,10 @@ def history_line(change: Change, names: Names) -> HistoryLine:
     differences: list[Difference] = []
     if model is not None:
         name = names.get(model, {}).get(change.record_key)
-        record = name or f"{model._meta.verbose_name} {change.record_key}"
+        record = name or f"{capfirst(str(model._meta.verbose_name))} {change.record_key}"
         url = record_url(model, change.record_key) if name else None
+        if change.kind == Change.Kind.DELETED and not name:
+            record = name_when_deleted(model, change.differences or {}) or record
         if change.kind != Change.Kind.CREATED:
             differences = [
                 Difference.of(model, column, before, after, names)
@@ -109,6 +111,20 @@ def history_line(change: Change, names: Names) -> HistoryLine:
         colour=COLOURS.get(Change.Kind(change.kind), "info"),
         differences=differences,
     )
+
+
+def name_when_deleted(model: type[models.Model], differences: Mapping[str, Sequence[Any]]) -> str:
+    """The name of a record that is gone, of the values that it had; empty where another record's is in it."""
+    columns = {each.name: each for each in model._meta.concrete_fields if not each.is_relation}
+    try:
+        values = {
+            name: columns[name].to_python(before)
+            for name, (before, _) in differences.items()
+            if name in columns
+        }
+        return str(model(**values)) if values else ""
+    except (ObjectDoesNotExist, AttributeError, TypeError, ValueError, ValidationError):
+        return ""
 
 
 def author_name(entry: LogEntry, staff_names: Mapping[str, str]) -> str:

@@ -145,7 +145,7 @@ def test_elsewhere_people_get_pages_and_programs_the_one_shape():
     page = caller.get("/nothing")
     assert (page.status_code, page["Content-Type"].split(";")[0]) == (404, "text/html")
     for path in ("/api/nothing", "/API/nothing", "/api//", "/Api/nothing/x/y"):
-        refused(caller.get(path), 404, "NotFound")
+        assert "/api/ names the entity sets" in refused(caller.get(path), 404, "NotFound")["message"]
 
 
 def test_an_error_before_any_view_is_in_the_one_shape(api, monkeypatch):

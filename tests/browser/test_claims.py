@@ -126,6 +126,19 @@ def test_a_claim_without_lines_leads_to_the_first_of_them_once_its_head_is_right
     assert page.inner_text(f"#{box.get_attribute('aria-describedby')}") == "Give one line at least."
 
 
+def test_a_fault_of_a_narrow_cell_stands_below_the_line_in_its_whole_width(open_window, scene):
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={scene.provider_invoice('INV-1').pk}")
+    page.fill("[name=lines-0-product]", scene.care.product.code)
+    page.fill("[name=lines-0-quantity]", "two")
+    with page.expect_navigation():
+        page.click("[name=_save]:visible")
+    assert focused_name(page) == "lines-0-quantity"
+    fault = page.locator(f"#{page.get_attribute('[name=lines-0-quantity]', 'aria-describedby')}")
+    assert "Give a number" in fault.inner_text()
+    assert fault.bounding_box()["width"] > page.locator("[data-row]").bounding_box()["width"] * 0.9
+
+
 @pytest.mark.pdf_viewer
 def test_the_browsers_message_about_a_broken_file_leaves_the_cursor_in_the_form(open_window, scene):
     page = open_window()
@@ -215,6 +228,8 @@ def test_sums_are_exact_where_floating_point_is_not(open_window, scene):
         ("0.07", "0.5", "0.04"),
         ("9999999", "99999.9999", "999,999,899,000.00"),
         ("1.1", "1.1", "1.21"),
+        ("1:20", "70", "93.33"),  # hours and minutes are four decimals, 1.3333
+        ("1:60", "70", "–"),
         ("1e3", "2", "–"),
         ("2", "", "–"),
     ):

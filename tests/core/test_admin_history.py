@@ -20,6 +20,7 @@ from apps.core.models import Change, Subscriber, TimestampedModel
 from apps.payments.models import BankAccount
 from apps.payments.services.accounts import confirm_account
 from apps.people.models import Client, Team
+from tests.engagements.builders import a_plan
 from tests.payments.builders import an_account
 from tests.people.records import (
     a_client,
@@ -79,6 +80,17 @@ def test_the_colour_of_a_line_of_the_history_tells_what_was_done():
         ("Archived", "warning"),
         ("Created", "success"),
     ]
+
+
+def test_a_record_that_was_deleted_has_the_name_that_it_had():
+    mia = a_contact(first_name="Mia", last_name="Nguyen")
+    plan = a_plan(participant=mia)
+    keys = [str(mia.pk), str(plan.pk)]
+    plan.delete()
+    mia.delete()
+    lines = history_display.history_lines(Change.objects.filter(record_key__in=keys, kind="Deleted"))
+    # The name of a plan has its participant's in it, who is gone as well.
+    assert [(line.record, line.url) for line in lines] == [("Mia Nguyen", None), (f"Plan {keys[1]}", None)]
 
 
 def test_times_of_the_history_are_in_the_zone_of_the_subscriber(client, ada):

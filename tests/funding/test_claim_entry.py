@@ -3,10 +3,12 @@
 from decimal import Decimal
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from apps.documents.models import Document
 from apps.documents.storage import document_storage
+from apps.funding.admin.forms import QuantityField
 from apps.funding.models import Claim, ProviderInvoice
 from tests.documents.builders import PDF, a_category, a_document, png
 from tests.funding.admin_forms import (
@@ -79,6 +81,19 @@ def test_one_form_stores_the_document_the_provider_invoice_and_the_claim(client,
     assert (document.created_by, document.category.name) == (ada, "Provider invoices")
     next_page = get_unrendered(client, ADD)
     assert next_page.context["adminform"].form.initial["document_category"] == document.category.pk
+
+
+@pytest.mark.parametrize(
+    ("typed", "quantity"), [("1:20", "1.3333"), ("0:30", "0.5"), (" 100:05 ", "100.0833"), ("2", "2")]
+)
+def test_a_quantity_may_be_hours_and_minutes(typed, quantity):
+    assert QuantityField().clean(typed) == Decimal(quantity)
+
+
+@pytest.mark.parametrize("typed", ["1:60", "1:5", "-1:20", ":20", "1:20:30"])
+def test_other_texts_with_a_colon_are_no_quantity(typed):
+    with pytest.raises(ValidationError, match=r"Give a number, such as 1616\.26\."):
+        QuantityField().clean(typed)
 
 
 def test_a_form_that_is_sent_twice_stores_one_claim(client, scene):

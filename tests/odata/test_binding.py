@@ -101,7 +101,12 @@ def test_only_declared_names_can_be_reached(text, message):
     [
         ("Start eq 5", "Start is a date; 5 is a whole number."),
         ("5 eq Start", "Start is a date; 5 is a whole number."),
-        ("Start ge '2026-07-01'", "Start is a date; '2026-07-01' is a string."),
+        ("Start ge '2026-07-01'", "Start is a date; '2026-07-01' is a string. A date stands without quotes."),
+        (
+            "Start sub 30 gt 2026-07-01",
+            "sub cannot stand between Start, which is a date, and 30, which is a whole number."
+            " Days are a duration: duration'P30D'.",
+        ),
         ("Name gt 50", "Name is a string; 50 is a whole number."),
         ("Size eq '5'", "Size is a whole number; '5' is a string."),
         (f"Size eq '{'9' * 61}'", f"Size is a whole number; '{'9' * 60}' is a string."),

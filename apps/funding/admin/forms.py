@@ -95,8 +95,22 @@ def text_field(max_length: int | None = None, **attributes: str) -> forms.CharFi
 
 
 def amount_cell_field(decimal_places: int = 4) -> AmountField:
-    widget = QuickInput(attrs=cell_attributes(inputmode="decimal"))
-    return AmountField(decimal_places=decimal_places, widget=widget)
+    return AmountField(decimal_places=decimal_places, widget=amount_widget())
+
+
+def amount_widget() -> QuickInput:
+    return QuickInput(attrs=cell_attributes(inputmode="decimal"))
+
+
+class QuantityField(AmountField):
+    """A number, or hours and minutes as invoices have them: ``1:20`` is 1.3333."""
+
+    def to_python(self, value: Any) -> object:
+        hours_and_minutes = re.fullmatch(r"\s*([0-9]{1,3}):([0-5][0-9])\s*", value or "")
+        if hours_and_minutes is None:
+            return super().to_python(value)
+        hours, minutes = map(int, hours_and_minutes.groups())
+        return (Decimal(hours * 60 + minutes) / 60).quantize(Decimal("0.0001"))
 
 
 class LineForm(forms.Form):
@@ -106,7 +120,7 @@ class LineForm(forms.Form):
     product = text_field(300, role="combobox")
     from_date = day_field()
     to_date = day_field()
-    quantity = amount_cell_field()
+    quantity = QuantityField(widget=amount_widget())
     price = amount_cell_field()
     claim_type = choice(ClaimType)
     cancellation_reason = choice(CancellationReason)

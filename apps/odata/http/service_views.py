@@ -60,4 +60,4 @@ class UnknownAddressView(ODataView):
     """Every other address below /api/; the response is the same for all callers."""
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        raise NotFound("There is nothing at this address.")
+        raise NotFound("There is nothing at this address; /api/ names the entity sets.")

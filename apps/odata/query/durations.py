@@ -40,9 +40,14 @@ class DurationBinder(PathBinder):
                 return self.seconds_of(operator, left, right)
             case "div" | "divby", ValueKind.DURATION, number if number in NUMBERS:
                 return self.seconds_of("divby", left, right)
+        hint = (
+            " Days are a duration: duration'P30D'."
+            if right.kind in NUMBERS and operator in ("add", "sub")
+            else ""
+        )
         self.fail(
             f"{operator} cannot stand between {left.name}, which is {kinds[0].value},"
-            f" and {right.name}, which is {kinds[1].value}."
+            f" and {right.name}, which is {kinds[1].value}.{hint}"
         )
 
     def duration_beside(

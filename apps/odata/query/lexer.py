@@ -56,6 +56,16 @@ _TOKEN = re.compile(
 )
 
 _GEO_TYPES = ("geography", "geometry")
+#: Types that others, such as OData 2 and 3, write before a value: guid'018bfaa8-…'.
+_OLDER_TYPES = ("date", "datetime", "datetimeoffset", "time", "guid")
+#: What other languages write, with what stands here in its place.
+_MEANT = {
+    **dict.fromkeys(("=", "==", "===", "is"), "eq"),
+    **dict.fromkeys(("!=", "<>"), "ne"),
+    **{">": "gt", ">=": "ge", "<": "lt", "<=": "le", "&&": "and", "||": "or", "!": "not"},
+    **{"like": "contains", "ascending": "asc", "descending": "desc"},
+}
+_FOREIGN = re.compile(r"[=<>!&|]+|[A-Za-z]+")
 
 
 class Token(NamedTuple):
@@ -102,10 +112,18 @@ class Lexer:
 
     def expect(self, mark: str) -> None:
         if not self.accept(mark):
-            self.fail(f"{mark!r} is expected before {self.token_name()}")
+            self.fail(f"{mark!r} is expected before {self.token_name()}{self.hint(self.token.at)}")
 
     def token_name(self) -> str:
         return "the end" if self.token.kind == "end" else repr(self.token.text[:40])
+
+    def hint(self, at: int) -> str:
+        """What is likely meant by the text at a position where it cannot stand."""
+        if self.text[at - 1 : at] == "'":  # 'O'Connor'
+            return "; a quote within a string is written twice, 'O''Connor'"
+        written = _FOREIGN.match(self.text, at)
+        meant = _MEANT.get(written[0].lower()) if written else None
+        return f" (is {meant} meant?)" if meant else ""
 
     def fail(self, reason: str, at: int | None = None) -> NoReturn:
         position = self.token.at if at is None else at
@@ -139,7 +157,7 @@ class Lexer:
             self.fail("no name is longer than 128 characters", at)
         if rest[0].isdigit():
             self.fail("no number, date, time or guid has this form", at)
-        self.fail(f"{rest[0]!r} is not expected here", at)
+        self.fail(f"{rest[0]!r} is not expected here{self.hint(at)}", at)
 
     # --- literals -------------------------------------------------------------------------------------
 
@@ -158,6 +176,10 @@ class Lexer:
                 self.fail_unsupported(f"A {type_name.lower()} value")
             if type_name.lower() == "binary":
                 self.fail("no member is compared with a binary value", token.at)
+            if type_name.lower() in _OLDER_TYPES:
+                self.fail(
+                    f"{type_name}'…' is not of OData 4; the value stands alone, without quotes", token.at
+                )
             if type_name.lower() == "duration":
                 return self.duration(token, unquote("'" + quoted))
             return Literal(token.at, ValueKind.ENUM, EnumLiteral(type_name, unquote("'" + quoted)))

@@ -151,7 +151,9 @@ class LiteralBinder:
         elif known.kind is other.kind:
             return self.constant(known)
         else:
-            self.fail(f"{other.name} is {other.kind.value}; {known.name} is {known.kind.value}.")
+            is_quoted = known.kind is ValueKind.STRING and other.kind in EDM_OF_KIND
+            hint = f" {other.kind.value.capitalize()} stands without quotes." if is_quoted else ""
+            self.fail(f"{other.name} is {other.kind.value}; {known.name} is {known.kind.value}.{hint}")
         return Operand(kind, Constant(kind, value), False, str(value))
 
     def guid(self, text: str, other: Operand) -> UUID:

@@ -48,10 +48,14 @@ UNSUPPORTED_FUNCTIONS = {
     "matchespattern": ": its databases read patterns differently, and some patterns take hours. There are"
     " contains, startswith, endswith, indexof and substring",
 }
-#: Functions of OData 4.01 that are refused, with what does the same.
+#: Functions of OData 4.01 and of others that are refused, with what does the same.
 REFUSED_FUNCTIONS = {
     **dict.fromkeys(("hassubset", "hassubsequence"), "any and all look into lists"),
     "isdefined": "ne null is offered",
+    "isnull": "eq null is offered",
+    "substringof": "contains(Name,'text') is offered",
+    **dict.fromkeys(("any", "all"), "List/any(item:item/Name eq 'text') looks into a list"),
+    **dict.fromkeys(("sum", "avg", "average", "min", "max"), "$apply has aggregate(Amount with sum as Sum)"),
 }
 
 
@@ -90,7 +94,7 @@ class Parser(Lexer):
         Chains like ``1 add 1 add 1`` make deep trees without any parentheses.
         """
         if self.token.kind != "end":
-            self.fail(f"{self.token_name()} is not expected here")
+            self.fail(f"{self.token_name()} is not expected here{self.hint(self.token.at)}")
         nodes = 0
         for tree in trees:
             for node, level in ast.walk(tree):

@@ -287,7 +287,9 @@ class TransformationParser(Parser):
         return [paths[:length] for length in range(len(paths), -1 if has_total else 0, -1)]
 
     def grouping_path(self) -> ast.Path:
-        return self.member_path("groupby takes names of members")
+        return self.member_path(
+            "groupby takes names of members; compute(year(StartDate) as Year)/ before it names a value"
+        )
 
     def member_path(self, reason: str) -> ast.Path:
         """A name or a path; ``reason`` is the error of anything else."""

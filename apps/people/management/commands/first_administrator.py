@@ -13,8 +13,13 @@ class Command(ServiceCommand):
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         parser.add_argument("--url", required=True, help="where the service answers")
 
-    def handle(self, *args: object, url: str, **options: object) -> None:
+    def handle(self, *args: object, url: str, verbosity: int, **options: object) -> None:
         if administrators().exists():
+            if verbosity:  # ./run serve asks at each start
+                self.stdout.write(
+                    "There is an administrator already."
+                    " ./run create_staff_login EMAIL --reset gives a login a new password."
+                )
             return
         hours = VALIDITY.total_seconds() // 3600
         address = url.rstrip("/") + first_administrator_path()
