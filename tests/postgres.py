@@ -138,7 +138,9 @@ def find_programs(places: Iterable[Path]) -> Path:
     complete = {place for place in places if all(os.access(place / program, os.X_OK) for program in PROGRAMS)}
     if not complete:
         names = ", ".join(PROGRAMS)
-        raise Unavailable(f"no {names} in one folder. Install PostgreSQL (Debian: apt-get install postgresql).")
+        raise Unavailable(
+            f"no {names} in one folder. Install PostgreSQL (Debian: apt-get install postgresql)."
+        )
     newest = max(complete, key=version)
     if version(newest) < OLDEST:
         raise Unavailable(f"{newest} holds PostgreSQL {version(newest)}, and {OLDEST} or newer is needed.")
