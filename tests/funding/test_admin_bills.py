@@ -9,6 +9,7 @@ from apps.base import clock
 from apps.core.archive import archive
 from apps.core.models import Change
 from apps.engagements.models import ServiceBooking
+from apps.funding.admin.forms import InvoiceLineForm
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimLine, Invoice, ProviderInvoice
 from tests.funding.admin_forms import (
     CLAIMS,
@@ -165,6 +166,17 @@ def test_invalid_values_are_shown_on_their_fields(client, scene):
     assert lines[0]["quantity"] == ["Quantity must be more than 0."]
     assert set(lines[1]) == {"cancellation_reason", "to_date"}
     assert not Claim.objects.exists()
+
+
+@read_in_python
+def test_a_cancellation_that_is_claimed_for_needs_a_reason(client, scene):
+    cancelled = line(scene.entry, claim_type="Cancellation", cancellation_reason="")
+    [errors] = errors_of(enter(client, scene, cancelled))[1]
+    assert errors == {"cancellation_reason": ["Say why: the agency takes none without a reason."]}
+    assert not Claim.objects.exists()
+    assert enter(client, scene, {**cancelled, "cancellation_reason": "FamilyIssues"}).status_code == 302
+    assert Claim.objects.get().line_items.get().cancellation_reason == "FamilyIssues"
+    assert not InvoiceLineForm(cancelled, books=()).has_error("cancellation_reason")
 
 
 @read_in_python

@@ -22,7 +22,7 @@ from apps.funding.admin.autocomplete import last_lines_page, read_key
 from apps.funding.admin.bill_filters import ClaimWindowFilter
 from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.documents import ENTRY_PERMISSIONS, entry_place, entry_url
-from apps.funding.admin.forms import INVOICE_FIELDS, ClaimForm, LineForm
+from apps.funding.admin.forms import INVOICE_FIELDS, ClaimForm, ClaimLineForm
 from apps.funding.admin.month_end import month_end_context
 from apps.funding.admin.plan_changes import PLAN_CHANGE, PlanChangeAdmin
 from apps.funding.admin.provider_invoices import (
@@ -67,7 +67,7 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
     form = ClaimForm
     create = staticmethod(create_claims_with_invoices)
     line_model = ClaimLine
-    line_form = LineForm
+    line_form = ClaimLineForm
     menu_order = 210
     icon = "request_quote"
     list_pages = (

@@ -155,6 +155,15 @@ class LineForm(forms.Form):
         return LineDraft(values, given, [name for name in names if name in self.errors], key)
 
 
+class ClaimLineForm(LineForm):
+    """A line of a claim. The agency takes no cancellation without a reason, which programs may send later."""
+
+    def clean(self) -> None:
+        is_cancelled = self.cleaned_data.get("claim_type") == ClaimType.CANCELLATION
+        if is_cancelled and self.cleaned_data.get("cancellation_reason") == "":
+            self.add_error("cancellation_reason", "Say why: the agency takes none without a reason.")
+
+
 class InvoiceLineForm(LineForm):
     """A line of an invoice, which may be a credit and have a cost centre."""
 
