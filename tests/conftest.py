@@ -186,7 +186,7 @@ def quick_settings():
 
 @pytest.fixture(autouse=True, scope="session")
 def quick_templates(django_test_environment):
-    """``response.context`` is that of the page: Django would keep one for each of its hundreds of parts."""
+    """``response.context`` is that of the page: Django would keep one for each of hundreds of parts of it."""
 
     def render(template, context):
         is_page = context.template is template and isinstance(context, RequestContext)

@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps.access.throttling import client_address, counted_address
-from apps.core.models import Change, Subscriber
+from apps.core.models import Change, Subscriber, new_guid
 from apps.core.templatetags.browsers import browser_name
 from apps.people import authentication
 from apps.people.models import Staff
@@ -41,6 +41,11 @@ def test_the_login_is_the_primary_email_in_any_case(client):
     an_administrator(primary_email="ada@example.org")
     assert sign_in(client, " ADA@Example.org ").status_code == 302
     assert is_signed_in(client)
+
+
+def test_a_session_of_nobody_is_no_fault():
+    """Of a database that was restored meanwhile."""
+    assert authentication.StaffBackend().get_user(new_guid()) is None
 
 
 @pytest.mark.parametrize(
