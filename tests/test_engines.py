@@ -133,6 +133,14 @@ def test_both_engines_run_at_once_and_print_one_after_the_other(run_as, capfd, t
     assert printed.index("first") < printed.index("second")
 
 
+def test_the_second_engine_is_served_first(run_as, capfd):
+    for engine in engines.ENGINES:
+        run_as(engine, "sleep 0.2; nice")
+    assert engines.main([]) == 0
+    first, second = (int(line) for line in capfd.readouterr().out.splitlines() if line.isdigit())
+    assert first == min(second + 3, 19)
+
+
 def test_tests_end_with_whoever_started_them(tmp_path):
     with (
         (tmp_path / "output").open("wb") as output,
