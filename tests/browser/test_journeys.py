@@ -11,7 +11,7 @@ from apps.engagements.models import ClientEngagement
 from apps.engagements.services import create_support_categories
 from apps.funding.models import AcknowledgedWarning, Claim, ClaimFile
 from apps.funding.statuses import ClaimStatus
-from apps.funding.validation.warning_codes import WarningCode
+from apps.funding.validation.warnings import PRICE_OVER_CAP
 from apps.people.demo import load_roles
 from apps.people.models import Contact, Staff
 from apps.sales.models import Opportunity
@@ -75,7 +75,7 @@ def test_a_claims_officer_enters_a_claim_from_a_document(begin):
 def test_a_team_lead_approves_claims_and_is_told_which_had_warnings(begin):
     scene = Scene()
     claims = [a_claim(contact=scene.mia, provider=scene.harbour) for _ in range(3)]
-    warning = {"code": WarningCode.PRICE_OVER_CAP, "message": "40.00 is over the cap.", "at": clock.now()}
+    warning = {"code": PRICE_OVER_CAP, "message": "40.00 is over the cap.", "at": clock.now()}
     AcknowledgedWarning.objects.create(claim=claims[0], **warning)
     with begin("Approve claims, one with a warning", "Plan manager", "/admin/") as journey:
         journey.submit("#nav-sidebar >> text=Claims")

@@ -46,7 +46,7 @@ from apps.funding.services.answer_faults import find_answer_faults
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.invariants import find_claim_file_faults
 from apps.funding.statuses import ClaimStatus
-from apps.funding.validation.warning_codes import WarningCode
+from apps.funding.validation.warning_codes import WARNING_LABELS
 from apps.payments.models import BankAccount, PaymentRun, PaymentRunItem, PaymentSettings, Statement
 from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.ready import load_ready
@@ -325,7 +325,7 @@ def test_there_are_about_as_many_bills_as_requested():
 
 
 def test_there_is_a_claim_for_every_warning_which_awaits_approval():
-    for code in sorted(set(WarningCode.values) - WITHOUT_EXAMPLE.keys()):
+    for code in sorted(WARNING_LABELS.keys() - WITHOUT_EXAMPLE.keys()):
         claims = Claim.objects.filter(provider_invoice__reference__startswith=f"DEMO {code}")
         number = 2 if code.startswith("Duplicate") else 1
         assert claims.count() == number, f"add an example of {code} to apps/funding/demo/warnings.py"

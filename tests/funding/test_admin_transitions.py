@@ -14,7 +14,7 @@ from apps.core.models import Subscriber
 from apps.funding.admin.claims import ClaimAdmin
 from apps.funding.models import Claim, ProviderInvoice, StatusMove
 from apps.funding.services.transitions import apply_transition
-from apps.funding.validation.warning_codes import WarningCode
+from apps.funding.validation.warning_codes import WARNING_LABELS
 from tests.funding.admin_forms import (
     CLAIMS,
     INVOICES,
@@ -428,7 +428,7 @@ def test_a_list_shows_and_filters_by_the_kinds_of_warnings(client):
 
 @pytest.mark.both_engines("found or summed by the database")
 def test_a_list_filters_by_each_kind_of_warning(client):
-    warned = {code: [str(a_warned_claim(code))] for code in WarningCode.values}
+    warned = {code: [str(a_warned_claim(code))] for code in WARNING_LABELS}
     page = get_unrendered(client, CLAIMS)
     [choices] = [each for each in page.context["cl"].filter_specs if each.title == "warnings"]
     assert set(dict(choices.lookup_choices)) >= set(warned)

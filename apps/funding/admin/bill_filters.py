@@ -2,6 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from django.contrib.admin import ModelAdmin
@@ -39,7 +40,7 @@ from apps.funding.models import (
 from apps.funding.public_holidays import business_days_before
 from apps.funding.services.effects import lines_on_budget
 from apps.funding.statuses import DAYS_TO_CLAIM, DAYS_TO_PAY, RESUBMITTABLE, STATUSES, ClaimStatus, Phase
-from apps.funding.validation.warning_codes import WarningCode
+from apps.funding.validation.warning_codes import WARNING_LABELS
 
 BUDGET = "draws_on"
 PLAN = "plan"
@@ -161,7 +162,8 @@ class WarningFilter(DropdownFilter):
     parameter_name = "warning"
 
     def lookups(self, request: HttpRequest, model_admin: object) -> list[tuple[str, str]]:
-        return [(ANY_WARNING, "Any warning"), (NO_WARNING, "No warning"), *WarningCode.choices]
+        labels = sorted(WARNING_LABELS.items(), key=itemgetter(1))
+        return [(ANY_WARNING, "Any warning"), (NO_WARNING, "No warning"), *labels]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Model]) -> QuerySet[Model]:
         chosen = self.value()

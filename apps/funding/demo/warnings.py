@@ -21,7 +21,7 @@ from apps.funding.models import Claim, ClaimLine, ProviderInvoice
 from apps.funding.public_holidays import DayType, day_types
 from apps.funding.services.create import create_claims
 from apps.funding.services.provider_invoices import create_provider_invoices
-from apps.funding.validation.warning_codes import WarningCode
+from apps.funding.validation import duplicates, plan_warnings, warnings
 from apps.people.models import Client, Contact, Staff
 
 #: The support of most of them, a weekday's, and the category that it is of.
@@ -37,7 +37,7 @@ HARBOUR_LIGHTS, WITHOUT_ABN, WRONG_ABN = 1, 3, 4
 class Example:
     """A claim of one line that a warning is about; ``values`` are further ones of the line."""
 
-    code: WarningCode
+    code: str
     participant: Contact
     day: dt.date
     item: str = USUAL
@@ -69,7 +69,7 @@ def create_claims_with_warnings(
                 ProviderInvoice,
                 reference=example.reference,
                 invoice_total=example.invoice_total,
-                is_reusable=example.code == WarningCode.DUPLICATE_INVOICE,
+                is_reusable=example.code == duplicates.DUPLICATE_INVOICE,
                 contact=example.participant,
                 provider=context.records[Client][example.provider],
                 created_by=approvers[0],
@@ -131,39 +131,37 @@ def examples_of_one(
     travel = {"claim_type": ClaimType.PROVIDER_TRAVEL.value}
     sunday = context.as_of - (context.as_of.isoweekday() % 7 or 7) * DAY
     yield from (
-        Example(WarningCode.PRICE_OVER_CAP, participant, day(5), values=overpriced),
-        Example(WarningCode.QUOTE_REQUIRED, participant, day(5), WHEELCHAIR, ONE, {"price": Decimal(4200)}),
-        Example(WarningCode.CLAIM_TYPE_NOT_ALLOWED, participant, day(5), NIGHT, ONE, travel),
-        Example(WarningCode.NO_BOOKING, participant, day(5), BEHAVIOUR, ONE),
-        Example(WarningCode.DAY_MISMATCH, participant, sunday),
-        Example(WarningCode.FUTURE_SERVICE, participant, day(7), values={"to_date": context.day(-9)}),
-        Example(WarningCode.DUPLICATE_INVOICE, participant, day(7) - 7 * DAY),
-        Example(WarningCode.DUPLICATE_INVOICE, participant, day(7) - 14 * DAY),
-        Example(WarningCode.DUPLICATE_LINE, participant, day(7), quantity=Decimal("3.75")),
-        Example(WarningCode.DUPLICATE_LINE, participant, day(7), quantity=Decimal("3.75"), is_repeated=True),
+        Example(warnings.PRICE_OVER_CAP, participant, day(5), values=overpriced),
+        Example(warnings.QUOTE_REQUIRED, participant, day(5), WHEELCHAIR, ONE, {"price": Decimal(4200)}),
+        Example(warnings.CLAIM_TYPE_NOT_ALLOWED, participant, day(5), NIGHT, ONE, travel),
+        Example(plan_warnings.NO_BOOKING, participant, day(5), BEHAVIOUR, ONE),
+        Example(warnings.DAY_MISMATCH, participant, sunday),
+        Example(warnings.FUTURE_SERVICE, participant, day(7), values={"to_date": context.day(-9)}),
+        Example(duplicates.DUPLICATE_INVOICE, participant, day(7) - 7 * DAY),
+        Example(duplicates.DUPLICATE_INVOICE, participant, day(7) - 14 * DAY),
+        Example(warnings.DUPLICATE_LINE, participant, day(7), quantity=Decimal("3.75")),
+        Example(warnings.DUPLICATE_LINE, participant, day(7), quantity=Decimal("3.75"), is_repeated=True),
         Example(
-            WarningCode.GIVEN_DIFFERS,
+            warnings.GIVEN_DIFFERS,
             participant,
             day(7),
             quantity=Decimal("1.25"),
             given_reference="DEMO GivenDiffers, second copy",
         ),
         Example(
-            WarningCode.TOTAL_DIFFERS,
+            warnings.TOTAL_DIFFERS,
             participant,
             day(7),
             quantity=Decimal("2.75"),
             invoice_total=Decimal(250),
         ),
-        Example(
-            WarningCode.OUTSIDE_PERIOD, participant, day(7), quantity=Decimal("0.75"), period=day(7) - DAY
-        ),
-        Example(WarningCode.TOO_OLD, participant, day(740), values={"price": Decimal(65)}),
+        Example(warnings.OUTSIDE_PERIOD, participant, day(7), quantity=Decimal("0.75"), period=day(7) - DAY),
+        Example(warnings.TOO_OLD, participant, day(740), values={"price": Decimal(65)}),
     )
     if day(0) >= first_days(context.as_of)[-1]:
         price = {"price": Decimal("80.90")}
-        yield Example(WarningCode.ITEM_NOT_CURRENT, participant, day(0), DISCONTINUED, values=price)
-    for code, provider in ((WarningCode.ABN_MISSING, WITHOUT_ABN), (WarningCode.ABN_INVALID, WRONG_ABN)):
+        yield Example(warnings.ITEM_NOT_CURRENT, participant, day(0), DISCONTINUED, values=price)
+    for code, provider in ((warnings.ABN_MISSING, WITHOUT_ABN), (warnings.ABN_INVALID, WRONG_ABN)):
         if provider < len(context.records[Client]):
             hours = Decimal("1.5")
             yield Example(code, participant, day(7), quantity=hours, provider=provider)
@@ -179,32 +177,32 @@ def examples_of_others(
 ) -> Iterator[Example]:
     """The warnings about plans and their budgets, each of a participant whose plan is so."""
     for contact in [each for each in context.records[Contact] if not each.scheme_number][:1]:
-        yield Example(WarningCode.NO_ENGAGEMENT, contact, day)
+        yield Example(plan_warnings.NO_ENGAGEMENT, contact, day)
     planned = Counter(each.participant.pk for each in usual)
     for each in [each for each in current if planned[each.participant.pk] == 1][:1]:
         before = weekday_before(each.first_day - 20 * DAY, each)
-        yield Example(WarningCode.OUTSIDE_PLAN, each.participant, before)
+        yield Example(plan_warnings.OUTSIDE_PLAN, each.participant, before)
     # Of the plan with the least: one claim of hundreds of thousands would hide the others in the charts.
     for each in sorted(current[1:], key=left_of)[:1]:
         hours = to_cents(left_of(each) / 50 + 20)  # an hour costs more than 50 in each region
-        yield Example(WarningCode.OVER_BUDGET, each.participant, day, quantity=hours)
+        yield Example(plan_warnings.OVER_BUDGET, each.participant, day, quantity=hours)
     in_periods = [each for each in current if each.budgets[0].periods and each.first_day < day]
     for each in [each for each in in_periods if each.budgets[0].left_on(day) > 0][:1]:
         # More than the period and the earlier ones have, and not more than the year.
         hours = each.budgets[0].left_on(day) / cap + 3
-        yield Example(WarningCode.OVER_PERIOD, each.participant, day, quantity=to_cents(hours))
+        yield Example(plan_warnings.OVER_PERIOD, each.participant, day, quantity=to_cents(hours))
     for each in [
         each for each in current if any(part.category == 15 and part.periods for part in each.budgets)
     ][:1]:
-        yield Example(WarningCode.NOT_STATED, each.participant, day, NOT_STATED, ONE)
+        yield Example(plan_warnings.NOT_STATED, each.participant, day, NOT_STATED, ONE)
     for each in [each for each in current if each.first_day > each.engagement.plan_start_date][:1]:
         before = weekday_before(each.first_day, each)
-        yield Example(WarningCode.NOT_ENDORSED, each.participant, before, quantity=ONE)
+        yield Example(plan_warnings.NOT_ENDORSED, each.participant, before, quantity=ONE)
     self_managed = [each for each in usual if each.engagement.is_self_managed]
     for each in [each for each in self_managed if each.first_day < day < each.last_day][:1]:
-        yield Example(WarningCode.WRONG_MANAGEMENT, each.participant, day)
+        yield Example(plan_warnings.WRONG_MANAGEMENT, each.participant, day)
     for each in [each for each in managed if each.last_day + 100 * DAY < context.as_of][:1]:
-        yield Example(WarningCode.AFTER_BOOKING, each.participant, weekday_before(each.last_day, each))
+        yield Example(plan_warnings.AFTER_BOOKING, each.participant, weekday_before(each.last_day, each))
 
 
 def left_of(plan: DemoPlan) -> Decimal:

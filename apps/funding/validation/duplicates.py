@@ -8,7 +8,7 @@ from uuid import UUID
 from django.utils.html import format_html
 
 from apps.base.drafts import Issue
-from apps.funding.validation.warning_codes import WarningCode
+from apps.funding.validation.warning_codes import warning_code
 from apps.funding.validation.warning_messages import format_money, format_period
 
 
@@ -22,6 +22,9 @@ class BillMark(NamedTuple):
     total: Decimal
 
 
+DUPLICATE_INVOICE = warning_code("DuplicateInvoice", "Duplicate invoice")
+
+
 def same_total_issue(field: str, other: object, mark: BillMark) -> Issue:
     """The issue that another provider invoice has the mark; ``other`` names it, or links to it."""
     message = format_html(
@@ -31,4 +34,4 @@ def same_total_issue(field: str, other: object, mark: BillMark) -> Issue:
         format_period(mark.first_day, mark.last_day),
         format_money(mark.total),
     )
-    return Issue(WarningCode.DUPLICATE_INVOICE, field, message)
+    return Issue(DUPLICATE_INVOICE, field, message)

@@ -17,12 +17,13 @@ from apps.funding.choices import ClaimType, Flag, ItemType
 from apps.funding.drafts import BillContext, BillDraft, ClaimDraft, LineContext, LineDraft
 from apps.funding.models import find_expired_window
 from apps.funding.public_holidays import DayType, day_types, holiday_name, named_day_types
+from apps.funding.validation.duplicates import DUPLICATE_INVOICE
 from apps.funding.validation.plan_warnings import (
     PLAN_WARNINGS,
     booking_is_managed_by_a_plan_manager,
     participant_has_a_plan,
 )
-from apps.funding.validation.warning_codes import LineWarning, WarningCode
+from apps.funding.validation.warning_codes import LineWarning, warning_code
 from apps.funding.validation.warning_messages import (
     cap_message,
     format_day,
@@ -57,13 +58,16 @@ def warn_of_each_line(rules: Sequence[LineWarning]) -> Rule[BillDraft]:
 # --- the price guide ------------------------------------------------------------------------------------
 
 
+PRICE_OVER_CAP = warning_code("PriceOverCap", "Price over cap")
+
+
 def price_is_within_the_cap(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     product = line.product
     if product.type in TYPES_WITHOUT_CAP or product.is_quote_required:
         return None
     for cap, day in ((line.book_price, line.first_day), (context.last_price, line.last_day)):
         if cap is not None and cap.amount is not None and line.price > cap.amount:
-            return Issue(WarningCode.PRICE_OVER_CAP, "price", cap_message(line, cap, cap.amount, day))
+            return Issue(PRICE_OVER_CAP, "price", cap_message(line, cap, cap.amount, day))
     return None
 
 
@@ -71,21 +75,25 @@ def price_is_within_the_cap(line: LineDraft, context: LineContext, bill: BillCon
 TYPES_WITHOUT_CAP = frozenset({ItemType.QUOTABLE.value, ItemType.UNIT_PRICE.value})
 
 
+ITEM_NOT_CURRENT = warning_code("ItemNotCurrent", "Item not current")
+
+
 def item_is_current(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     code = line.product.code
     if line.product.archive_date is not None:
-        return Issue(
-            WarningCode.ITEM_NOT_CURRENT, "product", f"{code} is archived. Choose the item that replaced it."
-        )
+        return Issue(ITEM_NOT_CURRENT, "product", f"{code} is archived. Choose the item that replaced it.")
     if line.book_price is not None and context.last_price is not None:
         return None
     day = line.first_day if line.book_price is None else line.last_day
     return Issue(
-        WarningCode.ITEM_NOT_CURRENT,
+        ITEM_NOT_CURRENT,
         "product",
         f"{code} is not in the price book on {format_day(day)}. Choose an item that is current then, or check"
         " the day.",
     )
+
+
+QUOTE_REQUIRED = warning_code("QuoteRequired", "Quote required")
 
 
 def item_needs_no_quote(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
@@ -93,7 +101,7 @@ def item_needs_no_quote(line: LineDraft, context: LineContext, bill: BillContext
     if not product.is_quote_required and product.type != ItemType.QUOTABLE:
         return None
     return Issue(
-        WarningCode.QUOTE_REQUIRED,
+        QUOTE_REQUIRED,
         "product",
         f"{product.code} is paid by an approved quote only. Make sure that the quote covers"
         f" {format_money(line.total)}.",
@@ -112,6 +120,9 @@ FLAGS = {
 REFUSED = frozenset({Flag.NO.value, Flag.NOT_APPLICABLE.value})
 
 
+CLAIM_TYPE_NOT_ALLOWED = warning_code("ClaimTypeNotAllowed", "Claim type not allowed")
+
+
 def item_allows_the_claim_type(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     claim_type = line.claim_type
     if claim_type is None or claim_type not in FLAGS:
@@ -121,11 +132,14 @@ def item_allows_the_claim_type(line: LineDraft, context: LineContext, bill: Bill
         return None
     label = ClaimType(claim_type).label
     return Issue(
-        WarningCode.CLAIM_TYPE_NOT_ALLOWED,
+        CLAIM_TYPE_NOT_ALLOWED,
         "claim_type",
         f"The price guide does not allow “{label}” for {line.product.code} ({answer})."
         " Choose another claim type or another item.",
     )
+
+
+DAY_MISMATCH = warning_code("DayMismatch", "Day mismatch")
 
 
 def item_is_for_that_day(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
@@ -145,7 +159,7 @@ def item_is_for_that_day(line: LineDraft, context: LineContext, bill: BillContex
     where = f" in {state}" if state else ""
     expected = " or ".join(each.value for each in DayType if each in named)
     return Issue(
-        WarningCode.DAY_MISMATCH,
+        DAY_MISMATCH,
         "from_date",
         f"{line.product.code} is for {expected}, and {format_day(line.first_day)} is {actual}{where}."
         " Check the item and the day.",
@@ -155,11 +169,17 @@ def item_is_for_that_day(line: LineDraft, context: LineContext, bill: BillContex
 # --- days -----------------------------------------------------------------------------------------------
 
 
+TOO_OLD = warning_code("TooOld", "Too old")
+
+
 def support_is_recent(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     expired = find_expired_window(bill.windows, line.first_day, bill.today)
     if expired is None:
         return None
-    return Issue(WarningCode.TOO_OLD, "from_date", window_message(line.first_day, expired))
+    return Issue(TOO_OLD, "from_date", window_message(line.first_day, expired))
+
+
+OUTSIDE_PERIOD = warning_code("OutsidePeriod", "Outside period")
 
 
 def line_lies_within_the_period(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
@@ -170,11 +190,14 @@ def line_lies_within_the_period(line: LineDraft, context: LineContext, bill: Bil
     if not outside:
         return None
     return Issue(
-        WarningCode.OUTSIDE_PERIOD,
+        OUTSIDE_PERIOD,
         outside[0],
         f"{format_day(days[outside[0]])} is outside the period that is billed,"
         f" {format_days(bill.start_date, bill.end_date)}. Check the day of the line, or the period.",
     )
+
+
+FUTURE_SERVICE = warning_code("FutureService", "Future service")
 
 
 def support_was_given(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
@@ -182,7 +205,7 @@ def support_was_given(line: LineDraft, context: LineContext, bill: BillContext) 
         return None
     only_to_date = line.first_day <= bill.today and line.last_day != line.first_day
     return Issue(
-        WarningCode.FUTURE_SERVICE,
+        FUTURE_SERVICE,
         "to_date" if only_to_date else "from_date",
         f"{format_day(line.last_day)} is after today, {format_day(bill.today)}. Enter supports when they have"
         " been given, or check the day.",
@@ -192,10 +215,13 @@ def support_was_given(line: LineDraft, context: LineContext, bill: BillContext) 
 # --- what was entered already ---------------------------------------------------------------------------
 
 
+DUPLICATE_LINE = warning_code("DuplicateLine", "Duplicate line")
+
+
 def line_is_no_duplicate(line: LineDraft, context: LineContext, bill: BillContext) -> Issue | None:
     if context.duplicate is None:
         return None
-    return Issue(WarningCode.DUPLICATE_LINE, "", same_line_message(line, context))
+    return Issue(DUPLICATE_LINE, "", same_line_message(line, context))
 
 
 def claim_is_no_duplicate(draft: ClaimDraft, bill: BillContext) -> Iterator[Issue]:
@@ -204,7 +230,7 @@ def claim_is_no_duplicate(draft: ClaimDraft, bill: BillContext) -> Iterator[Issu
     if bill.same_total and any(line is not None and line.duplicate for line in bill.lines):
         return  # the line says it already
     message = same_claim_message(draft, bill)
-    yield Issue(WarningCode.DUPLICATE_INVOICE, "provider_invoice_reference", message)
+    yield Issue(DUPLICATE_INVOICE, "provider_invoice_reference", message)
 
 
 # --- the provider ---------------------------------------------------------------------------------------
@@ -214,18 +240,22 @@ MARKS_AND_ZEROS = re.compile(r"[\W_0]")
 WORDS_FOR_NONE = frozenset({"", *(MARKS_AND_ZEROS.sub("", each) for each in PLACEHOLDERS)})
 
 
+ABN_MISSING = warning_code("AbnMissing", "ABN missing")
+ABN_INVALID = warning_code("AbnInvalid", "ABN invalid")
+
+
 def provider_has_a_business_number(draft: ClaimDraft, bill: BillContext) -> Iterator[Issue]:
     provider, number = draft.provider, business_number_of(draft.provider)
     if not number:
         yield Issue(
-            WarningCode.ABN_MISSING,
+            ABN_MISSING,
             "provider",
             f"{provider.business_name} has no business number (ABN); {draft.missing_abn_reason_code} will be"
             " sent in its place. Enter the number with the provider if there is one.",
         )
     elif not is_an_abn(number):
         yield Issue(
-            WarningCode.ABN_INVALID,
+            ABN_INVALID,
             "provider",
             f"{number}, the business number of {provider.business_name}, is no ABN: those have 11"
             " digits that check each other. Put it right with the provider.",
@@ -255,6 +285,9 @@ def provider_invoice_agrees(draft: ClaimDraft, bill: BillContext) -> Iterator[Is
         yield given_differs("provider_invoice_reference", "reference", reference, invoice.reference)
 
 
+TOTAL_DIFFERS = warning_code("TotalDiffers", "Total differs")
+
+
 def total_agrees_with_the_provider_invoice(draft: ClaimDraft, bill: BillContext) -> Iterator[Issue]:
     """With the other claims on a reusable provider invoice; its first one may be a part of the total."""
     invoice_total, others = draft.provider_invoice.invoice_total, bill.other_claims_total
@@ -269,10 +302,13 @@ def total_agrees_with_the_provider_invoice(draft: ClaimDraft, bill: BillContext)
         check += ", unless further claims follow" if total < invoice_total else ""
     difference = f"{format_money(abs(total - invoice_total))} {'more' if total > invoice_total else 'less'}"
     yield Issue(
-        WarningCode.TOTAL_DIFFERS,
+        TOTAL_DIFFERS,
         "line_items",
         f"{what}, {difference} than the provider invoice's total of {format_money(invoice_total)}. {check}.",
     )
+
+
+GIVEN_DIFFERS = warning_code("GivenDiffers", "Given differs")
 
 
 def given_differs(field: str, label: str, given: str, value: str) -> Issue:
@@ -280,7 +316,7 @@ def given_differs(field: str, label: str, given: str, value: str) -> Issue:
         f"The {label} given is {given}, and the provider invoice's is {value}. Take out what is given to use"
         " the provider invoice's."
     )
-    return Issue(WarningCode.GIVEN_DIFFERS, field, message)
+    return Issue(GIVEN_DIFFERS, field, message)
 
 
 #: In the order in which people would ask.
