@@ -9,6 +9,7 @@ from django.test import RequestFactory
 
 from apps.core.admin_base import RecordAdmin
 from apps.core.admin_base.forms import AmountField
+from apps.funding.admin.forms import QuickInput
 from apps.funding.models import Price, ProviderInvoice
 from tests.funding.admin_forms import PROVIDER_INVOICES
 from tests.people.records import a_client, a_contact, an_administrator, form_data
@@ -37,7 +38,8 @@ def test_what_could_be_another_amount_is_refused(text):
         AmountField().clean(text)
 
 
-def test_every_form_of_records_reads_amounts_in_this_way(db):
+def fields_of_forms():
+    """(model, name, field) of each form of records, and of the rows in it."""
     request = RequestFactory().get("/")
     request.user, request.session = an_administrator(), {}
     pages = [page for page in admin.site._registry.values() if isinstance(page, RecordAdmin)]
@@ -47,14 +49,25 @@ def test_every_form_of_records_reads_amounts_in_this_way(db):
         for page in pages
         for formset, inline in page.get_formsets_with_inlines(request)
     ]
-    found = [
-        (model, field)
-        for model, form in shown
-        for field in form.base_fields.values()
-        if isinstance(field, forms.DecimalField)
-    ]
+    return [(model, name, field) for model, form in shown for name, field in form.base_fields.items()]
+
+
+def test_every_form_of_records_reads_amounts_in_this_way(db):
+    found = [(model, field) for model, _, field in fields_of_forms() if isinstance(field, forms.DecimalField)]
     assert {ProviderInvoice, Price} <= set(dict(found))
     assert {type(field) for _, field in found} == {AmountField}
+
+
+def test_every_field_that_one_types_into_has_a_border(db):
+    """Django's own widgets have none, since the style sheet of the pages takes the browser's away."""
+    typed = [each for each in fields_of_forms() if is_typed(each[2].widget)]
+    assert sum(isinstance(field, forms.IntegerField) for _, _, field in typed) > 10
+    assert [each for each in typed if "border" not in each[2].widget.attrs.get("class", "").split()] == []
+
+
+def is_typed(widget):
+    is_text = isinstance(widget, forms.TextInput | forms.NumberInput | forms.Textarea)
+    return is_text and not isinstance(widget, QuickInput)  # which funding.css gives a border
 
 
 @pytest.mark.parametrize("total", ["1e3", "1,5", "1_0"])

@@ -19,6 +19,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.html import format_html
+from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from apps.base import draft_checks
 from apps.base.drafts import UNSEEN, Draft, Issue, Rule, ValidationFailed, apply_rules
@@ -48,6 +49,18 @@ from apps.core.services import Service, draft_class_of, service_of
 
 HISTORY_PAGE_SIZE = 50
 
+#: Whole numbers have the limits of PostgreSQL, on either engine. Each names the widget: Django takes the
+#: entry of the nearest class alone.
+WHOLE_NUMBERS: dict[type[models.Field], dict[str, object]] = {
+    column: {"widget": UnfoldAdminIntegerFieldWidget, **limits}
+    for column, limits in (
+        (models.IntegerField, {"min_value": -(2**31), "max_value": 2**31 - 1}),
+        (models.PositiveIntegerField, {"max_value": 2**31 - 1}),
+        (models.SmallIntegerField, {"min_value": -(2**15), "max_value": 2**15 - 1}),
+        (models.PositiveSmallIntegerField, {"max_value": 2**15 - 1}),
+    )
+}
+
 #: The page with everything about one record.
 OVERVIEW = Page("overview", "Overview")
 
@@ -66,11 +79,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
         models.DateTimeField: {"form_class": LocalTimeField},
         models.DateField: {"form_class": DayField},
         models.DecimalField: {"form_class": AmountField},
-        # As PostgreSQL keeps them, on either engine.
-        models.IntegerField: {"min_value": -(2**31), "max_value": 2**31 - 1},
-        models.PositiveIntegerField: {"max_value": 2**31 - 1},
-        models.SmallIntegerField: {"min_value": -(2**15), "max_value": 2**15 - 1},
-        models.PositiveSmallIntegerField: {"max_value": 2**15 - 1},
+        **WHOLE_NUMBERS,
     }
     create: ClassVar[Service | None] = None
     update: ClassVar[Service | None] = None

@@ -89,8 +89,8 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     ordering = ("-number",)
     list_display = (
         "name",
-        "number_of_lines",
         "amount",
+        "number_of_lines",
         "status_label",
         "made",
         "made_by",

@@ -39,7 +39,7 @@ class RemittanceAdmin(ReadOnlyAdmin):
     menu_order = 216
     icon = "payments"
     ordering = ("-creation_date", "-guid")
-    list_display = ("name", "paid_on", "rows", "amount", "not_applied", "imported", "imported_by")
+    list_display = ("name", "paid_on", "amount", "rows", "not_applied", "imported", "imported_by")
     list_select_related = ("received_by",)
     list_filter = (("day", DateRangeFilter),)
     search_fields = ("file_name",)
