@@ -20,6 +20,7 @@ from apps.funding.pdf_styles import (
     STRONG_FIGURE,
     TITLE,
     build_pdf,
+    sender,
     text,
 )
 from apps.funding.tagged_pdf import data_table
@@ -45,9 +46,6 @@ def invoices_pdf(invoices: Iterable[Invoice]) -> bytes:
 def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[object]:
     lines = list(invoice.line_items.select_related("product").order_by("position", "pk"))
     gst = gst_included(lines)
-    sender = [organisation.invoice_sender]
-    if organisation.business_number:
-        sender.append(f"ABN {organisation.business_number}")
     days = {"Services from": invoice.start_date, "Services to": invoice.end_date, "Due": invoice.due_date}
     dated = [f"{label} {date_format(day, 'j M Y')}" for label, day in days.items() if day]
     details = [f"Number {invoice.invoice_number}", *dated]
@@ -57,13 +55,13 @@ def invoice_story(invoice: Invoice, organisation: Subscriber) -> list[object]:
         Table(
             [
                 [
-                    [text(organisation.name, STRONG), text("\n".join(sender))],
+                    sender(organisation),
                     [text(str(invoice.contact), STRONG), text(recipient(invoice))],
                     [text("\n".join(details))],
                 ]
             ],
-            colWidths=[58 * mm] * 3,
-            style=TableStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (-1, -1), 0)]),
+            colWidths=[66 * mm, 58 * mm, 50 * mm],
+            style=TableStyle([("VALIGN", (0, 0), (-1, -1), "TOP")]),
         ),
         Spacer(0, 8 * mm),
         data_table(line_rows(lines), colWidths=LINE_COLUMNS, style=RULES),

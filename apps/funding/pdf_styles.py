@@ -15,6 +15,7 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.platypus import SimpleDocTemplate, TableStyle
 
+from apps.core.models import Subscriber
 from apps.funding.tagged_pdf import TaggedCanvas, TaggedParagraph
 
 #: DejaVu Sans: the letters of all languages that are written in Latin script, Vietnamese among them.
@@ -42,6 +43,13 @@ def text(value: str | None, style: ParagraphStyle = TEXT) -> TaggedParagraph:
     """Plain text as a paragraph; accents are composed, since fonts have the composed letters."""
     composed = unicodedata.normalize("NFC", value or "")
     return TaggedParagraph(escape(composed, quote=False).replace("\n", "<br/>"), style)
+
+
+def sender(organisation: Subscriber) -> list[TaggedParagraph]:
+    """The organisation's name, its address and its ABN, as far as they are given."""
+    number = organisation.business_number and f"ABN {organisation.business_number}"
+    lines = filter(None, [organisation.invoice_sender, number])
+    return [text(organisation.name, STRONG), text("\n".join(lines))]
 
 
 def build_pdf(story: Sequence[object], title: str, author: str) -> bytes:

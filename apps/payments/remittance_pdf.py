@@ -10,7 +10,17 @@ from reportlab.platypus import Spacer
 from apps.core.admin_base.display import format_amount
 from apps.core.models import Subscriber
 from apps.funding.models import Claim
-from apps.funding.pdf_styles import FIGURE, RULES, SMALL, STRONG, STRONG_FIGURE, TITLE, build_pdf, text
+from apps.funding.pdf_styles import (
+    FIGURE,
+    RULES,
+    SMALL,
+    STRONG,
+    STRONG_FIGURE,
+    TITLE,
+    build_pdf,
+    sender,
+    text,
+)
 from apps.funding.tagged_pdf import data_table
 from apps.funding.validation.transitions import TransitionName
 from apps.payments.models import PaymentRunClaim, PaymentRunItem
@@ -27,16 +37,12 @@ def advice_pdf(item: PaymentRunItem) -> bytes:
 
 
 def advice_story(item: PaymentRunItem, organisation: Subscriber) -> list[object]:
-    sender = [organisation.invoice_sender]
-    if organisation.business_number:
-        sender.append(f"ABN {organisation.business_number}")
     day = date_format(item.run.day, "j M Y")
     claims = item.claims.select_related("claim").order_by("claim__creation_date", "pk")
     return [
         text("Remittance advice", TITLE),
         Spacer(0, 4 * mm),
-        text(organisation.name, STRONG),
-        text("\n".join(filter(None, sender))),
+        *sender(organisation),
         Spacer(0, 6 * mm),
         text(f"Paid to {item.payee}", STRONG),
         text(f"On {day}, with the reference {item.reference}"),

@@ -40,6 +40,9 @@ from apps.people.services import (
 DATA = read_data(__file__)
 WORDS, LISTS = DATA["words"], DATA["lists"]
 ORGANISATION = DATA["clients"][0]["business_name"]
+ADDRESS = "Level 2, 16 Church Street\nParramatta NSW 2150\n(02) 5550 0100\naccounts@southern-light.example"
+PAYMENT_DETAILS = """Please pay by the day it is due, with the number of the invoice:
+Southern Light Plan Management (demo), BSB 999-100, account 100201"""
 #: The unique code of the first client names the seed of the demo data.
 SEED_CODE = "demo-seed-"
 
@@ -175,6 +178,8 @@ def load(context: Context) -> None:
                 "payment_provider_module": True,
                 "registration_number": "4050000001",
                 "business_number": business_number(0),
+                "invoice_sender": ADDRESS,
+                "payment_details": PAYMENT_DETAILS,
             }
             save_settings([SettingsDraft(values, given=values)])
         roles = load_roles()

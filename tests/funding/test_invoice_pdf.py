@@ -11,6 +11,7 @@ from apps.core.models import Subscriber
 from apps.funding.choices import TaxChoice
 from apps.funding.invoice_pdf import invoice_story
 from apps.funding.models import InvoiceLine, PriceBookEntry
+from apps.funding.pdf_styles import sender
 from tests.funding.admin_forms import INVOICES
 from tests.funding.builders import an_invoice
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
@@ -51,6 +52,11 @@ def test_an_invoice_has_its_sender_recipient_lines_gst_and_payment_details(clien
         *("Nguyễn Thị Hòa & <b>", "Scheme number 430 123 456", "INV-7", "20.00"),
     ):
         assert expected in text
+
+
+def test_a_sender_without_an_address_has_no_empty_line():
+    organisation = Subscriber(name="Southern Light", business_number="51")
+    assert list(texts(sender(organisation))) == ["Southern Light", "ABN 51"]
 
 
 def test_an_invoice_is_downloaded_with_a_title_and_its_letters(client):
