@@ -15,7 +15,7 @@ from tests.documents.builders import a_document
 from tests.funding.builders import a_claim, a_claim_file, an_invoice
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
 from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_statement
-from tests.people.records import a_contact, a_role
+from tests.people.records import a_client, a_contact, a_role
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -98,7 +98,10 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
     )
     invoice = an_invoice(contact=scene.mia)
     waiting = scene.provider_invoice("INV-1", document=a_document())
-    other = a_contact(first_name="Wilhelmina-Antoinette", last_name="Featherstonehaugh-Cholmondeley")
+    employer = a_client(business_name="Jaunty Lomandra Cleaning and Gardening of the Upper Hunter Valley")
+    other = a_contact(
+        first_name="Wilhelmina-Antoinette", last_name="Featherstonehaugh-Cholmondeley", client=employer
+    )
     role = a_role("people.view_client")
     file = a_claim_file([a_claim(**billed, funding_status=ClaimStatus.AGENCY_CLAIMED)], status="NotSent")
     payment_settings()
@@ -148,6 +151,7 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
     )
     without_axe = (  # made of the same parts as one of those above
         "people/contact/add/",
+        f"people/contact/{other.pk}/change/",
         "people/staff/",
         "people/role/add/",
         f"people/staff/{ada.pk}/history/",
