@@ -29,7 +29,7 @@ from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter
 from apps.core.admin_base.forms import (
     RESTORED,
-    SIGNED_IN_AGAIN,
+    RESTORED_REASONS,
     AmountField,
     DayField,
     LocalTimeField,
@@ -284,9 +284,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     ) -> HttpResponse:
         form = context["adminform"].form
         warnings = form.warning_rows() if form.is_bound and not form.errors else []
-        if RESTORED in request.POST:
-            is_in_another_tab = request.POST[RESTORED] == SIGNED_IN_AGAIN
-            reason = "signed in again in another tab" if is_in_another_tab else "had been signed out"
+        if (reason := RESTORED_REASONS.get(request.POST.get(RESTORED, ""))) is not None:
             files = " Files have to be chosen again." if form.is_multipart() else ""
             messages.warning(request, f"You {reason}. Your entries are back, and not saved yet.{files}")
         has_marks = len(context["errors"]) > bool(form.non_field_errors())
