@@ -39,7 +39,7 @@ from apps.core.admin_base.forms import (
 from apps.core.admin_base.pages import Page, is_page, sees_everybody
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.record_fields import RecordSelect, RecordSelectMultiple, RecordsField, is_key
-from apps.core.admin_base.searching import search_records
+from apps.core.admin_base.searching import search_records, searched_digits
 from apps.core.caseload import caseload_of, is_visible, visible_rows
 from apps.core.declaration_checks import editable_columns
 from apps.core.models import Searched, TimestampedModel
@@ -47,6 +47,8 @@ from apps.core.read_log import log_search
 from apps.core.services import Service, draft_class_of, service_of
 
 HISTORY_PAGE_SIZE = 50
+#: In the address of a new record's form: what was typed where the record was looked up (``select_labels.js``).
+NAME = "_name"
 
 #: The page with everything about one record.
 OVERVIEW = Page("overview", "Overview")
@@ -206,10 +208,21 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Initial values from the address; left out is what a column refuses: Django's widgets fail on it."""
         read = {}
-        for name, text in super().get_changeform_initial_data(request).items():
+        given = {**super().get_changeform_initial_data(request), **self.read_name(request.GET.get(NAME, ""))}
+        for name, text in given.items():
             with suppress(ValidationError):
                 read[name] = self.read_initial(name, text)
         return read
+
+    def read_name(self, text: str) -> dict[str, str]:
+        """The columns of a name that was typed where a record is looked up; none for a number."""
+        words = text.split()
+        if not words or searched_digits(text) is not None:
+            return {}
+        *others, last = self.searched.names or ("",)
+        if not others:
+            return {last: text}
+        return {others[-1]: " ".join(words[:-1]), last: words[-1]}
 
     def read_initial(self, name: str, text: object) -> Any:
         """The value of a column, of a reference its keys; ``ValidationError`` where the text is no value."""
