@@ -176,7 +176,10 @@
                     this.focusRow(this.rows()[0]);
                 }
             });
-            this.form.addEventListener("focusout", (event) => { if (event.target.matches("input[data-day]")) this.followBillDays(); });
+            this.form.addEventListener("focusout", (event) => {
+                if (event.target.name === "start_date") this.followStart(event.target.value);
+                if (event.target.matches("input[data-day]")) this.followBillDays();
+            });
             const contact = this.form.querySelector("[name=contact]");
             if (contact && window.django) window.django.jQuery(contact).on("change", () => this.loadPrices(this.rows()));
             this.followBillDays();
@@ -617,6 +620,13 @@
         }
 
         /* --- days */
+
+        /** Most bills are for one day: its last one is the first, until another is entered. */
+        followStart(day) {
+            const end = this.form.querySelector("[name=end_date]");
+            if (!end || (end.value && end.value !== this.filledEnd)) return;
+            end.value = this.filledEnd = day;
+        }
 
         /** Lines without days of their own have the bill's. */
         followBillDays() {

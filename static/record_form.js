@@ -1,26 +1,31 @@
-/* Forms of records: a second press of a button sends nothing, and a form that was sent when the session had ended comes
-   back after signing in. It is kept in this tab until the answer is there. What is typed replaces a zero. */
+/* Forms of records: a second press of a button sends nothing. What was sent is kept in this tab until it is saved, or
+   another page is opened: when the session had ended, it comes back after signing in; after warnings, faults or no
+   answer at all, by the browser's Back or Reload. What is typed replaces a zero. */
 "use strict";
 
 (() => {
     const SENT = "record-form-sent";
+
+    /** The form of this page, where it shows what was sent and not saved. */
+    const unsavedForm = () => document.querySelector("[data-unsaved]")?.form;
 
     function keepSent(form) {
         const passwords = new Set([...form.querySelectorAll("input[type=password]")].map((input) => input.name));
         const fields = [...new FormData(form)].filter(([name, value]) => name !== "csrfmiddlewaretoken" && typeof value === "string" && !passwords.has(name));
         const staff = document.querySelector("[data-staff]").dataset.staff;
         const sent = { staff, address: window.location.pathname + window.location.search, fields };
+        sessionStorage.removeItem(SENT); // what was sent before
         try { sessionStorage.setItem(SENT, JSON.stringify(sent)); } catch { /* larger than the browser keeps: not kept */ }
     }
 
     /** Send the fields again, to a page that shows them and saves nothing. */
-    function showAgain(sent) {
+    function showAgain(sent, reason) {
         const token = document.querySelector("[name=csrfmiddlewaretoken]");
         if (!token) return;
         const form = document.createElement("form");
         form.method = "post";
         form.action = sent.address;
-        for (const [name, value] of [...sent.fields, ["_restored", "1"], ["csrfmiddlewaretoken", token.value]]) {
+        for (const [name, value] of [...sent.fields, ["_restored", reason], ["csrfmiddlewaretoken", token.value]]) {
             const input = document.createElement("input");
             Object.assign(input, { type: "hidden", name, value });
             form.append(input);
@@ -40,26 +45,44 @@
     // The cursor of a click would stand behind it: 0.0010000.
     document.addEventListener("click", ({ target }) => { if (target.matches("input") && /^0(\.0+)?$/.test(target.value)) target.select(); });
 
+    // The library asks once something is typed anew. A browser asks nobody who has done nothing on the page.
+    window.addEventListener("beforeunload", (event) => {
+        const form = unsavedForm();
+        if (form && !form.dataset.sent && (navigator.userActivation?.hasBeenActive ?? true)) event.preventDefault();
+    });
+
     window.addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
 
-    // A form that was not saved: the cursor is at its warnings, one Tab from their button, or at the first invalid field.
-    // After Django's own script, which goes to the first field of all. The forms of bills look after theirs.
+    // A form that was not saved: the cursor is at its warnings, one Tab from their button, or at the first invalid field;
+    // of a new one at the first field of all, where Django's own script came before there was one to be seen. The forms of
+    // bills look after theirs.
     window.addEventListener("load", () => {
         if (document.querySelector(".fu-head")) return;
         // Where records are looked up, a box stands in place of the hidden element.
-        const invalid = "input[aria-invalid=true]:not([type=hidden]), textarea[aria-invalid=true], select[aria-invalid=true]:not([aria-hidden]), [role=combobox][aria-invalid=true]";
-        (document.getElementById("warnings") || document.querySelector(invalid))?.focus();
+        const fields = ":is(input:not([type=hidden]), textarea, select:not([aria-hidden]), [role=combobox])";
+        const isLost = document.activeElement === document.body && document.querySelector("#django-admin-form-add-constants[data-model-name]");
+        const first = isLost ? [...document.querySelectorAll(`.warn-unsaved-form ${fields}`)].find((field) => field.offsetParent && !field.disabled) : null;
+        (document.getElementById("warnings") || document.querySelector(`${fields}[aria-invalid=true]`) || first)?.focus();
     });
 
     document.addEventListener("DOMContentLoaded", () => {
         const sent = JSON.parse(sessionStorage.getItem(SENT) || "null");
         if (!sent) return;
         const staff = document.querySelector("[data-staff]")?.dataset.staff;
+        if (unsavedForm()) {
+            window.history.replaceState(null, "", window.location.href); // of a page that was sent a browser would ask whether to send it again
+            return;
+        }
         if (!staff) { // a page to sign in
             sessionStorage.setItem(SENT, JSON.stringify({ ...sent, isSignedOut: true }));
             return;
         }
-        sessionStorage.removeItem(SENT);
-        if (sent.isSignedOut && sent.staff === staff) showAgain(sent);
+        const isReturn = ["back_forward", "reload"].includes(performance.getEntriesByType("navigation")[0]?.type) && sent.address === window.location.pathname + window.location.search;
+        if (sent.staff !== staff || !(sent.isSignedOut || isReturn)) {
+            sessionStorage.removeItem(SENT);
+            return;
+        }
+        sessionStorage.setItem(SENT, JSON.stringify({ ...sent, isSignedOut: false }));
+        showAgain(sent, sent.isSignedOut ? "signed-out" : "returned");
     });
 })();

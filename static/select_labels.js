@@ -35,7 +35,13 @@ document.addEventListener("DOMContentLoaded", () => {
         if (!link) return;
         event.preventDefault();
         event.stopPropagation();
-        if (link.hasAttribute("href")) link.click(); // of a field without a record there is nothing to change
+        if (!link.hasAttribute("href")) return; // of a field without a record there is nothing to change
+        const typed = document.querySelector(".select2-container--open .select2-search__field")?.value.trim();
+        const address = new URL(link.href);
+        address.searchParams.delete("_name");
+        if (typed && !event.shiftKey) address.searchParams.set("_name", typed); // what was looked up is not typed twice
+        link.href = address;
+        link.click();
     }, true);
 
     labelAll(document);

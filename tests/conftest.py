@@ -317,7 +317,7 @@ def open_window(profile, live_server):
         page.errors, page.dialogs, page.elsewhere = [], [], []
         page.on("pageerror", lambda error: page.errors.append(str(error)))
         page.on("console", lambda said: page.errors.append(said.text) if said.type == "error" else None)
-        page.on("dialog", lambda dialog: (page.dialogs.append(dialog.message), dialog.dismiss()))
+        page.on("dialog", lambda dialog: answer_dialog(page, dialog))
         page.on("request", lambda request: note_elsewhere(page, request.url, live_server.url))
         return page
 
@@ -327,6 +327,12 @@ def open_window(profile, live_server):
             page.evaluate("localStorage.clear()")
         page.close()
     profile.clear_cookies()
+
+
+def answer_dialog(page, dialog):
+    """A page is left though the browser asks whether to; every other question is answered with no."""
+    page.dialogs.append(dialog.message or dialog.type)
+    (dialog.accept if dialog.type == "beforeunload" else dialog.dismiss)()
 
 
 def note_elsewhere(page, address, home):

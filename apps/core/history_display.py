@@ -6,7 +6,8 @@ import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
+from operator import or_
 from typing import Any
 
 from django.apps import apps
@@ -78,13 +79,16 @@ def history_lines(changes: Iterable[Change], person: object = None) -> list[Hist
     """
     changes = list(changes)
     names = load_names(changes, person)
-    return [history_line(change, names) for change in changes]
+    deletions = load_deletions(changes, names) if caseload_of(person) is None else {}
+    return [history_line(change, names, deletions) for change in changes]
 
 
 Names = dict[type[models.Model], dict[str, str]]
+#: The entries of deletions by the label and the key of their records.
+Deletions = dict[tuple[str, str], Change]
 
 
-def history_line(change: Change, names: Names) -> HistoryLine:
+def history_line(change: Change, names: Names, deletions: Deletions) -> HistoryLine:
     model = model_of(change.record_type)
     record, url = change.record_type, None
     differences: list[Difference] = []
@@ -92,8 +96,9 @@ def history_line(change: Change, names: Names) -> HistoryLine:
         name = names.get(model, {}).get(change.record_key)
         record = name or f"{capfirst(str(model._meta.verbose_name))} {change.record_key}"
         url = record_url(model, change.record_key) if name else None
-        if change.kind == Change.Kind.DELETED and not name:
-            record = name_when_deleted(model, change.differences or {}) or record
+        deletion = deletions.get((change.record_type, change.record_key), change)
+        if deletion.kind == Change.Kind.DELETED and not name:
+            record = name_when_deleted(model, deletion.differences or {}) or record
         if change.kind != Change.Kind.CREATED:
             differences = [
                 Difference.of(model, column, before, after, names)
@@ -211,6 +216,21 @@ def load_names(changes: Sequence[Change], person: object) -> Names:
     keys = referred_texts(changes)
     keys[get_user_model()].update(str(change.staff_id) for change in changes if change.staff_id)
     return {model: names_of(model, some, person) for model, some in keys.items()}
+
+
+def load_deletions(changes: Sequence[Change], names: Names) -> Deletions:
+    """The deletions of records without a name of which there are other entries; no query where there are none."""
+    keys: defaultdict[str, set[str]] = defaultdict(set)
+    for change in changes:
+        model = model_of(change.record_type)
+        if model is None or change.kind == Change.Kind.DELETED or change.record_key in names.get(model, {}):
+            continue
+        keys[change.record_type].add(change.record_key)
+    if not keys:
+        return {}
+    of_records = reduce(or_, (models.Q(record_type=label, record_key__in=own) for label, own in keys.items()))
+    deletions = Change.objects.filter(of_records, kind=Change.Kind.DELETED)
+    return {(each.record_type, each.record_key): each for each in deletions}
 
 
 def referred_keys(changes: Iterable[Change]) -> dict[type[models.Model], set[object]]:

@@ -58,9 +58,11 @@ class ReadSearch:
     keys: frozenset[bytes]
     record_types: frozenset[str]
 
-    def matches(self, record_type: str, keys: bytes) -> bool:
+    def matches(self, record_type: str, keys: bytes, kind: str, count: int) -> bool:
+        """One without keys was of too many records to list them, or is a refusal, which may quote one."""
         if not keys:
-            return record_type in self.record_types
+            is_read = count > 0 or kind == PersonalDataRead.Kind.REFUSAL
+            return is_read and record_type in self.record_types
         return not self.keys.isdisjoint(split_keys(keys))
 
 
@@ -148,11 +150,12 @@ class PersonalDataReadAdmin(AuditAdmin):
         search = search_of(request, text)
         if not search.keys:
             return queryset.filter(Q(request_id=text) | Q(application__iexact=text)), False
-        newest = queryset.order_by("-pk").values_list("pk", "record_type", "record_keys")[:SEARCHED_ENTRIES]
+        columns = ("pk", "record_type", "record_keys", "kind", "record_count")
+        newest = queryset.order_by("-pk").values_list(*columns)[:SEARCHED_ENTRIES]
         looked_at, matches = 0, []
-        for key, record_type, record_keys in newest.iterator():
+        for key, *entry in newest.iterator():
             looked_at += 1
-            if search.matches(record_type, record_keys):
+            if search.matches(*entry):
                 matches.append(key)
         if looked_at == SEARCHED_ENTRIES or len(matches) > COUNT_LIMIT:
             message = "Only the newest entries were searched: filter by time to search earlier ones."

@@ -84,6 +84,7 @@ OPTIONS_OF_PAGES = (
         "field_name",
         "_popup",
         "_to_field",
+        "_name",
         "_changelist_filters",
         "id__exact",
         "days",

@@ -135,7 +135,7 @@ def test_a_fault_of_a_narrow_cell_stands_below_the_line_in_its_whole_width(open_
         page.click("[name=_save]:visible")
     assert focused_name(page) == "lines-0-quantity"
     fault = page.locator(f"#{page.get_attribute('[name=lines-0-quantity]', 'aria-describedby')}")
-    assert "Give a number" in fault.inner_text()
+    assert fault.inner_text() == "Give a number, such as 1.5, or hours and minutes, such as 1:30."
     assert fault.bounding_box()["width"] > page.locator("[data-row]").bounding_box()["width"] * 0.9
 
 
@@ -216,6 +216,25 @@ def test_days_are_typed_as_people_write_them(open_window, scene):
     page.locator("[name=due_date]").blur()
     year = today.year + ((today.month, today.day) > (7, 1))
     assert page.input_value("[name=due_date]") == f"01/07/{year}"
+    assert page.errors == []
+
+
+def test_the_last_day_of_a_bill_is_its_first_until_another_is_entered(open_window, scene):
+    page = open_window()
+    page.goto("/admin/funding/claim/add/")
+    page.focus("[name=start_date]")
+    for typed, meant in (("1/7/25", "01/07/2025"), ("2/7/25", "02/07/2025")):
+        page.keyboard.type(typed)
+        press(page, "Tab")
+        assert focused_name(page) == "end_date"
+        assert page.input_value("[name=end_date]") == meant
+        press(page, "Shift+Tab")
+    press(page, "Tab")
+    page.keyboard.type("9/7/25")  # what was filled in is selected
+    press(page, "Shift+Tab")
+    page.keyboard.type("3/7/25")
+    press(page, "Tab")
+    assert page.input_value("[name=end_date]") == "09/07/2025"
     assert page.errors == []
 
 
@@ -452,12 +471,14 @@ def test_a_new_provider_is_added_and_changed_by_keyboard_beside_the_document_of_
     page.goto("/admin/funding/claim/add/")
     page.set_input_files("[data-form-file] input", {"name": "INV-9.pdf", "mimeType": "", "buffer": PDF})
     page.wait_for_function("document.activeElement.matches('.select2-selection')")
-    press(page, "z")  # nobody is called so
+    press(page, "Z")
+    page.wait_for_selector(".select2-search__field:focus")
+    page.keyboard.type("est Transport")  # nobody is called so
     page.wait_for_selector(".select2-results__message")
     with page.expect_popup() as opened:
         press(page, "Alt+Enter")
     popup = opened.value
-    popup.fill("[name=business_name]", "Zest Transport")
+    assert popup.input_value("[name=business_name]") == "Zest Transport"
     with popup.expect_event("close"):
         popup.press("[name=business_name]", "Enter")
     page.wait_for_selector("[name=provider] + .select2 >> text=Zest Transport")

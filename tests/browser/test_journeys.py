@@ -183,8 +183,7 @@ def test_a_participant_is_found_by_name_and_the_plan_shows_what_is_left(begin):
         journey.press("Control+k")
         journey.wait_for("#search-input-command:focus")
         journey.type("nguyen, mia")
-        journey.wait_for("#command-results >> text=Mia Nguyen · 430 123 456")
-        journey.press("ArrowDown")
+        journey.wait_for("#command-results .active >> text=Mia Nguyen · 430 123 456")  # the first
         with journey.page.expect_navigation():
             journey.press("Enter")
         assert journey.page.url.endswith(f"/contact/{scene.mia.pk}/overview/")

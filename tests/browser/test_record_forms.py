@@ -149,6 +149,8 @@ def test_a_form_that_was_not_saved_has_the_cursor_where_it_goes_on(open_window):
     a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430123456")
     page = open_window()
     page.goto("/admin/people/contact/add/")
+    page.wait_for_load_state("load")
+    assert page.evaluate("document.activeElement.name") == "first_name"
     page.fill("[name=first_name]", "Mia")
     page.fill("[name=last_name]", "Nguyen")
     page.fill("[name=scheme_number]", "430123456")
@@ -218,3 +220,39 @@ def test_the_parts_of_a_form_are_opened_by_keyboard_and_say_which_one_is_open(op
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     assert page.locator("[name=street_address]").is_visible()
+
+
+def test_going_back_to_a_form_that_was_not_saved_or_loading_it_again_loses_nothing(open_window):
+    """Pages are not stored by the browser, so it asks for the empty form again."""
+    a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430123456")
+    page = open_window()
+    page.goto("/admin/people/contact/")
+    page.goto("/admin/people/contact/add/")
+    for email, title in (("mia-at-home", "Not saved."), ("mia@example.org", "Not saved: 1 warning")):
+        page.fill("[name=first_name]", "Mia")
+        page.fill("[name=last_name]", "Nguyen")
+        page.fill("[name=scheme_number]", "430123456")
+        page.fill("[name=primary_email]", email)
+        save(page)
+        assert page.is_visible(f"text={title}")
+        for way in ("reload", "back", "forward"):
+            page.evaluate("way => way === 'reload' ? location.reload() : history[way]()", way)
+            page.wait_for_selector("text=You went back to this form. Your entries are back, and not saved yet.")
+            assert page.input_value("[name=primary_email]") == email
+    while not page.url.endswith("/people/contact/"):
+        page.go_back()
+    page.goto("/admin/people/contact/add/")
+    assert page.input_value("[name=last_name]") == ""
+    assert Contact.objects.count() == 1
+    assert page.errors == []
+
+
+def test_a_form_that_was_not_saved_asks_before_it_is_left(open_window):
+    page = open_window()
+    page.goto(ADD)
+    page.fill("[name=business_phone]", "02 9000 0000")
+    save(page)
+    assert page.is_visible("text=Not saved")
+    page.click("#nav-sidebar >> text=Home")
+    page.wait_for_url("**/admin/")
+    assert page.dialogs == ["beforeunload"]

@@ -88,9 +88,26 @@ def test_a_record_that_was_deleted_has_the_name_that_it_had():
     keys = [str(mia.pk), str(plan.pk)]
     plan.delete()
     mia.delete()
-    lines = history_display.history_lines(Change.objects.filter(record_key__in=keys, kind="Deleted"))
-    # The name of a plan has its participant's in it, who is gone as well.
-    assert [(line.record, line.url) for line in lines] == [("Mia Nguyen", None), (f"Plan {keys[1]}", None)]
+    for kind in ("Deleted", "Created"):
+        lines = history_display.history_lines(Change.objects.filter(record_key__in=keys, kind=kind))
+        # The name of a plan has its participant's in it, who is gone as well.
+        assert {(line.record, line.url) for line in lines} == {
+            ("Mia Nguyen", None),
+            (f"Plan {keys[1]}", None),
+        }
+
+
+def test_the_entries_of_a_deleted_record_are_found_by_its_name(client, ada):
+    mia, other = a_contact(first_name="Mia", last_name="Ng"), a_contact(first_name="Mia", last_name="Tran")
+    acme = a_client(business_name="Nguyen & Ng", unique_code="NG-7")
+    mia_key, acme_key = str(mia.pk), str(acme.pk)
+    for record in (mia, other, acme):
+        record.delete()
+    for words, key in zip(("Mia NG", "nguyen", "ng-7"), (mia_key, acme_key, acme_key), strict=True):
+        page = client.get("/admin/core/change/", {"q": words})
+        found = [(each.kind, each.record_key) for each in page.context["cl"].result_list]
+        assert found == [("Deleted", key), ("Created", key)], words
+    assert not client.get("/admin/core/change/", {"q": "mia xylophone"}).context["cl"].result_list
 
 
 def test_times_of_the_history_are_in_the_zone_of_the_subscriber(client, ada):

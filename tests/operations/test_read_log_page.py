@@ -104,6 +104,16 @@ def test_a_read_without_keys_may_have_been_of_anybody_with_such_records(client, 
     assert ("Copy", []) not in shown(client, q=reads[2].full_name)  # without claims
 
 
+def test_a_read_of_no_records_was_of_nobody_but_a_refusal_may_quote_somebody(client, reads):
+    _, matilda, *_ = reads
+    for kind in PersonalDataRead.Kind.values:
+        with history.as_author(Author("API", application=f"Copy, {kind}")):
+            READ_LOG.add(Claim, kind, 0, b"", "")
+    READ_LOG.write()
+    found = [who for who, _ in shown(client, q=str(matilda.pk)) if who.startswith("Copy")]
+    assert found == ["Copy, Refusal"]
+
+
 def test_it_needs_a_permission_of_its_own_and_shows_kinds_that_somebody_may_view(client, reads):
     client.force_login(a_staff_member(role=a_role("core.view_change", "people.view_contact")))
     assert client.get(PAGE).status_code == 403

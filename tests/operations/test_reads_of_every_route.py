@@ -207,7 +207,9 @@ def test_every_page_of_the_back_office_is_logged_or_says_why_not(client, partici
         logged()
         answer = client.get(address, queries.get(address))
         body = b"".join(answer.streaming_content) if answer.streaming else answer.content
-        if logged():
+        if entries := logged():
+            kinds = {each.kind for each in entries} - set(PersonalDataRead.Kind.values)
+            found += [f"{address} is logged as {kind}, which is no kind of a read" for kind in kinds]
             continue
         if NAME.encode() in body:
             found.append(f"{address} shows a person and is not logged")

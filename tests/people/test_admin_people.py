@@ -53,6 +53,21 @@ def add(client, model, **fields):
 # --- rules on forms
 
 
+@pytest.mark.parametrize(
+    ("model", "text", "names"),
+    [
+        ("client", "24/7 Care Pty Ltd", {"business_name": "24/7 Care Pty Ltd"}),
+        ("contact", "Mai Anh Nguyen", {"first_name": "Mai Anh", "last_name": "Nguyen"}),
+        ("contact", "Nguyen", {"first_name": "", "last_name": "Nguyen"}),
+        ("contact", "430 123 456", {"first_name": None, "last_name": None}),
+        ("client", "51 824 753 556", {"business_name": None}),
+    ],
+)
+def test_a_name_that_was_looked_up_is_not_typed_again_where_it_is_added(client, ada, model, text, names):
+    form = client.get(f"/admin/people/{model}/add/", {"_popup": "1", "_name": text}).context["adminform"].form
+    assert {name: form[name].value() for name in names} == names
+
+
 def test_a_conflict_is_an_error_on_its_field(client, ada):
     acme = a_client(business_name="Acme Pty Ltd", archive_date=clock.now())
     answer = add(client, "client", business_name="  ACME pty ltd ")

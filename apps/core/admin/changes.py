@@ -1,6 +1,8 @@
 """The back office's list of the changes of all records, for reading and for an auditor's export."""
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from django.contrib import admin
@@ -34,6 +36,22 @@ def find_keys(page: RecordAdmin, words: Sequence[str], person: object) -> list[o
     return list(found.values_list("pk", flat=True)[:SEARCHED_RECORDS])
 
 
+def find_deleted(pages: Sequence[RecordAdmin], words: Sequence[str]) -> Q:
+    """The entries of deleted records with the words in what they are found by, which their deletions keep."""
+    found = Q()
+    for page in pages:
+        columns = [column for column in page.searched.lists if "__" not in column]
+        in_columns = (
+            reduce(or_, [Q(**{f"differences__{column}__0__icontains": word}) for column in columns])
+            for word in words
+        )
+        if columns:
+            found |= Q(*in_columns, record_type=page.opts.label_lower)
+    deletions = Change.objects.filter(found, kind=Change.Kind.DELETED) if found else Change.objects.none()
+    keys = deletions.values_list("record_type", "record_key")[:SEARCHED_RECORDS]
+    return reduce(or_, (Q(record_type=label, record_key=key) for label, key in keys), Q())
+
+
 @admin.register(Change)
 class ChangeAdmin(AuditAdmin):
     """The changes of all records that the person may view."""
@@ -57,8 +75,8 @@ class ChangeAdmin(AuditAdmin):
         words = search_words(search_term)
         if not words:
             return queryset, False
-        changes = Q()
-        for page in record_pages(request):
+        changes, pages = Q(), record_pages(request)
+        for page in pages:
             keys = [str(key) for key in find_keys(page, words, request.user)]
             if keys:
                 changes |= Q(record_type=page.opts.label_lower, record_key__in=keys)
@@ -68,6 +86,7 @@ class ChangeAdmin(AuditAdmin):
         of_record = Q(record_type__in=kinds, record_key=text)
         if not changes and queryset.filter(of_record).exists():
             changes = of_record
+        changes = changes or find_deleted(pages, words)
         identifiers = Q(record_key=text) | Q(request_id=text) | Q(application__iexact=text)
         return queryset.filter(changes or identifiers), False
 

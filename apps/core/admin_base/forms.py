@@ -37,10 +37,15 @@ EMPTY: tuple[object, ...] = (None, "", [])
 #: The fields with the warnings that were shown, and the button that confirms them.
 CONFIRMED, SAVE_ANYWAY = "confirmed", "_save_anyway"
 ISO_DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
-#: Sent by ``record_form.js`` with a form that is shown again after signing in.
+#: Sent by ``record_form.js`` with a form that is shown again, and saved by nothing.
 RESTORED = "_restored"
-#: What it then says, when another tab has signed in again (``core.expired_forms``).
+#: Why: after signing in, when another tab has signed in again (``core.expired_forms``), or by the browser's Back or Reload.
 SIGNED_IN_AGAIN = "signed-in-again"
+RESTORED_REASONS = {
+    "signed-out": "had been signed out",
+    SIGNED_IN_AGAIN: "signed in again in another tab",
+    "returned": "went back to this form",
+}
 #: Sent with a form: who opened it.
 OPENED_BY = "_opened_by"
 

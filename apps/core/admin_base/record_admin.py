@@ -30,7 +30,7 @@ from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter
 from apps.core.admin_base.forms import (
     RESTORED,
-    SIGNED_IN_AGAIN,
+    RESTORED_REASONS,
     AmountField,
     DayField,
     LocalTimeField,
@@ -40,7 +40,7 @@ from apps.core.admin_base.forms import (
 from apps.core.admin_base.pages import Page, is_page, sees_everybody
 from apps.core.admin_base.panels import cell_text, overview_context
 from apps.core.admin_base.record_fields import RecordSelect, RecordSelectMultiple, RecordsField, is_key
-from apps.core.admin_base.searching import search_records
+from apps.core.admin_base.searching import search_records, searched_digits
 from apps.core.caseload import caseload_of, is_visible, visible_rows
 from apps.core.declaration_checks import editable_columns
 from apps.core.models import Searched, TimestampedModel
@@ -48,6 +48,8 @@ from apps.core.read_log import log_search
 from apps.core.services import Service, draft_class_of, service_of
 
 HISTORY_PAGE_SIZE = 50
+#: In the address of a new record's form: what was typed where the record was looked up (``select_labels.js``).
+NAME = "_name"
 
 #: Whole numbers have the limits of PostgreSQL, on either engine. Each names the widget: Django takes the
 #: entry of the nearest class alone.
@@ -215,10 +217,21 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Initial values from the address; left out is what a column refuses: Django's widgets fail on it."""
         read = {}
-        for name, text in super().get_changeform_initial_data(request).items():
+        given = {**super().get_changeform_initial_data(request), **self.read_name(request.GET.get(NAME, ""))}
+        for name, text in given.items():
             with suppress(ValidationError):
                 read[name] = self.read_initial(name, text)
         return read
+
+    def read_name(self, text: str) -> dict[str, str]:
+        """The columns of a name that was typed where a record is looked up; none for a number."""
+        words = text.split()
+        if not words or searched_digits(text) is not None:
+            return {}
+        *others, last = self.searched.names or ("",)
+        if not others:
+            return {last: text}
+        return {others[-1]: " ".join(words[:-1]), last: words[-1]}
 
     def read_initial(self, name: str, text: object) -> Any:
         """The value of a column, of a reference its keys; ``ValidationError`` where the text is no value."""
@@ -293,9 +306,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     ) -> HttpResponse:
         form = context["adminform"].form
         warnings = form.warning_rows() if form.is_bound and not form.errors else []
-        if RESTORED in request.POST:
-            is_in_another_tab = request.POST[RESTORED] == SIGNED_IN_AGAIN
-            reason = "signed in again in another tab" if is_in_another_tab else "had been signed out"
+        if (reason := RESTORED_REASONS.get(request.POST.get(RESTORED, ""))) is not None:
             files = " Files have to be chosen again." if form.is_multipart() else ""
             messages.warning(request, f"You {reason}. Your entries are back, and not saved yet.{files}")
         has_marks = len(context["errors"]) > bool(form.non_field_errors())

@@ -145,7 +145,7 @@ def last_lines_page(request: HttpRequest) -> JsonResponse:
     last = claims.order_by("-creation_date", "-guid").first() if contact and provider else None
     if last is None:
         return JsonResponse({"lines": []})
-    log_shown("View", {Claim: [last.pk]}, "last lines")
+    log_shown("Record", {Claim: [last.pk]}, "contact=?&provider=?")
     lines = [
         {
             "product": line.product.code,

@@ -105,6 +105,10 @@ def amount_widget() -> QuickInput:
 class QuantityField(AmountField):
     """A number, or hours and minutes as invoices have them: ``1:20`` is 1.3333."""
 
+    default_error_messages: ClassVar[dict[str, Any]] = {
+        "invalid": "Give a number, such as 1.5, or hours and minutes, such as 1:30."
+    }
+
     def to_python(self, value: Any) -> object:
         hours_and_minutes = re.fullmatch(r"\s*([0-9]{1,3}):([0-5][0-9])\s*", value or "")
         if hours_and_minutes is None:
