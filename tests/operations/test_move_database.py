@@ -63,7 +63,20 @@ def test_what_is_no_address_is_refused(on_installation, url):
         call_command("move_database", url)
 
 
-@pytest.mark.parametrize("url", ["records", "mysql://host/name"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "records",
+        "mysql://host/name",
+        "postgres://records:password@host",
+        "postgres://records:password@host/",
+        "postgres://records:password@host:port/records",
+        "postgres://records:pass/word@host/records",
+        "postgres://records:password@[::1/records",
+        "sqlite://records.sqlite3",
+        "sqlite:///",
+    ],
+)
 def test_a_service_is_not_configured_with_what_is_no_address(url):
     with pytest.raises(ImproperlyConfigured, match="That is not the address of a database"):
         read_database_url(url, 0, 0, 0)
