@@ -19,7 +19,8 @@ def test_a_text_is_what_was_given(env, text):
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("true", True), ("YES", True), ("1", True), ("false", False), ("Off", False), ("0", False)]
+    ("text", "value"),
+    [("true", True), ("YES", True), ("1", True), ("false", False), ("Off", False), ("0", False)],
 )
 def test_what_says_yes_or_no_is_understood(env, text, value):
     env.ENVIRON["HTTPS"] = text

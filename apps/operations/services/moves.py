@@ -10,7 +10,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 from apps.core.database.configuration import read_database_url
 from apps.core.database.migrations import applied_migrations
 from apps.operations.backup_files import TableContent
-from apps.operations.services.restores import loaded_database
+from apps.operations.services.restores import holds_records, loaded_database
 from apps.operations.tables import (
     ContentSum,
     OperationError,
@@ -30,6 +30,10 @@ def move_database(url: str) -> dict[str, TableContent]:
     database was written meanwhile; the target is as it was then.
     """
     with target_database(url) as alias, snapshot() as source:
+        if holds_records(connections[alias]):
+            raise OperationError(
+                "The target holds records already, and nothing was written. Name an empty database."
+            )
         migrations = applied_migrations(source)
         if not migrations:
             raise OperationError("The database has no tables: ./run migrate makes them.")
