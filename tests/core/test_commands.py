@@ -112,6 +112,16 @@ def test_a_command_ends_with_the_name_of_a_setting_that_cannot_be_used(tmp_path,
     assert (ended.returncode, ended.stderr) == (2, f"The settings cannot be used: {reason}\n")
 
 
+@pytest.mark.parametrize("words", [["purge_expired"], ["verify"], ["worker"]])
+def test_a_command_names_migrate_where_the_database_has_no_tables(tmp_path, words):
+    database = {"DATABASE_URL": f"sqlite:///{tmp_path}/records.sqlite3", "VAR_DIR": str(tmp_path)}
+    ended = run_manage(words, database)
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "The database lacks tables or columns of this version: ./run migrate makes them.\n"
+    )
+
+
 def run_manage(words, environment):
     command = [sys.executable, settings.BASE_DIR / "manage.py", *words]
     return subprocess.run(
