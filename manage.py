@@ -10,7 +10,7 @@ from typing import NoReturn
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
-from django.db import OperationalError
+from django.db import Error, OperationalError, ProgrammingError, connection
 
 
 def main() -> None:
@@ -30,12 +30,30 @@ def main() -> None:
         sys.exit(128 + signal.SIGPIPE)
     except KeyboardInterrupt:
         sys.exit(128 + signal.SIGINT)
-    except OperationalError as error:
+    except (OperationalError, ProgrammingError) as error:
+        if lacks_migrations(error):
+            end_with("The database lacks tables or columns of this version: ./run migrate makes them.")
+        if isinstance(error, ProgrammingError):
+            raise
         end_with(f"The database cannot be used: {error}")
     except (ImproperlyConfigured, OSError) as error:
         if settings.configured:
             raise
         end_with(f"The settings cannot be used: {error}")
+
+
+def lacks_migrations(error: Exception) -> bool:
+    """True for an error of a table or column that is missing, in a database that is not up to date."""
+    if not any(
+        words in str(error) for words in ("no such table", "no column", "no such column", "does not exist")
+    ):
+        return False
+    from apps.core.database.migrations import applied_migrations, known_migrations
+
+    try:
+        return bool(set(known_migrations()) - set(applied_migrations(connection)))
+    except Error:
+        return False
 
 
 def end_with(sentence: str) -> NoReturn:

@@ -8,7 +8,6 @@ import secrets
 import sys
 from pathlib import Path
 
-import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from django.core.exceptions import ImproperlyConfigured
 from django.templatetags.static import static
@@ -16,16 +15,17 @@ from django.urls import reverse_lazy
 
 from apps.core.database.configuration import read_database_url
 from apps.odata import default_settings as protocol
+from records_site.environment import Environment
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
+env = Environment()
 
 # Where lxml is installed openpyxl would write by it, whose error for a full disk is no OSError.
 os.environ.setdefault("OPENPYXL_LXML", "False")
 
 # --- where things lie ---------------------------------------------------------------------------------
 
-VAR_DIR = Path(env.str("VAR_DIR", str(BASE_DIR / "var")))
+VAR_DIR = Path(env.str("VAR_DIR", "") or BASE_DIR / "var")
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 
 
@@ -155,11 +155,17 @@ DATABASE_STATEMENT_SECONDS = env.float("DATABASE_STATEMENT_SECONDS", 10 if IS_SE
 IS_MIGRATION = sys.argv[1:2] in (["migrate"], ["subscribers"])
 DATABASE_LOCK_SECONDS = env.float("DATABASE_LOCK_SECONDS", 3 if IS_SERVER or IS_MIGRATION else 60)
 DATABASE_IDLE_SECONDS = env.float("DATABASE_IDLE_SECONDS", 120 if IS_SERVER else 0)  # within a transaction
-DATABASES = {
-    "default": read_database_url(
-        DATABASE_URL, DATABASE_STATEMENT_SECONDS, DATABASE_LOCK_SECONDS, DATABASE_IDLE_SECONDS
-    )
-}
+
+
+def database(variable: str, url: str) -> dict[str, object]:
+    limits = DATABASE_STATEMENT_SECONDS, DATABASE_LOCK_SECONDS, DATABASE_IDLE_SECONDS
+    try:
+        return read_database_url(url, *limits)
+    except ImproperlyConfigured as error:
+        raise ImproperlyConfigured(f"{variable}: {error}") from None
+
+
+DATABASES = {"default": database("DATABASE_URL", DATABASE_URL)}
 if DATABASES["default"]["ENGINE"] == "apps.core.database.postgresql":
     DATABASES["default"]["CONN_MAX_AGE"] = env.int("DATABASE_CONN_MAX_AGE", 600)
 # A replica of it answers lists and exports; how long one waits for a replica that is behind.
@@ -168,9 +174,7 @@ if DATABASE_REPLICA_URL := env.str("DATABASE_REPLICA_URL", ""):
     if any("sqlite" in url for url in (DATABASE_URL, DATABASE_REPLICA_URL)):
         raise ImproperlyConfigured("DATABASE_REPLICA_URL is a replica of a PostgreSQL in DATABASE_URL.")
     DATABASES["replica"] = {
-        **read_database_url(
-            DATABASE_REPLICA_URL, DATABASE_STATEMENT_SECONDS, DATABASE_LOCK_SECONDS, DATABASE_IDLE_SECONDS
-        ),
+        **database("DATABASE_REPLICA_URL", DATABASE_REPLICA_URL),
         "CONN_MAX_AGE": DATABASES["default"].get("CONN_MAX_AGE", 0),
         "TEST": {"MIRROR": "default"},
     }
@@ -388,7 +392,7 @@ if SECURITY_CONTACT and not SECURITY_CONTACT.startswith(("mailto:", "https://", 
     raise ImproperlyConfigured("SECURITY_CONTACT is an address: mailto:, https:// or tel:.")
 
 STATIC_URL = "static/"
-STATIC_ROOT = Path(env.str("STATIC_DIR", str(VAR_DIR / "static")))
+STATIC_ROOT = Path(env.str("STATIC_DIR", "") or VAR_DIR / "static")
 STATIC_ROOT.mkdir(exist_ok=True)
 # The server has what ./run prepare_static collected; tests and commands find files in their packages.
 IS_PREPARED = sys.argv[1:2] == ["prepare_static"] or (
@@ -404,7 +408,7 @@ STORAGES = {
     },
     "documents": {
         "BACKEND": "apps.documents.storage.DocumentFolder",
-        "OPTIONS": {"location": Path(env.str("DOCUMENTS_DIR", str(VAR_DIR / "documents")))},
+        "OPTIONS": {"location": Path(env.str("DOCUMENTS_DIR", "") or VAR_DIR / "documents")},
     },
 }
 WHITENOISE_ALLOW_ALL_ORIGINS = False
@@ -580,6 +584,9 @@ DEMO_APPS = DOMAIN_APPS
 LOG_FORMAT = env.str("LOG_FORMAT", "text")
 if LOG_FORMAT not in ("text", "json"):
     raise ImproperlyConfigured("LOG_FORMAT is text or json.")
+LOG_LEVEL = env.str("LOG_LEVEL", "WARNING").upper()
+if LOG_LEVEL not in ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"):
+    raise ImproperlyConfigured("LOG_LEVEL is DEBUG, INFO, WARNING, ERROR or CRITICAL.")
 LOG_REQUESTS = env.bool("LOG_REQUESTS", False)  # a line for each request
 DATABASE_SLOW_SECONDS = env.float(
     "DATABASE_SLOW_SECONDS", 1 if IS_SERVER else 0
@@ -602,7 +609,7 @@ LOGGING = {
             "formatter": {"text": "line", "json": "json"}[LOG_FORMAT],
         }
     },
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "WARNING")},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
     "loggers": {
         # A refused request is an answer, not an event; internal failures are logged by odata.http.exceptions.
         "django.request": {"level": "ERROR"},

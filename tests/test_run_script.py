@@ -330,6 +330,14 @@ def test_a_folder_that_cannot_be_written_is_reported_in_one_line(run, checkout, 
     assert (status, complaint) == (1, f"run: {checkout / '.venv.lock'}: Is a directory\n")
 
 
+def test_an_account_that_cannot_write_the_venv_is_told_who_makes_it(run, checkout, monkeypatch):
+    monkeypatch.setattr(run.os, "access", lambda path, mode: path != str(checkout))
+    with pytest.raises(
+        SystemExit, match=r"\.venv is missing, .*Start \./run help as the account that owns it"
+    ):
+        run.prepare()
+
+
 def a_service(checkout, *checks):
     """A .venv whose ``migrate --check`` prints and ends as given, one try after the other."""
     answers = [
@@ -369,6 +377,10 @@ def test_serve_waits_until_the_database_answers(run, checkout, monkeypatch, caps
         (
             "Traceback\nValueError: no engine",
             "run: the database or a setting cannot be used: ValueError: no engine",
+        ),
+        (
+            "Traceback\ndjango.core.exceptions.ImproperlyConfigured: HTTPS is true or false, not 'ja'.",
+            "run: the database or a setting cannot be used: HTTPS is true or false, not 'ja'.",
         ),
     ],
 )

@@ -133,7 +133,10 @@ class ResourcePermission(BasePermission):
     def has_permission(self, request: Any, view: object) -> bool:
         caller = request.auth
         if caller is None:
-            return False  # DRF responds with 401
+            raise Unauthenticated(
+                "The request has no credentials: send Authorization: Bearer and a token from /connect/token.",
+                headers={"WWW-Authenticate": CHALLENGES},
+            )
         entity_set = getattr(view, "entity_set", None)
         if entity_set is None:
             return True

@@ -3,6 +3,7 @@
 No connection, no thread and no open file of the site's is there when a worker is forked.
 """
 
+import logging
 import os
 import pwd
 import sys
@@ -16,7 +17,7 @@ from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.files.storage import default_storage, storages
 from django.core.files.storage.handler import StorageHandler
 from django.core.management import execute_from_command_line
-from django.db import connections
+from django.db import OperationalError, connections
 from django.db.utils import ConnectionHandler
 from django.urls import get_resolver
 from django.utils.functional import empty
@@ -25,6 +26,8 @@ from django.utils.module_loading import import_string
 
 from apps.core.database.migrations import known_migrations
 from apps.operations.services.subscribers import SubscriberFile, read_subscribers
+
+logger = logging.getLogger(__name__)
 
 
 def load() -> None:
@@ -76,7 +79,15 @@ def run_command(*words: str) -> None:
     """Be the process of a management command, after a fork."""
     sys.argv = ["manage.py", *words]
     read_settings_again()
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except OperationalError:
+        # It is started again until the database is back: a line each time, and no traceback.
+        logger.error("%s ended: the database cannot be used", words[0])
+        sys.exit(1)
+    except Exception:
+        logger.exception("%s ended", words[0])
+        sys.exit(1)
 
 
 def read_settings_again() -> None:

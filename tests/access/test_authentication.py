@@ -93,6 +93,7 @@ def test_a_request_without_credentials_gets_the_challenges(call, authorization):
     answer = call("GET", authorization)
     assert answer.status_code == 401
     assert answer["WWW-Authenticate"] == CHALLENGES
+    assert "Authorization: Bearer and a token from /connect/token" in answer.content.decode()
 
 
 def test_a_token_in_the_query_string_is_no_token(call, token):

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.management import call_command, get_commands, load_command_class
 
 from apps.base import clock
+from apps.core.database.configuration import NO_ADDRESS
 from apps.core.management.base import ServiceCommand
 from apps.core.models import Subscriber
 from apps.operations.management.base import OperatorCommand
@@ -95,6 +96,30 @@ def test_a_command_ends_with_a_sentence_when_the_folder_of_its_files_cannot_be_u
     assert ended.returncode == 2
     assert ended.stderr.startswith("The settings cannot be used: [Errno 17] File exists:")
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("API_PAGE_SIZE", "ten", "API_PAGE_SIZE is a whole number, not 'ten'."),
+        ("HTTPS", "enabled", "HTTPS is true or false, not 'enabled'."),
+        ("LOG_LEVEL", "loud", "LOG_LEVEL is DEBUG, INFO, WARNING, ERROR or CRITICAL."),
+        ("DATABASE_URL", "postgres://records:pass/word@host/records", f"DATABASE_URL: {NO_ADDRESS}"),
+    ],
+)
+def test_a_command_ends_with_the_name_of_a_setting_that_cannot_be_used(tmp_path, name, value, reason):
+    ended = run_manage(["migrate"], {"VAR_DIR": str(tmp_path), name: value})
+    assert (ended.returncode, ended.stderr) == (2, f"The settings cannot be used: {reason}\n")
+
+
+@pytest.mark.parametrize("words", [["purge_expired"], ["verify"], ["worker"]])
+def test_a_command_names_migrate_where_the_database_has_no_tables(tmp_path, words):
+    database = {"DATABASE_URL": f"sqlite:///{tmp_path}/records.sqlite3", "VAR_DIR": str(tmp_path)}
+    ended = run_manage(words, database)
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "The database lacks tables or columns of this version: ./run migrate makes them.\n"
+    )
 
 
 def run_manage(words, environment):

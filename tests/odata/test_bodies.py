@@ -588,6 +588,11 @@ def test_bodies_that_nest_too_deep_are_refused_at_once(raw):
     assert time.monotonic() - began < 1
 
 
+def test_a_bare_list_is_refused_with_its_form():
+    with pytest.raises(BadBody, match=r'a list is "value": {"value": \[\.\.\.\]}'):
+        read_records(ORDERS, b'[{"Name": "a"}]')
+
+
 def test_nesting_up_to_the_limit_is_let_pass(settings):
     settings.API_MAX_DEPTH = 5
     nested = b'{"Name": "a", "x": ' + b"[" * 4 + b"]" * 4 + b"}"

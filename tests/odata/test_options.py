@@ -86,6 +86,12 @@ def test_expand_reads_the_options_of_each_part():
     assert lines.expand == (ExpandItem("Product", NestedOptions(select=(("Code",),))),)
 
 
+NAMELESS = (
+    "A parameter has no name. Between double quotes a shell takes $top for a variable of its own: use single"
+    " quotes."
+)
+
+
 @pytest.mark.parametrize(
     ("query", "target", "message"),
     [
@@ -125,6 +131,7 @@ def test_expand_reads_the_options_of_each_part():
         ("x=%c0%80", None, "The query string is not UTF-8."),
         ("x=%ed%a0%80", None, "The query string is not UTF-8."),
         ("x=a%00b", None, "The query string holds a NUL character."),
+        *((query, None, NAMELESS) for query in ("=1", "=1&=LastName", "$top=1&=LastName")),
     ],
 )
 def test_a_bad_query_string_is_refused_by_name(query, target, message):

@@ -189,6 +189,13 @@ def test_the_first_administrator_is_made_by_the_printed_address(client):
     assert is_signed_in(client)
 
 
+def test_the_address_is_that_of_the_site_where_none_is_given(settings):
+    settings.SITE_ADDRESS = "https://records.example/"
+    text = StringIO()
+    call_command("first_administrator", stdout=text)
+    assert "  https://records.example/admin/account/first/" in text.getvalue()
+
+
 def test_the_address_ends_with_the_first_administrator(client):
     address = first_administrator_path()
     an_administrator()

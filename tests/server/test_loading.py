@@ -5,7 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from django.db import OperationalError
 
+from records_site.log_lines import LineFormatter
+from records_site.server import loading
 from tests.server.server_process import ROOT, variables
 
 #: Loads the site as the parent does, then lets two children say what they find.
@@ -121,3 +124,24 @@ def test_a_forked_worker_of_background_tasks_has_the_settings_of_one_that_a_shel
 
 def without_addresses(described):
     return {name: text for name, text in described.items() if " at 0x" not in text}
+
+
+@pytest.mark.parametrize(
+    ("error", "lines"),
+    [(OperationalError("refused"), 1), (ValueError("of Ada Byron"), None)],
+)
+def test_a_command_of_the_server_that_fails_leaves_no_message_of_its_error_in_the_log(
+    monkeypatch, caplog, error, lines
+):
+    def fail(words):
+        raise error
+
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(loading, "read_settings_again", lambda: None)
+    monkeypatch.setattr(loading, "execute_from_command_line", fail)
+    with pytest.raises(SystemExit) as ended:
+        loading.run_command("worker")
+    assert ended.value.code == 1
+    written = LineFormatter().format(caplog.records[0])
+    assert str(error) not in written
+    assert lines is None or written.count("\n") == lines - 1

@@ -1,5 +1,6 @@
 """The examples for HAProxy and nginx, where these are installed: they have nothing against any line."""
 
+import re
 import shutil
 import subprocess
 
@@ -34,6 +35,14 @@ def test_haproxy_has_nothing_against_an_example(name, certificate, tmp_path):
     words = [HAPROXY, "-q", "-c", "-dW", "-f", tmp_path / name]
     found = subprocess.run(words, capture_output=True, text=True, env=variables, check=False)
     assert (found.returncode, found.stderr) == (0, "")
+
+
+def test_haproxy_asks_for_the_health_by_a_host_that_the_page_keeps_among_those_that_are_answered():
+    text = (ROOT / "ops" / "haproxy" / "haproxy.cfg").read_text()
+    page = (ROOT / "docs" / "operations.md").read_text()
+    [host] = re.findall(r"http-check send hdr Host (\S+)", text)
+    for hosts in re.findall(r"ALLOWED_HOSTS=(\S+)", page):
+        assert host in hosts.split(",")
 
 
 @pytest.mark.skipif(not NGINX or not OPENSSL, reason="nginx or openssl is not installed")

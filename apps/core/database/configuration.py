@@ -1,14 +1,14 @@
 """Django's configuration of a database, from its address."""
 
 from typing import Any
-from urllib.parse import urlsplit
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
 SCHEMES = ("sqlite", "postgres", "postgresql")
 NO_ADDRESS = (
-    "That is not the address of a database: sqlite:///path and postgres://user:password@host/name are."
+    "That is not the address of a database: sqlite:///path and postgres://user:password@host:5432/name are."
+    " In a password / is written as %2F, ? as %3F, # as %23, % as %25."
 )
 
 
@@ -19,9 +19,16 @@ def read_database_url(
 
     ``ImproperlyConfigured`` for the address of anything else.
     """
-    if urlsplit(url).scheme not in SCHEMES:
+    scheme, _, rest = url.partition("://")
+    # What stands behind two slashes is a host: SQLite would have a database in memory, gone with its process.
+    if scheme not in SCHEMES or (scheme == "sqlite" and not rest.startswith("/")):
         raise ImproperlyConfigured(NO_ADDRESS)
-    database: dict[str, Any] = environ.Env.db_url_config(url)
+    try:
+        database: dict[str, Any] = environ.Env.db_url_config(url)
+    except ValueError:  # whose text may have a part of the password
+        raise ImproperlyConfigured(NO_ADDRESS) from None
+    if database["NAME"] in ("", ":memory:"):
+        raise ImproperlyConfigured(NO_ADDRESS)
     database["ATOMIC_REQUESTS"] = False
     if database["ENGINE"].endswith("sqlite3"):
         database["ENGINE"] = "apps.core.database.sqlite"

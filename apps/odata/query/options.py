@@ -195,6 +195,11 @@ def parameters(query_string: bytes) -> Iterator[tuple[str, str]]:
     for piece in query_string.split(b"&"):
         if piece:
             name, _, value = piece.partition(b"=")
+            if not name:
+                raise BadQuery(
+                    "A parameter has no name. Between double quotes a shell takes $top for a variable of its"
+                    " own: use single quotes."
+                )
             yield decode(name), decode(value)
 
 

@@ -41,7 +41,8 @@ def parse_body(raw: bytes, objects_per_record: int) -> dict[str, Any]:
         raise too_deep() from None
     if not isinstance(body, dict):
         check_depth(raw)
-        raise BadBody("The body must be a JSON object.")
+        hint = ', in which a list is "value": {"value": [...]}' if isinstance(body, list) else ""
+        raise BadBody(f"The body must be a JSON object{hint}.")
     return body
 
 

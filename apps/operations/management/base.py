@@ -1,7 +1,7 @@
 """The common part of operators' commands: errors in a sentence, and the arguments about a person."""
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import Error, OperationalError
+from django.db import Error, OperationalError, ProgrammingError
 
 from apps.operations.tables import OperationError
 from apps.people.models import Staff
@@ -14,8 +14,9 @@ class OperatorCommand(BaseCommand):
     def execute(self, *args: object, **options: object) -> str | None:
         try:
             return super().execute(*args, **options)
-        except (BrokenPipeError, OperationalError):
-            raise  # of `| head`, or of a database that is away, locked or full: manage.py ends the command
+        except (BrokenPipeError, OperationalError, ProgrammingError):
+            # Of `| head`, or of a database that is away, locked, full or not migrated: see manage.py.
+            raise
         except (OperationError, Error, OSError) as error:
             raise CommandError(str(error)) from error
 

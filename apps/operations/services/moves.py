@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, connections
 
-from apps.core.database.configuration import NO_ADDRESS, SCHEMES, read_database_url
+from apps.core.database.configuration import read_database_url
 from apps.core.database.migrations import applied_migrations
 from apps.operations.backup_files import TableContent
-from apps.operations.services.restores import loaded_database
+from apps.operations.services.restores import holds_records, loaded_database
 from apps.operations.tables import (
     ContentSum,
     OperationError,
@@ -30,6 +30,10 @@ def move_database(url: str) -> dict[str, TableContent]:
     database was written meanwhile; the target is as it was then.
     """
     with target_database(url) as alias, snapshot() as source:
+        if holds_records(connections[alias]):
+            raise OperationError(
+                "The target holds records already, and nothing was written. Name an empty database."
+            )
         migrations = applied_migrations(source)
         if not migrations:
             raise OperationError("The database has no tables: ./run migrate makes them.")
@@ -53,9 +57,10 @@ def move_database(url: str) -> dict[str, TableContent]:
 @contextmanager
 def target_database(url: str) -> Iterator[str]:
     """The alias of another database within the block. Raises ``OperationError`` for a bad address."""
-    if urlsplit(url).scheme not in SCHEMES or not urlsplit(url).path.strip("/"):
-        raise OperationError(NO_ADDRESS)
-    target = read_database_url(url, 0, settings.DATABASE_LOCK_SECONDS, 0)
+    try:
+        target = read_database_url(url, 0, settings.DATABASE_LOCK_SECONDS, 0)
+    except ImproperlyConfigured as error:
+        raise OperationError(str(error)) from None
     source = connections[DEFAULT_DB_ALIAS].settings_dict
     if all(target.get(name, "") == source[name] for name in ("HOST", "PORT", "NAME")):
         raise OperationError("The target is the database that the service uses already.")

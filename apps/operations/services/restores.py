@@ -10,7 +10,7 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.core.management import call_command
-from django.db import IntegrityError, connections, transaction
+from django.db import DEFAULT_DB_ALIAS, IntegrityError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.executor import MigrationExecutor
 
@@ -56,9 +56,13 @@ def restore_backup(folder: Path, replace: bool = False) -> Restore:
     if faults := reader.find_damaged_files():
         raise OperationError("\n".join([*faults, "The backup is damaged; nothing was restored."]))
     manifest = reader.read_manifest()
+    if not replace and holds_records(connections[DEFAULT_DB_ALIAS]):
+        raise OperationError(
+            "The database holds records already, and nothing was written. --replace deletes them first."
+        )
     new_files: list[str] = []
     try:
-        with loaded_database("default", manifest.migrations, manifest.tables, reader.read_table, replace):
+        with loaded_database(DEFAULT_DB_ALIAS, manifest.migrations, manifest.tables, reader.read_table):
             # Before the rows that name them are committed, as in an upload.
             for key, content in manifest.documents.items():
                 if not document_storage().exists(key):
@@ -105,19 +109,16 @@ def loaded_database(
     migrations: Migrations,
     contents: Mapping[str, TableContent],
     read_table: Callable[[str], Iterator[bytes]],
-    replace: bool = False,
 ) -> Iterator[None]:
     """Load tables into a database and compare them; the block runs in the same transaction, before its end.
 
-    The schema is made as the content's migrations left it, and brought up to date after.
-    Raises ``OperationError``.
+    What the database holds is deleted. The schema is made as the content's migrations left it, and brought
+    up to date after. Raises ``OperationError``.
     """
     connection = connections[alias]
     tables = load_tables(migrations)
     if missing := {table.name for table in tables} ^ contents.keys():
         raise OperationError(f"The tables are not those of its migrations: {', '.join(sorted(missing))}.")
-    if not replace and holds_records(connection):
-        raise OperationError("The database holds records already, and nothing was written.")
     # SQLite changes tables only without checks of references, and says so only outside of a transaction.
     connection.disable_constraint_checking()
     try:

@@ -105,13 +105,13 @@ def migrate_subscribers(subscribers: Sequence[SubscriberFile], parallel: int) ->
 
 def migrate(name: str, url: str) -> Migrated:
     """Migrate one database in a process that does nothing else."""
-    database = read_database_url(url, 0, settings.DATABASE_LOCK_SECONDS, 0)
     connections.close_all()
-    connections.databases[DEFAULT_DB_ALIAS] = connections.configure_settings({DEFAULT_DB_ALIAS: database})[
-        DEFAULT_DB_ALIAS
-    ]
-    connections[DEFAULT_DB_ALIAS] = connections.create_connection(DEFAULT_DB_ALIAS)
     try:
+        database = read_database_url(url, 0, settings.DATABASE_LOCK_SECONDS, 0)
+        connections.databases[DEFAULT_DB_ALIAS] = connections.configure_settings(
+            {DEFAULT_DB_ALIAS: database}
+        )[DEFAULT_DB_ALIAS]
+        connections[DEFAULT_DB_ALIAS] = connections.create_connection(DEFAULT_DB_ALIAS)
         if set(known_migrations()) - set(applied_migrations(connections[DEFAULT_DB_ALIAS])):
             call_command("migrate", verbosity=0, interactive=False)
     except Exception as error:  # one that fails must not keep the others from theirs

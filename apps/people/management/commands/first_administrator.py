@@ -2,6 +2,8 @@
 
 import argparse
 
+from django.conf import settings
+
 from apps.core.management.base import ServiceCommand
 from apps.people.authentication.first_administrator import VALIDITY, first_administrator_path
 from apps.people.services import administrators
@@ -11,7 +13,13 @@ class Command(ServiceCommand):
     help = "While there is no administrator: print the address of the page that makes the first one."
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--url", required=True, help="where the service answers")
+        address = settings.SITE_ADDRESS
+        parser.add_argument(
+            "--url",
+            default=address,
+            required=not address,
+            help="where people reach the service (SITE_ADDRESS where that is set)",
+        )
 
     def handle(self, *args: object, url: str, verbosity: int, **options: object) -> None:
         if administrators().exists():
