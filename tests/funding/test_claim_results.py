@@ -208,6 +208,14 @@ def test_results_that_contradict_each_other_are_shown(told, first, second, sente
     assert everything() == before
 
 
+def test_an_amount_that_comes_later_says_that_it_is_capped(told):
+    (line,) = claimed_lines(a_claim(**CLAIMED))
+    told(a_result(line.reference))
+    told(a_result(line.reference, amount="120.00", capped="Y"), name="2.csv")
+    result = ClaimResult.objects.get()
+    assert (result.amount, result.is_capped, result.file_name) == (Decimal("120.00"), True, "2.csv")
+
+
 def test_an_unknown_status_is_shown_as_it_is(told):
     claim = a_claim(**CLAIMED)
     (line,) = claimed_lines(claim)
