@@ -115,6 +115,14 @@ def test_a_long_text_is_cut_where_a_reason_ends(told):
     assert ClaimResult.objects.get().text == "x" * 1000
 
 
+def test_lines_of_a_file_that_was_withdrawn_wait_for_no_answer(told):
+    claim = a_claim(**CLAIMED)
+    claimed_lines(claim, is_withdrawn=True)
+    (line,) = claimed_lines(claim)
+    told(a_result(line.reference, "ERROR", "C04"))
+    assert status(claim) == "PaymentProviderRejected"
+
+
 def test_while_another_line_waits_the_claim_does(told):
     claim = a_claim(2, **CLAIMED)
     one, two = claimed_lines(claim)

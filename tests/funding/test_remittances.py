@@ -102,6 +102,7 @@ def test_a_claim_is_paid_on_the_last_day_of_its_lines(paid):
     paid(*(a_payment(line.reference, "140.00", day=day) for line, day in zip(claimed_lines(claim), days)))
     claim.refresh_from_db()
     assert timezone.localtime(claim.payment_date).date() == dt.date(2026, 11, 20)
+    assert Remittance.objects.get().day == dt.date(2026, 11, 20)
 
 
 def test_a_claim_that_is_paid_on_a_day_ahead_is_paid_today(tmp_path):
@@ -407,6 +408,8 @@ def test_a_payment_that_somebody_recorded_by_hand_is_not_paid_again(paid):
     report = paid(a_payment(one.reference, "140.00", "1"))
     assert counts(report) == {"not_applicable": 1}
     assert "Of line 1 0.00 is outstanding" in report.notes[0].message
+    part = paid(a_payment(one.reference, "100.00", "3"), name="3.csv")
+    assert [note.code for note in part.notes] == ["NotApplicable"]
     assert status(claim) == ("AgencyPartiallyPaid", Decimal("140.00"))
     assert counts(paid(a_payment(two.reference, "140.00", "2"), name="2.csv")) == {"applied": 1}
     assert status(claim) == ("AgencyFullyPaid", Decimal("280.00"))
