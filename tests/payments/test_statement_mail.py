@@ -4,6 +4,7 @@ import datetime as dt
 import errno
 
 import pytest
+import time_machine
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
@@ -186,6 +187,25 @@ def test_a_run_makes_all_shows_how_far_it_is_and_tells_its_person():
     run_tasks()
     run.refresh_from_db()
     assert (run.made, run.corrected) == (1, 1)
+
+
+def test_a_statement_of_a_long_run_is_of_the_moment_in_which_it_was_made(monkeypatch):
+    for _ in range(2):
+        a_participant()
+    monkeypatch.setattr(statement_runs, "CHUNK", 1)
+    make = statement_runs.make_chunk
+    run = start_run(MONTH, StatementWork.MAKE, None)
+    with time_machine.travel(timezone.now(), tick=False) as time:
+
+        def make_for_an_hour(*arguments):
+            made = make(*arguments)
+            time.shift(dt.timedelta(hours=1))
+            return made
+
+        monkeypatch.setattr(statement_runs, "make_chunk", make_for_an_hour)
+        process_run.call(str(run.pk))
+    first, second = Statement.objects.order_by("creation_date")
+    assert second.creation_date - first.creation_date == dt.timedelta(hours=1)
 
 
 class Killed(BaseException):
