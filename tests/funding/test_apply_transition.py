@@ -257,6 +257,15 @@ def test_a_refused_cancellation_leads_back(before):
     assert applied(claim, "confirm-cancellation").funding_status == "PaymentProviderCancelled"
 
 
+def test_a_cancellation_that_is_refused_again_leads_back_to_the_status_before_the_last_one():
+    claim = a_claim(funding_status="AgencyClaimed")
+    for status in ("AgencyClaimed", "AgencyPartiallyPaid"):
+        applied(claim, "ask-to-cancel", reason="Entered twice")
+        assert applied(claim, "refuse-cancellation").funding_status == status
+        if status == "AgencyClaimed":
+            applied(claim, "pay-in-part", amounts={claim.pk: Decimal("40.00")})
+
+
 # --- payments -------------------------------------------------------------------------------------------
 
 
