@@ -580,6 +580,15 @@ def test_an_archived_resubmission_gives_everything_back():
     assert recount_budgets() == (0, 0, 0)
 
 
+def test_an_archived_resubmission_of_an_archived_claim_frees_the_provider_invoice():
+    claim = a_claim(priced("60.00"), funding_status="PaymentProviderRejected")
+    new = resubmitted(claim, "resubmit")
+    for each in (claim, new):
+        applied(each, "archive")
+    assert not Claim.objects.filter(takes_provider_invoice=True).exists()
+    assert not fresh(claim.provider_invoice).is_claimed
+
+
 def test_of_two_resubmissions_of_a_claim_restored_together_the_first_is():
     claim = a_claim(priced("60.00"), funding_status="PaymentProviderRejected")
     one = resubmitted(claim, "resubmit")
