@@ -168,6 +168,12 @@ def test_without_four_eyes_one_may(settings_saved):
     applied(a_claim(entered_by=jo), "approve", staff=jo)
 
 
+def test_an_approval_by_nobody_is_no_own_one():
+    claim = a_claim(entered_by=None)
+    applied(claim, "approve")
+    assert not StatusMove.objects.get(claim=claim).is_own_approval
+
+
 @pytest.mark.parametrize("reason", [None, "", "  "])
 def test_a_hold_says_why(reason):
     assert refused(a_claim(), "hold", reason=reason) == "Hold: give a reason."

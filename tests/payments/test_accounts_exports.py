@@ -112,6 +112,18 @@ def test_gst_is_rounded_line_by_line_as_the_journals_book_it():
     assert journals_of(export)["Own fee"] == {"805": "0.10", "200": "-0.10"}
 
 
+def test_a_credit_takes_its_gst_off_though_the_rest_has_none():
+    accounts_settings(gst_code="820")
+    credit = {"price": "11.00", "tax_choice": TaxChoice.GST_ON_INCOME.value, "is_credit_item": True}
+    lines = [{"entry": an_entry(), "quantity": "1", **line} for line in ({"price": "50.00"}, credit)]
+    invoice = agency_pays(an_invoice(lines, funding_status="AgencyClaimed"))
+    export = made()
+    assert journals_of(export)["Own fee"] == {"805": "39.00", "200": "-40.00", "820": "1.00"}
+    assert export.gst == Decimal("-1.00")
+    agency_takes_back(invoice, "39.00")
+    assert made().gst == Decimal("1.00")
+
+
 def test_what_happens_after_midnight_is_of_the_new_day_of_the_organisation(provider, at):
     accounts_settings()
     at("2026-10-01 00:30")

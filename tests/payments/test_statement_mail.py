@@ -257,6 +257,15 @@ def test_a_run_that_cannot_enqueue_all_mails_has_enqueued_none(monkeypatch):
     assert DBTaskResult.objects.count() == 1  # that of the run
 
 
+def test_a_run_that_has_waited_for_long_is_not_deleted_by_the_next_one(settings):
+    run = start_run(MONTH, StatementWork.MAKE, None)
+    long_ago = timezone.now() - dt.timedelta(days=settings.EXPORT_FILE_DAYS + 1)
+    StatementRun.objects.update(created_at=long_ago)
+    start_run(MONTH, StatementWork.SEND, None)
+    run.refresh_from_db()
+    assert run.is_running
+
+
 def test_a_run_whose_person_cannot_be_told_has_not_ended(monkeypatch):
     run = start_run(MONTH, StatementWork.MAKE, an_administrator().pk)
     monkeypatch.setattr(statement_runs, "write_notices", lambda notices: 1 / 0)
