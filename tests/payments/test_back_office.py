@@ -549,6 +549,8 @@ def test_what_was_paid_before_is_offered_once_and_asked_first(ready):
     assert PaymentRun.objects.get().status == RunStatus.OPENING
     assert f"{RUNS}opening/" not in browser.get(f"{RUNS}ready/").content.decode()
     assert "kept already" in texts_of(browser.post(f"{RUNS}opening/", follow=True))[0]
+    a_paid_claim()
+    assert "There is nothing to record" in browser.get(f"{RUNS}opening/").content.decode()
 
 
 # --- who may do what ------------------------------------------------------------------------------------

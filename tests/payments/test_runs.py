@@ -348,6 +348,12 @@ def test_a_new_account_takes_the_place_of_the_one_before():
     assert before.is_archived
 
 
+def test_a_new_account_leaves_those_of_others_as_they_are():
+    others = [an_account(owner).pk for owner in (a_client(), a_contact(), a_contact())]
+    create_bank_accounts([account_draft(client=a_client()), account_draft(contact=a_contact())])
+    assert BankAccount.objects.filter(pk__in=others, archive_date=None).count() == 3
+
+
 def test_the_history_never_tells_an_account():
     provider = a_client()
     (key,) = create_bank_accounts([account_draft(client=provider)])
