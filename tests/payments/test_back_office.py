@@ -322,6 +322,15 @@ def test_what_is_ready_has_pages_that_keep_each_other_s_ticks_and_the_sum_of_all
     assert (run.total, run.day.isoformat()) == (Decimal("8.00"), later)
 
 
+def test_a_page_whose_ticks_were_all_taken_away_ticks_nobody(many_payees):
+    browser, _ = signed_in(*MAKER)
+    everybody = names_on(browser.get(f"{RUNS}ready/"))
+    first = browser.post(f"{RUNS}make/", ticks(browser.get(f"{RUNS}ready/"), *everybody) | {"payee": []})
+    assert "Choose at least one payee." in first.content.decode()
+    assert [each["is_ticked"] for each in first.context["rows"]] == [False, False]
+    assert first.context["elsewhere"] == []
+
+
 def test_a_run_that_is_refused_keeps_what_was_ticked(many_payees):
     release_run(create_run(None, clock.today(), None).pk, a_releaser())
     owed = Claim.objects.get(provider=many_payees[4])
