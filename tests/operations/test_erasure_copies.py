@@ -277,19 +277,20 @@ def test_of_the_payments_in_a_bank_file_those_of_the_person_alone_are_erased(db)
         a_paid_claim(amount, provider=payee, provider_invoice_reference=f"INV {amount}")
         for payee, amount in zip([*payees, payees[1]], (40, 30, 20, 10, 5), strict=True)
     ]
-    run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    run = create_run([claim.pk for claim in claims], clock.today(), None)
+    release_run(run.pk, a_releaser())
     to_person = run.items.get(client=payees[3]).pk
     find_bank_files({PaymentRunItem: [to_person], Claim: [claims[0].pk, claims[1].pk]}).erase()
     files = run.bank_files.order_by("position")
     found = [each for file in files for each in read_bank_file(bytes(file.content))[0]]
     assert [(each.name, each.reference) for each in found] == [
         ("Payee 1", "ERASED"),
-        ("Payee 2", "RUN 1"),
+        ("Payee 2", f"RUN {run.number}"),
         ("Payee 3", "INV 20"),
         ("ERASED", "ERASED"),
     ]
     references = run.items.order_by("position").values_list("reference", flat=True)
-    assert list(references) == ["Erased", "RUN 1", "INV 20", "INV 10"]
+    assert list(references) == ["Erased", f"RUN {run.number}", "INV 20", "INV 10"]
 
 
 def test_why_a_statement_was_not_taken_loses_the_person_too(db):
