@@ -5,9 +5,9 @@ import random
 import pytest
 from django.core.signing import Signer
 
-from apps.core import archive
+from apps.core import archive, history
 from apps.core.models import Change
-from apps.people.models import Client
+from apps.people.models import Client, Contact
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.api.followers import TRACK_CHANGES, Follower
 from tests.api.random_writes import changed, follow_random_writes
@@ -102,6 +102,18 @@ def test_a_change_of_a_record_that_is_shown_inside_is_a_change_of_the_one_around
     changed(contact, last_name="Lovelace")
     assert (with_names.sync(), without.sync()) == (1, 0)
     assert with_names.copy[str(client.pk)]["KeyContact"]["LastName"] == "Lovelace"
+
+
+def test_an_erasure_is_a_change_wherever_the_person_is_shown_and_an_export_of_theirs_is_none(api):
+    contact = a_contact()
+    client = a_client(KeyContact={"ContactGuid": str(contact.pk)})
+    followers = Follower(api, "contact"), Follower(api, "client", {"$expand": "KeyContact"})
+    history.write_entries(Contact, [contact.pk], Change.Kind.EXPORTED)
+    assert [each.sync() for each in followers] == [0, 0]
+    Contact.objects.filter(pk=contact.pk).update(last_name="Erased")
+    history.write_entries(Contact, [contact.pk], Change.Kind.ERASED, {"Contacts": [1, 1]})
+    assert [each.sync() for each in followers] == [1, 1]
+    assert followers[1].copy[str(client.pk)]["KeyContact"]["LastName"] == "Erased"
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from openpyxl import Workbook, load_workbook
 
 from apps.access.services import purge_expired
+from apps.core import history
 from apps.core.file_import_kinds import FILE_KINDS, import_kinds
 from apps.core.file_imports import start_import
+from apps.core.import_undo import undo_changes
 from apps.core.importing import runs
 from apps.core.models import Change, FileImport
 from apps.core.table_files import opening
@@ -424,6 +426,17 @@ def test_an_import_is_undone(client, ada):
     assert Contact.objects.values_list("last_name").get() == ("Before",)
     kinds = Change.objects.filter(request_id=str(record.pk)).values_list("kind", flat=True)
     assert sorted(kinds) == ["Changed", "Changed", "Created", "Deleted"]
+
+
+def test_a_record_that_an_import_changed_twice_is_as_it_was_before_it():
+    contact = a_contact(first_name="Ada")
+    with history.as_author(history.Author("Import", request_id="an import")):
+        for name in ("Eve", "Mia"):
+            contact.first_name = name
+            contact.save()
+    undo_changes(Change.objects.filter(request_id="an import"))
+    contact.refresh_from_db()
+    assert contact.first_name == "Ada"
 
 
 def test_an_import_is_undone_though_the_clock_was_set_back_before_it(client, ada, at):

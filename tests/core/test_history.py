@@ -15,6 +15,7 @@ from apps.core.archive import archive
 from apps.core.import_undo import delete_created
 from apps.core.models import Change, TimestampedModel
 from apps.core.saving import save_changes, save_records
+from tests.people.records import a_contact
 
 SECRET, NEW_SECRET = "first-secret", "second-secret"
 EARLIER = dt.datetime(2026, 1, 5, 9, 0, tzinfo=dt.UTC)
@@ -24,6 +25,15 @@ def test_a_moment_in_the_hour_of_a_clock_change_is_no_change_in_another_zone():
     first = dt.datetime(2025, 4, 6, 2, 30, tzinfo=ZoneInfo("Australia/Sydney"))
     assert history.values_are_equal(first, first.astimezone(dt.UTC))
     assert not history.values_are_equal(first, first.replace(fold=1))
+
+
+def test_a_list_in_another_order_is_no_change(db):
+    contact = a_contact()
+    before = Change.objects.count()
+    history.record_list(contact, "teams", ["North", "South"], ["South", "North"])
+    assert Change.objects.count() == before
+    history.record_list(contact, "teams", ["North", "South"], ["South"])
+    assert Change.objects.latest("pk").differences == {"teams": [["North", "South"], ["South"]]}
 
 
 # --- every way of writing -------------------------------------------------------------------------------

@@ -88,6 +88,15 @@ def test_a_task_of_another_worker_is_left_to_it_for_a_day():
     assert NOTES == ["elsewhere"]
 
 
+def test_a_task_that_another_worker_has_begun_since_is_left_to_it():
+    row = begun_by_a_killed_worker()
+    DBTaskResult.objects.filter(pk=row.pk).update(status="READY")
+    row.refresh_from_db()
+    row.claim("another machine's worker")
+    run_tasks()
+    assert NOTES == []
+
+
 def test_a_worker_waits_while_another_of_its_name_is_at_work(tmp_path, monkeypatch):
     began = threading.Event()
     monkeypatch.setattr(worker, "repeat_unfinished_tasks", lambda worker_id: began.set())

@@ -52,6 +52,14 @@ def test_a_support_is_covered_by_the_booking_for_its_category():
     assert a_coverage(booking.engagement, item=None, category=4).budget.pk == other.pk
 
 
+def test_of_two_plans_of_a_day_the_one_that_began_later_covers_it():
+    plan = a_plan()
+    later = a_plan(participant=plan.participant, plan_start_date=DAY)
+    budgets = {each.pk: a_booking(each, category=1).pk for each in (plan, later)}
+    for support, expected in ((DAY, later), (DAY - DAY.resolution, plan)):
+        assert keys(a_coverage(plan, on=support)) == {"plan": expected.pk, "budget": budgets[expected.pk]}
+
+
 def test_what_remains_is_the_budget_less_claimed_waiting_and_used_elsewhere():
     amounts = {"claimed": "100.00", "paid": "90.00", "waiting": "30.00", "used_elsewhere": "20.50"}
     booking = a_booking(budget=Decimal("500.00"), **{name: Decimal(text) for name, text in amounts.items()})

@@ -7,6 +7,7 @@ from uuid import uuid4
 import pytest
 from django.db import IntegrityError, transaction
 
+from apps.base import clock
 from apps.base.drafts import Draft, ValidationFailed, WarningsPresent
 from apps.core.models import Change
 from apps.engagements.choices import CATEGORIES, category_guid
@@ -25,6 +26,7 @@ from apps.engagements.models import (
     support_item,
 )
 from apps.engagements.services import (
+    archive_engagements,
     create_bookings,
     create_category_budgets,
     create_engagements,
@@ -58,6 +60,12 @@ def a_new_draft(**values):
 
 def codes(refusal):
     return [(issue.code, issue.field) for _, issue in refusal.value.issues]
+
+
+def test_of_a_plan_that_is_archived_already_nobody_is_asked_again():
+    plan = a_plan(archive_date=clock.now())
+    a_booking(plan, waiting=Decimal("5.00"))
+    assert archive_engagements(ClientEngagement.objects.filter(pk=plan.pk)) == 0
 
 
 def test_a_plan_is_stored_with_the_model_defaults_of_missing_members():

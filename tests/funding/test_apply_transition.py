@@ -168,6 +168,12 @@ def test_without_four_eyes_one_may(settings_saved):
     applied(a_claim(entered_by=jo), "approve", staff=jo)
 
 
+def test_an_approval_by_nobody_is_no_own_one():
+    claim = a_claim(entered_by=None)
+    applied(claim, "approve")
+    assert not StatusMove.objects.get(claim=claim).is_own_approval
+
+
 @pytest.mark.parametrize("reason", [None, "", "  "])
 def test_a_hold_says_why(reason):
     assert refused(a_claim(), "hold", reason=reason) == "Hold: give a reason."
@@ -255,6 +261,15 @@ def test_a_refused_cancellation_leads_back(before):
         assert applied(claim, "refuse-cancellation").funding_status == before
     applied(claim, "ask-to-cancel", reason="Entered twice")
     assert applied(claim, "confirm-cancellation").funding_status == "PaymentProviderCancelled"
+
+
+def test_a_cancellation_that_is_refused_again_leads_back_to_the_status_before_the_last_one():
+    claim = a_claim(funding_status="AgencyClaimed")
+    for status in ("AgencyClaimed", "AgencyPartiallyPaid"):
+        applied(claim, "ask-to-cancel", reason="Entered twice")
+        assert applied(claim, "refuse-cancellation").funding_status == status
+        if status == "AgencyClaimed":
+            applied(claim, "pay-in-part", amounts={claim.pk: Decimal("40.00")})
 
 
 # --- payments -------------------------------------------------------------------------------------------
@@ -474,6 +489,7 @@ def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
         priced("60.00", "40.00", booking=booking),
         funding_status="AgencyClaimed",
         due_date=dt.date(2026, 1, 1),
+        approved_date=clock.now(),
     )
     recount_budgets()
     applied(claim, "pay-in-part", amounts={claim.pk: Decimal("70.00")})
@@ -485,7 +501,8 @@ def test_in_full_the_new_claim_has_the_lines_and_what_was_paid_earlier():
     )
     assert (str(new.total), str(new.amount_paid), str(new.paid_earlier)) == ("100.00", "70.00", "70.00")
     assert paid_of_lines(new) == ["60.00", "10.00"]
-    assert (new.due_date, new.entered_by_id, new.payment_date) == (dt.date(2026, 1, 1), jo.pk, None)
+    assert (new.due_date, new.entered_by_id) == (dt.date(2026, 1, 1), jo.pk)
+    assert (new.approved_date, new.payment_date) == (None, None)
     assert new.claim_number == "CLM-0000001"
     old = fresh(claim)
     assert (old.funding_status, old.takes_provider_invoice, new.takes_provider_invoice) == (
@@ -569,6 +586,15 @@ def test_an_archived_resubmission_gives_everything_back():
     applied(claim, "pay-the-rest")
     assert refused(new, "restore") == f"{claim}, which it resubmits, is now fully paid by the agency."
     assert recount_budgets() == (0, 0, 0)
+
+
+def test_an_archived_resubmission_of_an_archived_claim_frees_the_provider_invoice():
+    claim = a_claim(priced("60.00"), funding_status="PaymentProviderRejected")
+    new = resubmitted(claim, "resubmit")
+    for each in (claim, new):
+        applied(each, "archive")
+    assert not Claim.objects.filter(takes_provider_invoice=True).exists()
+    assert not fresh(claim.provider_invoice).is_claimed
 
 
 def test_of_two_resubmissions_of_a_claim_restored_together_the_first_is():

@@ -380,6 +380,15 @@ def test_what_was_confirmed_is_made_and_nothing_else():
     assert create_claim_files(mark=plan_claim_files().mark)
 
 
+def test_what_was_confirmed_with_another_total_is_not_made():
+    claim = a_claimable_claim()
+    mark = plan_claim_files().mark
+    Claim.objects.filter(pk=claim.pk).update(total=Decimal("210.00"))
+    claim.line_items.update(quantity=3, total=Decimal("210.00"))
+    with pytest.raises(ClaimFileRefusal, match="have changed since the page was made"):
+        create_claim_files(mark=mark)
+
+
 def test_a_file_is_sent_once_and_not_withdrawn_any_more():
     claim = a_claimable_claim()
     [file] = create_claim_files()

@@ -115,6 +115,14 @@ def test_a_long_text_is_cut_where_a_reason_ends(told):
     assert ClaimResult.objects.get().text == "x" * 1000
 
 
+def test_lines_of_a_file_that_was_withdrawn_wait_for_no_answer(told):
+    claim = a_claim(**CLAIMED)
+    claimed_lines(claim, is_withdrawn=True)
+    (line,) = claimed_lines(claim)
+    told(a_result(line.reference, "ERROR", "C04"))
+    assert status(claim) == "PaymentProviderRejected"
+
+
 def test_while_another_line_waits_the_claim_does(told):
     claim = a_claim(2, **CLAIMED)
     one, two = claimed_lines(claim)
@@ -206,6 +214,14 @@ def test_results_that_contradict_each_other_are_shown(told, first, second, sente
     assert counts(report) == {"in_conflict": 1}
     assert [note.message for note in report.notes] == [f"{one.reference} of {claim}: {sentence}"]
     assert everything() == before
+
+
+def test_an_amount_that_comes_later_says_that_it_is_capped(told):
+    (line,) = claimed_lines(a_claim(**CLAIMED))
+    told(a_result(line.reference))
+    told(a_result(line.reference, amount="120.00", capped="Y"), name="2.csv")
+    result = ClaimResult.objects.get()
+    assert (result.amount, result.is_capped, result.file_name) == (Decimal("120.00"), True, "2.csv")
 
 
 def test_an_unknown_status_is_shown_as_it_is(told):

@@ -320,6 +320,11 @@ def test_two_rows_are_not_for_the_same_days(client, ada, days):
     assert client.post(ADD, {**VALUES, **days, "supports_from": "01/11/2026"}).status_code == 302
 
 
+def test_another_row_takes_the_place_of_one_that_was_removed(client, ada):
+    archive.archive(ClaimWindow.objects.filter(unit="Days"))
+    assert client.post(ADD, {**VALUES, "claimed_from": "01/12/2026"}).status_code == 302
+
+
 def test_a_row_does_not_come_back_beside_another_for_its_days(client, ada):
     old = ClaimWindow.objects.get(unit="Days")
     archive.archive(ClaimWindow.objects.filter(pk=old.pk))

@@ -4,11 +4,13 @@ import io
 
 import pytest
 from django.core.management import call_command
+from django.db import connection
 
 from apps.base import clock
 from apps.base.drafts import ValidationFailed
 from apps.funding.models import Claim, Invoice, ProviderInvoice
 from apps.funding.services.claim_files import erase_scheme_numbers
+from apps.funding.services.claim_sums import find_claim_sum_faults, recount_claim_sums
 from apps.funding.services.invariants import find_money_faults
 from apps.funding.services.invoice_mail import mail_invoice
 from apps.funding.services.provider_invoices import archive_provider_invoices
@@ -54,6 +56,14 @@ def test_a_check_of_the_money_waits_for_a_payment():
     claim = a_claim(funding_status="AgencyClaimed")
     pay = lambda: apply_transition(Claim, [claim.pk], "pay")  # noqa: E731
     assert call_during(pay, lambda: list(find_money_faults())) == []
+
+
+def test_of_two_recounts_of_the_sums_of_claims_the_second_adds_nothing():
+    a_claim()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE funding_claimsum_change SET number = number + 1")
+    assert call_during(recount_claim_sums, recount_claim_sums) == 0
+    assert list(find_claim_sum_faults()) == []
 
 
 def test_of_two_imports_of_a_price_guide_the_second_changes_nothing(tmp_path):

@@ -11,7 +11,9 @@ import pytest
 from django.db import connection, transaction
 
 from apps.base.drafts import Draft
+from apps.engagements.drafts import PeriodDraft, PeriodsDraft
 from apps.engagements.models import ServiceBooking
+from apps.engagements.services import save_periods
 from apps.funding.models import (
     AcknowledgedWarning,
     Claim,
@@ -43,7 +45,7 @@ from tests.funding.bodies import (
 from tests.funding.builders import a_claim, a_price
 from tests.funding.warned import a_guide_item
 from tests.people.builders import a_client, a_contact
-from tests.races import ROUNDS, call_at_once, wait_until_somebody_waits
+from tests.races import ROUNDS, call_at_once, call_during, wait_until_somebody_waits
 
 pytestmark = [
     pytest.mark.postgres("SQLite has one writer and its test database one connection"),
@@ -268,4 +270,23 @@ def test_of_two_claims_for_the_last_dollar_of_a_funding_period_both_are_stored_a
         warned = AcknowledgedWarning.objects.filter(claim__in=claims, code="OverPeriod")
         assert (claims.count(), warned.count()) == (2, 1)
         assert component.periods.get().waiting == Decimal("280.00")
+    assert recount_budgets() == (0, 0, 0)
+
+
+def test_a_claim_that_is_entered_while_its_periods_change_counts_on_the_new_ones():
+    """Fails without the lock of engagements.services.save_periods: the claim counts on the former periods."""
+    staff, entry, participant = a_funder(), a_guide_item(), a_contact()
+    a_price(entry, "70.00")
+    days = {"plan_start_date": day("2025-07-01"), "plan_end_date": day("2026-06-30")}
+    component = a_category_budget(a_pace_plan(participant=participant, **days), budget=Decimal(1000))
+    with_periods(component, ("2025-07-01", "2026-06-30", "1000.00"))
+    body = a_claim_body(a_full_provider_invoice(contact=participant), staff, entry)
+    caller = Caller(an_application())
+    halves = (("2025-07-01", "2025-07-02", "500"), ("2025-07-03", "2026-06-30", "500"))
+    periods = [PeriodDraft.of(day(first), day(last), Decimal(amount)) for first, last, amount in halves]
+    call_during(
+        lambda: save_periods([PeriodsDraft({"periods": periods}, key=component.pk)], ignore_warnings=True),
+        lambda: caller.post("claim", {"value": [body]}, IGNORED),
+    )
+    assert sum(each.waiting for each in component.periods.all()) == Decimal("140.00")
     assert recount_budgets() == (0, 0, 0)

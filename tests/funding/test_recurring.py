@@ -310,6 +310,17 @@ def test_a_price_of_the_book_follows_the_book():
     assert (made.line_items.get().price, made.total) == (75, 150)
 
 
+def test_a_price_is_that_of_the_day_of_its_line():
+    entry = an_entry()
+    a_price(entry, "70.00", JULY, D(2026, 8, 15))
+    a_price(entry, "75.00", D(2026, 8, 16))
+    lines = [{"entry": entry, "price": "70.00", "from_date": day} for day in (D(2026, 7, 10), D(2026, 7, 20))]
+    entered = a_recurring_invoice(lines)
+    run(AUGUST)
+    (made,) = created_from(entered)
+    assert [line.price for line in made.line_items.order_by("position")] == [70, 75]
+
+
 def test_an_agreed_price_stays():
     entered = a_recurring_invoice([{"entry": priced(), "price": "69.00"}])
     run(AUGUST)

@@ -96,6 +96,26 @@ def test_a_claim_is_paid_on_the_day_of_its_last_payment_whatever_comes_last(paid
     assert timezone.localtime(claim.payment_date).date() == dt.date(2026, 11, 20)
 
 
+def test_a_claim_is_paid_on_the_last_day_of_its_lines(paid):
+    claim = a_claim(2, **CLAIMED)
+    days = ("20261120", "20261118")
+    paid(*(a_payment(line.reference, "140.00", day=day) for line, day in zip(claimed_lines(claim), days)))
+    claim.refresh_from_db()
+    assert timezone.localtime(claim.payment_date).date() == dt.date(2026, 11, 20)
+    assert Remittance.objects.get().day == dt.date(2026, 11, 20)
+
+
+def test_a_claim_that_is_paid_on_a_day_ahead_is_paid_today(tmp_path):
+    claim = a_claim(**CLAIMED)
+    (line,) = claimed_lines(claim)
+    path = as_csv(tmp_path / "paid.csv", [a_payment(line.reference, "140.00", day="20261127")])
+    _, found = read_remittance(path, clock.today(), "YYYYMMDD")
+    assert counts(import_remittance(found, path.name, sha256_of(path))) == {"applied": 1}
+    claim.refresh_from_db()
+    assert timezone.localtime(claim.payment_date).date() == clock.today()
+    assert RemittanceLine.objects.get().day == dt.date(2026, 11, 27)
+
+
 def test_references_are_matched_in_any_case(paid):
     claim = a_claim(**CLAIMED)
     (line,) = claimed_lines(claim)
@@ -388,6 +408,8 @@ def test_a_payment_that_somebody_recorded_by_hand_is_not_paid_again(paid):
     report = paid(a_payment(one.reference, "140.00", "1"))
     assert counts(report) == {"not_applicable": 1}
     assert "Of line 1 0.00 is outstanding" in report.notes[0].message
+    part = paid(a_payment(one.reference, "100.00", "3"), name="3.csv")
+    assert [note.code for note in part.notes] == ["NotApplicable"]
     assert status(claim) == ("AgencyPartiallyPaid", Decimal("140.00"))
     assert counts(paid(a_payment(two.reference, "140.00", "2"), name="2.csv")) == {"applied": 1}
     assert status(claim) == ("AgencyFullyPaid", Decimal("280.00"))

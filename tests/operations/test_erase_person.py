@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from apps.base import clock
 from apps.base.declaration.service import get_service
-from apps.core.models import Change, Notice, Subscriber
+from apps.core.models import Change, Notice, Subscriber, TimestampedModel
 from apps.core.notices import write_notices
 from apps.documents.models import Document
 from apps.documents.storage import document_storage
@@ -93,6 +93,10 @@ def test_the_books_keep_their_amounts_and_the_rest_is_gone(participant, erase):
         assert model._base_manager.filter(pk__in=rows).count() == (
             len(rows) if model in RETAINED_COLUMNS else 0
         )
+        if issubclass(model, TimestampedModel):
+            told = Change.objects.filter(record_type=model._meta.label_lower, record_key__in=rows)
+            last = {each.record_key: each.kind for each in told.order_by("pk")}
+            assert set(last.values()) == ({"Erased"} if model in RETAINED_COLUMNS else {"Deleted"})
     contact = Contact.objects.get(pk=participant.contact.pk)
     assert (contact.full_name, contact.birthday, contact.client) == ("Erased Erased", None, None)
     # Whoever copies what changed is told.

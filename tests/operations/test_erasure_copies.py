@@ -21,10 +21,19 @@ from apps.base import clock
 from apps.core.file_exports import start_file_export
 from apps.core.models import FileExport, FileImport, Notice, SavedFilter
 from apps.core.read_log import READ_LOG
+from apps.funding.models import Claim
+from apps.operations.services.erasure_copies import find_bank_files, find_statement_addresses, marks_of
+from apps.payments.models import PaymentRunItem
+from apps.payments.services.runs import create_run, release_run
+from apps.payments.services.statement_mail import note_error
 from apps.people.models import Contact
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.operations.persons import NAME
-from tests.people.records import an_administrator
+from tests.payments.bank_file_checker import read_bank_file
+from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
+from tests.payments.statement_builders import a_statement
+from tests.payments.test_statements import a_participant
+from tests.people.records import a_client, a_contact, an_administrator
 from tests.tasks import run_tasks
 
 pytestmark = pytest.mark.both_engines("copies are found by statements of their own")
@@ -256,6 +265,41 @@ def test_exports_of_programs_go_whatever_set_they_begin_at(participant, erase, d
     of_staff = FileExport.objects.create(record_type="access.webhook", file_name="y.csv", status="Ready")
     erase(participant.contact)
     assert list(FileExport.objects.all()) == [of_staff]
+
+
+def test_of_the_payments_in_a_bank_file_those_of_the_person_alone_are_erased(db):
+    """The reference of a payment for several claims is the run's, and names nobody."""
+    payment_settings(payments_per_file=3)
+    payees = [a_client(business_name=f"Payee {number}") for number in range(1, 5)]
+    for payee in payees:
+        an_account(payee)
+    claims = [
+        a_paid_claim(amount, provider=payee, provider_invoice_reference=f"INV {amount}")
+        for payee, amount in zip([*payees, payees[1]], (40, 30, 20, 10, 5), strict=True)
+    ]
+    run = create_run([claim.pk for claim in claims], clock.today(), None)
+    release_run(run.pk, a_releaser())
+    to_person = run.items.get(client=payees[3]).pk
+    find_bank_files({PaymentRunItem: [to_person], Claim: [claims[0].pk, claims[1].pk]}).erase()
+    files = run.bank_files.order_by("position")
+    found = [each for file in files for each in read_bank_file(bytes(file.content))[0]]
+    assert [(each.name, each.reference) for each in found] == [
+        ("Payee 1", "ERASED"),
+        ("Payee 2", f"RUN {run.number}"),
+        ("Payee 3", "INV 20"),
+        ("ERASED", "ERASED"),
+    ]
+    references = run.items.order_by("position").values_list("reference", flat=True)
+    assert list(references) == ["Erased", f"RUN {run.number}", "INV 20", "INV 10"]
+
+
+def test_why_a_statement_was_not_taken_loses_the_person_too(db):
+    person = a_contact(first_name="Mia", last_name="Quill")
+    statement = a_statement(a_participant())
+    note_error(statement.pk, OSError("Mia Quill has no mailbox here"))
+    find_statement_addresses(marks_of({Contact: [person.pk]})).erase()
+    statement.refresh_from_db()
+    assert statement.mail_error is None
 
 
 def test_the_report_names_what_remains_and_until_when(participant, erase, settings, tmp_path, at):

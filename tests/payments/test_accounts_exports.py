@@ -102,6 +102,39 @@ def test_gst_of_the_own_fee_is_a_line_of_its_own_where_it_has_an_account():
     assert made().gst == Decimal("-1.00")
 
 
+def test_gst_is_rounded_line_by_line_as_the_journals_book_it():
+    accounts_settings(gst_code="820")
+    line = {"quantity": "1", "price": "0.05", "tax_choice": TaxChoice.GST_ON_INCOME.value}
+    lines = [{"entry": an_entry(), **line} for _ in range(2)]
+    agency_pays(a_claim(lines, funding_status="AgencyClaimed", send_payment_to=FEE))
+    export = made()
+    assert export.gst == AccountsEntry.objects.get().gst == 0
+    assert journals_of(export)["Own fee"] == {"805": "0.10", "200": "-0.10"}
+
+
+def test_a_credit_takes_its_gst_off_though_the_rest_has_none():
+    accounts_settings(gst_code="820")
+    credit = {"price": "11.00", "tax_choice": TaxChoice.GST_ON_INCOME.value, "is_credit_item": True}
+    lines = [{"entry": an_entry(), "quantity": "1", **line} for line in ({"price": "50.00"}, credit)]
+    invoice = agency_pays(an_invoice(lines, funding_status="AgencyClaimed"))
+    export = made()
+    assert journals_of(export)["Own fee"] == {"805": "39.00", "200": "-40.00", "820": "1.00"}
+    assert export.gst == Decimal("-1.00")
+    agency_takes_back(invoice, "39.00")
+    assert made().gst == Decimal("1.00")
+
+
+def test_what_happens_after_midnight_is_of_the_new_day_of_the_organisation(provider, at):
+    accounts_settings()
+    at("2026-10-01 00:30")
+    agency_pays(a_claimed_claim("20.00", provider=provider))
+    mark_returned(a_released_run().items.get().pk, "account closed", None)
+    with pytest.raises(AccountsRefused, match="There is nothing new until"):
+        create_accounts_export(last_day_of_month_before(clock.today()))
+    made()
+    assert set(AccountsEntry.objects.values_list("day", flat=True)) == {clock.today()}
+
+
 def test_what_happens_later_to_an_amount_stands_in_the_next_export(provider):
     accounts_settings()
     claim = agency_pays(a_claimed_claim("20.00", provider=provider), "15.00")

@@ -322,6 +322,15 @@ def test_what_is_ready_has_pages_that_keep_each_other_s_ticks_and_the_sum_of_all
     assert (run.total, run.day.isoformat()) == (Decimal("8.00"), later)
 
 
+def test_a_page_whose_ticks_were_all_taken_away_ticks_nobody(many_payees):
+    browser, _ = signed_in(*MAKER)
+    everybody = names_on(browser.get(f"{RUNS}ready/"))
+    first = browser.post(f"{RUNS}make/", ticks(browser.get(f"{RUNS}ready/"), *everybody) | {"payee": []})
+    assert "Choose at least one payee." in first.content.decode()
+    assert [each["is_ticked"] for each in first.context["rows"]] == [False, False]
+    assert first.context["elsewhere"] == []
+
+
 def test_a_run_that_is_refused_keeps_what_was_ticked(many_payees):
     release_run(create_run(None, clock.today(), None).pk, a_releaser())
     owed = Claim.objects.get(provider=many_payees[4])
@@ -549,6 +558,8 @@ def test_what_was_paid_before_is_offered_once_and_asked_first(ready):
     assert PaymentRun.objects.get().status == RunStatus.OPENING
     assert f"{RUNS}opening/" not in browser.get(f"{RUNS}ready/").content.decode()
     assert "kept already" in texts_of(browser.post(f"{RUNS}opening/", follow=True))[0]
+    a_paid_claim()
+    assert "There is nothing to record" in browser.get(f"{RUNS}opening/").content.decode()
 
 
 # --- who may do what ------------------------------------------------------------------------------------

@@ -57,6 +57,9 @@ def test_names_are_written_in_the_characters_of_banks(written, read):
 def test_names_are_cut_to_their_columns_and_never_blank():
     (found,), _ = read_bank_file(write_bank_file(OWN, [a_payment(name="N" * 60)], DAY, "PROVIDERS"))
     assert found.name == "N" * 32
+    # A letter that becomes two, and what is left out, count as they are written.
+    (found,), _ = read_bank_file(write_bank_file(OWN, [a_payment(name=f"{'ß' * 20}李")], DAY, "PROVIDERS"))
+    assert found.name == "s" * 32
     with pytest.raises(UnfitBankFile, match="No character of “李” \\(the payee\\)"):
         write_bank_file(OWN, [a_payment(name="李")], DAY, "PROVIDERS")
 

@@ -28,6 +28,7 @@ from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import load_ready, sum_ready_payees
 from apps.payments.services.returns import apply_returns, mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, run_problem, withdraw_run
+from apps.people.models import Contact
 from tests.engagements.builders import a_plan
 from tests.funding.builders import END_OF_JUNE, JULY, a_claim
 from tests.payments.bank_file_checker import read_bank_file
@@ -215,6 +216,38 @@ def test_what_was_taken_back_afterwards_is_owed_and_set_off_by_hand_only():
     assert load_ready() == []
 
 
+def test_what_is_owed_is_set_off_though_each_claim_is_a_payment_of_its_own():
+    payment_settings(pays_each_claim=True)
+    provider = a_client()
+    an_account(provider)
+    owed = a_paid_claim("20.00", provider=provider)
+    release_run(create_run(None, clock.today(), None).pk, a_releaser())
+    Claim.objects.filter(pk=owed.pk).update(amount_paid=5)
+    for amount in ("40.00", "8.00"):
+        a_paid_claim(amount, provider=provider)
+    run = create_run(None, clock.today(), None, set_off=[owed.pk])
+    assert [item.amount for item in run.items.all()] == [Decimal("33.00")]
+    assert load_ready() == []
+
+
+def test_who_was_paid_last_and_kept_it_owes_what_was_taken_back():
+    payment_settings()
+    first, second = a_contact(first_name="First"), a_contact(first_name="Second")
+    an_account(first), an_account(second)
+    participant = a_contact(representative=first)
+    to = SendPaymentTo.CLIENT_REPRESENTATIVE.value
+    claim = a_paid_claim("20.00", "10.00", send_payment_to=to, contact=participant)
+    runs = []
+    for representative, paid in ((first, 10), (second, 15)):
+        Contact.objects.filter(pk=participant.pk).update(representative=representative)
+        Claim.objects.filter(pk=claim.pk).update(amount_paid=paid)
+        runs.append(release_run(create_run(None, clock.today(), None).pk, a_releaser()))
+    Claim.objects.filter(pk=claim.pk).update(amount_paid=0)
+    assert ready_amounts() == {str(second): (Decimal(0), Decimal("15.00"))}
+    mark_returned(runs[1].items.get().pk, "Account closed", None)
+    assert ready_amounts() == {str(first): (Decimal(0), Decimal("10.00"))}
+
+
 def test_a_run_is_released_though_more_was_taken_back_of_what_it_sets_off():
     _, claim = a_released_run()
     type(claim).objects.filter(pk=claim.pk).update(amount_paid=5)
@@ -313,6 +346,12 @@ def test_a_new_account_takes_the_place_of_the_one_before():
     assert list(BankAccount.objects.filter(client=provider, archive_date=None)) == [account]
     before.refresh_from_db()
     assert before.is_archived
+
+
+def test_a_new_account_leaves_those_of_others_as_they_are():
+    others = [an_account(owner).pk for owner in (a_client(), a_contact(), a_contact())]
+    create_bank_accounts([account_draft(client=a_client()), account_draft(contact=a_contact())])
+    assert BankAccount.objects.filter(pk__in=others, archive_date=None).count() == 3
 
 
 def test_the_history_never_tells_an_account():

@@ -4,6 +4,7 @@ import datetime as dt
 import errno
 
 import pytest
+import time_machine
 from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
@@ -188,6 +189,25 @@ def test_a_run_makes_all_shows_how_far_it_is_and_tells_its_person():
     assert (run.made, run.corrected) == (1, 1)
 
 
+def test_a_statement_of_a_long_run_is_of_the_moment_in_which_it_was_made(monkeypatch):
+    for _ in range(2):
+        a_participant()
+    monkeypatch.setattr(statement_runs, "CHUNK", 1)
+    make = statement_runs.make_chunk
+    run = start_run(MONTH, StatementWork.MAKE, None)
+    with time_machine.travel(timezone.now(), tick=False) as time:
+
+        def make_for_an_hour(*arguments):
+            made = make(*arguments)
+            time.shift(dt.timedelta(hours=1))
+            return made
+
+        monkeypatch.setattr(statement_runs, "make_chunk", make_for_an_hour)
+        process_run.call(str(run.pk))
+    first, second = Statement.objects.order_by("creation_date")
+    assert second.creation_date - first.creation_date == dt.timedelta(hours=1)
+
+
 class Killed(BaseException):
     """The end of a worker, which no code of ours catches."""
 
@@ -235,6 +255,15 @@ def test_a_run_that_cannot_enqueue_all_mails_has_enqueued_none(monkeypatch):
     with pytest.raises(NotStored):
         process_run.call(str(run.pk))
     assert DBTaskResult.objects.count() == 1  # that of the run
+
+
+def test_a_run_that_has_waited_for_long_is_not_deleted_by_the_next_one(settings):
+    run = start_run(MONTH, StatementWork.MAKE, None)
+    long_ago = timezone.now() - dt.timedelta(days=settings.EXPORT_FILE_DAYS + 1)
+    StatementRun.objects.update(created_at=long_ago)
+    start_run(MONTH, StatementWork.SEND, None)
+    run.refresh_from_db()
+    assert run.is_running
 
 
 def test_a_run_whose_person_cannot_be_told_has_not_ended(monkeypatch):

@@ -119,6 +119,14 @@ def test_a_claim_and_its_resubmission_are_told_once():
     assert sums(a_statement(contact)) == ("10.00", "0.00", "40.00", "0.00")
 
 
+def test_a_claim_whose_resubmission_was_archived_is_refused_as_before():
+    contact = a_participant()
+    claim = a_claim_of_the_month(contact, "20.00", status="PaymentProviderRejected")
+    made = apply_transition(Claim, [claim.pk], "resubmit").resubmissions
+    assert apply_transition(Claim, [made[claim.pk]], "archive").done
+    assert sums(a_statement(contact)) == ("0.00", "0.00", "0.00", "20.00")
+
+
 def test_invoices_to_the_agency_count_and_those_to_the_client_do_not():
     Subscriber(name="Southern Light").save()
     contact = a_participant()

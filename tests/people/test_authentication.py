@@ -21,6 +21,7 @@ from apps.access.throttling import client_address, counted_address
 from apps.core.models import Change, Subscriber, new_guid
 from apps.core.templatetags.browsers import browser_name
 from apps.people import authentication
+from apps.people.authentication.attempts import DEVICE_AGE, DEVICE_SALT, KNOWN_ADDRESS_AGE
 from apps.people.models import Staff
 from apps.people.services import disable_logins, enable_logins
 from tests.people.records import PASSWORD, a_role, a_staff_member, an_administrator
@@ -201,6 +202,16 @@ def test_a_forged_cookie_is_no_known_device(locked_office):
         stranger = Client(REMOTE_ADDR=OFFICE)
         stranger.cookies["device"] = forged
         assert sign_in(stranger, "ada@example.org").status_code == 429
+
+
+def test_devices_and_addresses_of_long_ago_are_known_no_more(locked_office):
+    sign_ins = AccessLog.objects.filter(username="ada@example.org")
+    sign_ins.update(attempt_time=timezone.now() - KNOWN_ADDRESS_AGE - dt.timedelta(days=1))
+    stranger = Client(REMOTE_ADDR=OFFICE)
+    assert sign_in(stranger, "ada@example.org").status_code == 429
+    with time_machine.travel(timezone.now() - DEVICE_AGE - dt.timedelta(days=1)):
+        stranger.cookies["device"] = signing.dumps({"ada@example.org": "1"}, salt=DEVICE_SALT)
+    assert sign_in(stranger, "ada@example.org").status_code == 429
 
 
 # --- sessions -------------------------------------------------------------------------------------------

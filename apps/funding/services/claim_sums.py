@@ -42,10 +42,13 @@ def find_claim_sum_faults() -> Iterator[str]:
 
 @transaction.atomic
 def recount_claim_sums() -> int:
-    """Make the stored sums those of the claims, whose writers wait meanwhile; returns how many were wrong."""
+    """Make the stored sums those of the claims; returns how many were wrong.
+
+    Writers of claims wait meanwhile, and so does another recount, which would add what is missing again.
+    """
     if connection.vendor != "postgresql":
         return 0
     with connection.cursor() as cursor:
-        cursor.execute("LOCK TABLE funding_claim IN SHARE MODE")
+        cursor.execute("LOCK TABLE funding_claim IN SHARE ROW EXCLUSIVE MODE")
         cursor.execute(f"INSERT INTO funding_claimsum_change {MISSING}")
         return cursor.rowcount

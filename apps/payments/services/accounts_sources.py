@@ -61,7 +61,9 @@ class AccountsSource:
 
     @property
     def gst(self) -> Decimal:
-        return abs(sum((line.gst for line in self.supplies), ZERO))
+        """As ``amount`` above zero in either direction, unless a credit has more GST than the rest."""
+        gst = sum((line.gst for line in self.supplies), ZERO)
+        return -gst if self.kind == EntryKind.FEE_TAKEN_BACK else gst
 
 
 def load_sources(first: dt.date, until: dt.date) -> list[AccountsSource]:
