@@ -438,10 +438,7 @@ API_MAX_LINES = env.int("API_MAX_LINES", protocol.API_MAX_LINES)
 # Of a claim or an invoice in forms and imports; those that came by requests are edited in a form as well.
 MAX_LINES = max(env.int("MAX_LINES", 300), API_MAX_LINES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 500 + 20 * MAX_LINES  # of a form: a line of an invoice has fourteen
-API_MAX_DEPTH = env.int("API_MAX_DEPTH", protocol.API_MAX_DEPTH)
 API_MAX_BATCH_REQUESTS = env.int("API_MAX_BATCH_REQUESTS", protocol.API_MAX_BATCH_REQUESTS)
-API_MAX_BATCH_SECONDS = env.float("API_MAX_BATCH_SECONDS", protocol.API_MAX_BATCH_SECONDS)
-API_MAX_BATCH_RESPONSE_BYTES = env.int("API_MAX_BATCH_RESPONSE_BYTES", protocol.API_MAX_BATCH_RESPONSE_BYTES)
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", 600)
 API_REQUESTS_PER_DAY = env.int("API_REQUESTS_PER_DAY", 0)  # 0: no quota
 API_TOKEN_SECONDS = env.int("API_TOKEN_SECONDS", 3600)
