@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import ipaddress
 import os
 import re
 import secrets
@@ -294,6 +295,8 @@ EMAIL_TIMEOUT = 10
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
 #: What mailed notices link to, "https://records.example.org"; without it they have no links.
 SITE_ADDRESS = env.str("SITE_ADDRESS", "")
+if SITE_ADDRESS and not SITE_ADDRESS.startswith(("https://", "http://")):
+    raise ImproperlyConfigured("SITE_ADDRESS begins with https://, as people enter it in a browser.")
 DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 
 # --- work in the background: tasks are rows of the database, ./run worker does them ---------------------
@@ -320,6 +323,11 @@ PERIODIC_SERVICES = {
 
 WEBHOOK_HTTP = env.bool("WEBHOOK_HTTP", False)
 WEBHOOK_NETWORKS = env.list("WEBHOOK_NETWORKS", default=[])  # inner networks that may be called: 10.1.0.0/16
+for network in WEBHOOK_NETWORKS:
+    try:
+        ipaddress.ip_network(network)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"WEBHOOK_NETWORKS holds networks, as 10.1.0.0/16: {error}.") from None
 WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", 10)
 
 # --- transport ----------------------------------------------------------------------------------------
