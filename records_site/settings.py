@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import ipaddress
 import os
 import re
 import secrets
@@ -294,6 +295,8 @@ EMAIL_TIMEOUT = 10
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
 #: What mailed notices link to, "https://records.example.org"; without it they have no links.
 SITE_ADDRESS = env.str("SITE_ADDRESS", "")
+if SITE_ADDRESS and not SITE_ADDRESS.startswith(("https://", "http://")):
+    raise ImproperlyConfigured("SITE_ADDRESS begins with https://, as people enter it in a browser.")
 DEFAULT_FROM_EMAIL = env.str("MAIL_FROM", "records@localhost")
 
 # --- work in the background: tasks are rows of the database, ./run worker does them ---------------------
@@ -320,6 +323,11 @@ PERIODIC_SERVICES = {
 
 WEBHOOK_HTTP = env.bool("WEBHOOK_HTTP", False)
 WEBHOOK_NETWORKS = env.list("WEBHOOK_NETWORKS", default=[])  # inner networks that may be called: 10.1.0.0/16
+for network in WEBHOOK_NETWORKS:
+    try:
+        ipaddress.ip_network(network)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"WEBHOOK_NETWORKS holds networks, as 10.1.0.0/16: {error}.") from None
 WEBHOOK_SECONDS = env.float("WEBHOOK_SECONDS", 10)
 
 # --- transport ----------------------------------------------------------------------------------------
@@ -438,10 +446,7 @@ API_MAX_LINES = env.int("API_MAX_LINES", protocol.API_MAX_LINES)
 # Of a claim or an invoice in forms and imports; those that came by requests are edited in a form as well.
 MAX_LINES = max(env.int("MAX_LINES", 300), API_MAX_LINES)
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 500 + 20 * MAX_LINES  # of a form: a line of an invoice has fourteen
-API_MAX_DEPTH = env.int("API_MAX_DEPTH", protocol.API_MAX_DEPTH)
 API_MAX_BATCH_REQUESTS = env.int("API_MAX_BATCH_REQUESTS", protocol.API_MAX_BATCH_REQUESTS)
-API_MAX_BATCH_SECONDS = env.float("API_MAX_BATCH_SECONDS", protocol.API_MAX_BATCH_SECONDS)
-API_MAX_BATCH_RESPONSE_BYTES = env.int("API_MAX_BATCH_RESPONSE_BYTES", protocol.API_MAX_BATCH_RESPONSE_BYTES)
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", 600)
 API_REQUESTS_PER_DAY = env.int("API_REQUESTS_PER_DAY", 0)  # 0: no quota
 API_TOKEN_SECONDS = env.int("API_TOKEN_SECONDS", 3600)

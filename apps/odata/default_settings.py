@@ -2,12 +2,10 @@
 
 #: Records of a page, of one with ``$top``, and of the largest that ``Prefer: odata.maxpagesize`` asks for.
 API_PAGE_SIZE, API_TOP_PAGE_SIZE, API_MAX_PAGE_SIZE = 300, 1_000, 5_000
-#: Of a body: its records, the items of a list in one of them, bytes, and nested lists or objects.
+#: Of a body: its records, the items of a list in one of them, and its bytes.
 API_MAX_RECORDS, API_MAX_LINES = 1_000, 100
-API_MAX_BODY_BYTES, API_MAX_DEPTH = 10 * 1024 * 1024, 32
-#: Of a batch: its requests, the seconds after which none is begun, the bytes of its responses.
-API_MAX_BATCH_REQUESTS, API_MAX_BATCH_SECONDS = 100, 10.0
-API_MAX_BATCH_RESPONSE_BYTES = 64 * 1024 * 1024
+API_MAX_BODY_BYTES = 10 * 1024 * 1024
+API_MAX_BATCH_REQUESTS = 100
 API_IDEMPOTENCY_SECONDS = 24 * 3600
 #: What a browser may do with data: nothing.
 DATA_SECURITY_POLICY = "default-src 'none'; base-uri 'none'; frame-ancestors 'none'"

@@ -77,7 +77,10 @@ def file_encryption() -> FileEncryption | None:
     """The encryption by the passphrase in the settings; ``None`` without one."""
     passphrase = settings.BACKUP_PASSPHRASE
     if settings.BACKUP_PASSPHRASE_FILE:
-        passphrase = Path(settings.BACKUP_PASSPHRASE_FILE).read_text().strip()
+        try:
+            passphrase = Path(settings.BACKUP_PASSPHRASE_FILE).read_text().strip()
+        except OSError as error:
+            raise OperationError(f"BACKUP_PASSPHRASE_FILE cannot be read: {error}.") from None
         if not passphrase:
             raise OperationError(f"{settings.BACKUP_PASSPHRASE_FILE} holds no passphrase.")
     return FileEncryption(passphrase) if passphrase else None

@@ -555,7 +555,7 @@ def test_a_batch_counts_as_its_requests(api, settings):
     assert Client.objects.count() == 0
 
 
-def test_a_batch_has_limits(api, settings):
+def test_a_batch_has_limits(api, settings, monkeypatch):
     settings.API_MAX_BATCH_REQUESTS = 3
     requests = [get("client") for _ in range(4)]
     refused(
@@ -564,9 +564,9 @@ def test_a_batch_has_limits(api, settings):
     refused(raw(api, as_multipart(requests)), 413, "TooLarge")
     change_set = [post("client", a_client_body(), group="c") for _ in range(4)]
     refused(raw(api, as_multipart(change_set)), 413, "TooLarge")
-    settings.API_MAX_BATCH_RESPONSE_BYTES = 10
+    monkeypatch.setattr("apps.odata.http.batch.processing.MAX_RESPONSE_BYTES", 10)
     assert [a.status for a in send_json(api, *requests[:3])] == [200, 413, 413]
-    settings.API_MAX_BATCH_SECONDS = 0
+    monkeypatch.setattr("apps.odata.http.batch.processing.MAX_SECONDS", 0)
     assert [(a.status, a.code) for a in send_json(api, requests[0])] == [(400, "TooCostly")]
     settings.API_MAX_BODY_BYTES = 100
     refused(raw(api, as_multipart(requests[:1])), 413, "TooLarge")

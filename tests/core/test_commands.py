@@ -104,6 +104,16 @@ def test_a_command_ends_with_a_sentence_when_the_folder_of_its_files_cannot_be_u
         ("API_PAGE_SIZE", "ten", "API_PAGE_SIZE is a whole number, not 'ten'."),
         ("HTTPS", "enabled", "HTTPS is true or false, not 'enabled'."),
         ("LOG_LEVEL", "loud", "LOG_LEVEL is DEBUG, INFO, WARNING, ERROR or CRITICAL."),
+        (
+            "SITE_ADDRESS",
+            "records.example",
+            "SITE_ADDRESS begins with https://, as people enter it in a browser.",
+        ),
+        (
+            "WEBHOOK_NETWORKS",
+            "10.1.0.5/16",
+            "WEBHOOK_NETWORKS holds networks, as 10.1.0.0/16: 10.1.0.5/16 has host bits set.",
+        ),
         ("DATABASE_URL", "postgres://records:pass/word@host/records", f"DATABASE_URL: {NO_ADDRESS}"),
     ],
 )

@@ -593,8 +593,8 @@ def test_a_bare_list_is_refused_with_its_form():
         read_records(ORDERS, b'[{"Name": "a"}]')
 
 
-def test_nesting_up_to_the_limit_is_let_pass(settings):
-    settings.API_MAX_DEPTH = 5
+def test_nesting_up_to_the_limit_is_let_pass(monkeypatch):
+    monkeypatch.setattr("apps.odata.write.json_parser.MAX_DEPTH", 5)
     nested = b'{"Name": "a", "x": ' + b"[" * 4 + b"]" * 4 + b"}"
     assert read_records(ORDERS, nested).drafts[0].name == "a"
     with pytest.raises(BadBody, match="5 levels"):

@@ -179,6 +179,13 @@ def test_a_database_without_tables_is_refused(databases, tmp_path):
 # --- encrypted ------------------------------------------------------------------------------------------
 
 
+def test_a_file_of_the_passphrase_that_cannot_be_read_is_named(installation, tmp_path, settings):
+    settings.BACKUP_PASSPHRASE_FILE = str(tmp_path / "passphrase")
+    for words in (["backup", tmp_path / "backups"], ["verify", installation.backup]):
+        with pytest.raises(CommandError, match=r"^BACKUP_PASSPHRASE_FILE cannot be read: .*passphrase"):
+            call_command(*words)
+
+
 def test_an_encrypted_backup_is_restored_with_its_passphrase(installation, databases, tmp_path, settings):
     (tmp_path / "passphrase").write_text("river otter lamp\n")
     settings.BACKUP_PASSPHRASE_FILE = str(tmp_path / "passphrase")

@@ -11,6 +11,9 @@ from django.conf import settings
 
 from apps.base.errors import BadBody, TooLarge
 
+#: Lists and objects that lie in one another; no resource has so many.
+MAX_DEPTH = 32
+
 
 class RepeatedNames(dict[str, Any]):
     """An object in which several members have one name: ``names`` are those."""
@@ -90,12 +93,12 @@ def brackets(raw: bytes) -> bytes:
 
 def check_depth(raw: bytes) -> None:
     """Refuse deep nesting. Members of a resource never nest so deep, others and wrong values may."""
-    if max(accumulate(map(_STEPS.__getitem__, brackets(raw))), default=0) > settings.API_MAX_DEPTH:
+    if max(accumulate(map(_STEPS.__getitem__, brackets(raw))), default=0) > MAX_DEPTH:
         raise too_deep()
 
 
 def too_deep() -> BadBody:
-    return BadBody(f"The body nests deeper than {settings.API_MAX_DEPTH} levels.")
+    return BadBody(f"The body nests deeper than {MAX_DEPTH} levels.")
 
 
 def too_many_records() -> TooLarge:

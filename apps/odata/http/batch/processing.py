@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from django.conf import settings
 from django.db import DatabaseError, IntegrityError, transaction
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
@@ -36,6 +35,8 @@ _HEADERS_OF_BATCH = frozenset({"cache-control", "content-security-policy", "vary
 
 #: Seconds after which the credentials of a batch are checked again: it may outlive its token.
 CALLER_SECONDS = 1
+#: Seconds, and bytes of responses, after which no further request of a batch is begun.
+MAX_SECONDS, MAX_RESPONSE_BYTES = 10, 64 * 1024 * 1024
 _ORIGIN = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
 #: A set with the select list of a context URL: what Syncfusion's adaptor takes for the address of the set.
 _SET_IN_CONTEXT = re.compile(rb"(/?\w+)\((?=\w+,).*?\)(?=\(|\Z)")
@@ -140,13 +141,11 @@ class BatchProcessor:
 
     def check_limits(self) -> None:
         """Refuse to go on after too long a time, or with too large a response."""
-        if time.monotonic() - self.start > settings.API_MAX_BATCH_SECONDS:
-            raise TooCostly(
-                f"The batch takes over {settings.API_MAX_BATCH_SECONDS:g} seconds; send what is left again."
-            )
-        limit: int = settings.API_MAX_BATCH_RESPONSE_BYTES
-        if self.response_bytes > limit:
-            raise TooLarge(f"The responses to a batch hold at most {limit:,} bytes; send what is left again.")
+        if time.monotonic() - self.start > MAX_SECONDS:
+            raise TooCostly(f"The batch takes over {MAX_SECONDS} seconds; send what is left again.")
+        if self.response_bytes > MAX_RESPONSE_BYTES:
+            limit = f"{MAX_RESPONSE_BYTES:,} bytes"
+            raise TooLarge(f"The responses to a batch hold at most {limit}; send what is left again.")
 
     def with_idempotency_key(self, request: IndividualRequest) -> IndividualRequest:
         """The request with a key made of its batch's, so that a repeated batch stores nothing twice."""
