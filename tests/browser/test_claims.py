@@ -1,11 +1,12 @@
 """A claims officer at the keyboard: from the provider's invoice to its claim, without a mouse."""
 
+import datetime as dt
 from decimal import Decimal
 
 import pytest
 
 from apps.base import clock
-from apps.funding.models import Claim, Invoice, ProviderInvoice
+from apps.funding.models import Claim, Invoice, Price, ProviderInvoice
 from apps.people.models import Client
 from tests.browser.journeys import look_up
 from tests.documents.builders import PDF
@@ -216,6 +217,39 @@ def test_days_are_typed_as_people_write_them(open_window, scene):
     page.locator("[name=due_date]").blur()
     year = today.year + ((today.month, today.day) > (7, 1))
     assert page.input_value("[name=due_date]") == f"01/07/{year}"
+    assert page.errors == []
+
+
+def test_the_price_of_another_day_takes_the_place_of_the_list_s_and_of_no_other(open_window, scene):
+    Price.objects.filter(entry=scene.care).update(end_date=scene.day - dt.timedelta(days=1))
+    a_price(scene.care, "75.05", start=scene.day)
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={scene.provider_invoice('INV-1').pk}")
+    search_product(page, "self")
+    press(page, "Enter")
+    price = page.locator("[name=lines-0-price]")
+    assert price.input_value() == "75.05"
+    before = f"{scene.day - dt.timedelta(days=3):%d/%m/%Y}"
+    for typed, day, listed in (("", before, "70.05"), ("", "t", "75.05"), ("60", before, "70.05")):
+        if typed:
+            price.fill(typed)
+        page.fill("[name=lines-0-from_date]", day)
+        page.locator("[name=lines-0-from_date]").blur()
+        page.wait_for_selector(f"[data-cap]:text('cap {listed}')")
+        assert price.input_value() == (typed or listed)
+    assert page.errors == []
+
+
+def test_a_line_that_is_no_cancellation_any_more_has_no_reason(open_window, scene):
+    page = open_window()
+    page.goto("/admin/funding/invoice/add/")
+    reason = page.locator("[name=lines-0-cancellation_reason]")
+    for claim_type, is_shown, value in (("Cancellation", True, "Other"), ("Telehealth", False, "")):
+        page.select_option("[name=lines-0-claim_type]", claim_type)
+        assert reason.is_visible() == is_shown
+        if is_shown:
+            reason.select_option(value)
+        assert reason.input_value() == value
     assert page.errors == []
 
 
