@@ -11,7 +11,15 @@ from apps.people.models import Client
 from tests.browser.journeys import look_up
 from tests.documents.builders import PDF
 from tests.engagements.builders import a_booking, a_plan
-from tests.funding.builders import a_claim, a_price, a_price_book, a_product, a_provider_invoice, an_entry
+from tests.funding.builders import (
+    a_claim,
+    a_price,
+    a_price_book,
+    a_product,
+    a_provider_invoice,
+    an_entry,
+    an_invoice,
+)
 from tests.people.records import a_client, a_contact
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -237,6 +245,12 @@ def test_the_price_of_another_day_takes_the_place_of_the_list_s_and_of_no_other(
         page.locator("[name=lines-0-from_date]").blur()
         page.wait_for_selector(f"[data-cap]:text('cap {listed}')")
         assert price.input_value() == (typed or listed)
+    price.fill("70.05")
+    page.fill("[name=lines-0-from_date]", "")  # from here on its day is the claim's
+    page.fill("[name=start_date]", before)
+    page.wait_for_selector("[data-cap]:text('cap 75.05')")
+    page.locator("[name=start_date]").blur()
+    page.wait_for_selector("[data-cap]:text('cap 70.05')")
     assert page.errors == []
 
 
@@ -263,6 +277,7 @@ def test_sums_are_exact_where_floating_point_is_not(open_window, scene):
         ("9999999", "99999.9999", "999,999,899,000.00"),
         ("1.1", "1.1", "1.21"),
         ("1:20", "70", "93.33"),  # hours and minutes are four decimals, 1.3333
+        ("1:40", "100", "166.67"),  # 1.6667
         ("1:60", "70", "–"),
         ("1e3", "2", "–"),
         ("2", "", "–"),
@@ -372,6 +387,30 @@ def test_chosen_claims_are_approved_from_their_list(open_window, scene):
             page.click("[name=_do]")
             page.wait_for_selector("text=1 refused")
     assert Claim.objects.filter(funding_status="Approved").count() == 2
+    assert page.errors == []
+
+
+def test_what_is_chosen_on_all_pages_of_a_list_has_the_sum_of_the_list(open_window, scene, monkeypatch):
+    monkeypatch.setattr("apps.funding.admin.claims.ClaimAdmin.list_per_page", 2)
+    for _ in range(3):
+        a_claim(contact=scene.mia, provider=scene.harbour)
+    page = open_window()
+    page.goto("/admin/funding/claim/?status=AwaitingStaffApproval")
+    page.click("#action-toggle")
+    chosen = page.locator("[data-selected]:text('Total 280.00')")
+    chosen.wait_for()
+    page.click("text=Select all 3")
+    page.wait_for_selector("[data-selected]:text('Total 420.00')")
+    assert page.errors == []
+
+
+def test_a_credit_that_is_chosen_is_taken_off(open_window, scene):
+    for is_credit_item in (False, False, True):
+        an_invoice([{"is_credit_item": is_credit_item}], contact=scene.mia)
+    page = open_window()
+    page.goto("/admin/funding/invoice/")
+    page.click("#action-toggle")
+    page.wait_for_selector("[data-selected]:text('Total 140.00')")
     assert page.errors == []
 
 
