@@ -343,6 +343,9 @@ def test_three_hundred_lines_can_be_worked_on(open_window, scene):
     assert page.is_disabled("[data-add]")
     page.fill("[name=lines-299-quantity]", "2")
     assert text_of(page, "sum") == "21,085.05"
+    press(page, "Enter")  # no further line: on to the button
+    assert page.locator("[data-rows] [data-row]").count() == 300
+    assert page.evaluate("document.activeElement.type") == "submit"
 
 
 def test_a_claim_on_paper_has_its_number_and_no_menu_nor_buttons(open_window, scene):

@@ -8,6 +8,7 @@ from apps.core.admin_base import RecordAdmin
 from apps.engagements.models import ServiceBooking
 from apps.engagements.services import create_support_categories
 from apps.people.models import Client, Contact
+from tests.documents.builders import PDF, a_category
 from tests.engagements.builders import a_plan
 from tests.people.records import PASSWORD, a_client, a_contact, an_administrator
 
@@ -218,3 +219,16 @@ def test_the_parts_of_a_form_are_opened_by_keyboard_and_say_which_one_is_open(op
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     assert page.locator("[name=street_address]").is_visible()
+
+
+def test_what_is_chosen_for_all_files_leaves_the_file_that_has_its_own(open_window):
+    own, common = (str(a_category(name=name).pk) for name in ("Plans", "Invoices"))
+    page = open_window()
+    page.goto("/admin/documents/document/add/")
+    files = [{"name": f"{name}.pdf", "mimeType": "", "buffer": PDF} for name in ("a", "b")]
+    page.set_input_files("#upload-files", files)
+    chosen = page.locator("#upload-rows [name=DocumentCategoryGuidList]")
+    chosen.nth(0).select_option(own)
+    page.select_option("#id_category", common)
+    assert [each.input_value() for each in chosen.all()] == [own, common]
+    assert page.errors == []
