@@ -9,7 +9,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const output = form.querySelector("[data-selected]");
     if (!output) return; // who may not change anything selects nothing
     const isReview = "review" in sums.dataset;
-    const cents = (text) => BigInt(text.replace("−", "-").replace(/[.,]/g, ""));
+    const cents = (text) => BigInt(text.replace(/[.,]/g, ""));
 
     function formatCents(amount) {
         const digits = String(amount < 0n ? -amount : amount).padStart(3, "0");

@@ -209,6 +209,30 @@ def test_a_message_whose_sender_was_killed_is_sent_again_and_by_nobody_else_befo
     assert reserve_next_message(message.webhook) == message
 
 
+def test_of_two_workers_one_sends_a_message(a_webhook, monkeypatch):
+    """The second has read the message before the first has reserved it."""
+    hook, first = a_webhook(), []
+    message = hook.messages.create(body=json.dumps({"data": {"entitySet": "Client", "changes": []}}))
+
+    def meanwhile(read):
+        monkeypatch.undo()
+        first.append(reserve_next_message(Webhook.objects.get(pk=hook.pk)))
+        return read.body
+
+    monkeypatch.setattr(webhooks, "without_unseen", meanwhile)
+    assert reserve_next_message(hook) is None
+    assert first == [message]
+
+
+def test_of_two_workers_one_tells_of_a_change(a_webhook):
+    first = a_webhook()
+    second = Webhook.objects.get()
+    body = webhooks.message_body(first, "changed", [])
+    assert webhooks.store_position(first, "behind it", body)
+    assert not webhooks.store_position(second, "further on", body)
+    assert (WebhookMessage.objects.count(), Webhook.objects.get().position) == (1, "behind it")
+
+
 def test_messages_wait_for_the_older_ones_of_their_webhook(receiver, a_webhook):
     a_webhook()
     receiver.status = 500

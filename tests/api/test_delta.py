@@ -11,6 +11,7 @@ from apps.people.models import Client, Contact
 from tests.api.caller import Caller, an_application, ok, refused
 from tests.api.followers import TRACK_CHANGES, Follower
 from tests.api.random_writes import changed, follow_random_writes
+from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim
 from tests.people.builders import a_client, a_contact
 
@@ -102,6 +103,14 @@ def test_a_change_of_a_record_that_is_shown_inside_is_a_change_of_the_one_around
     changed(contact, last_name="Lovelace")
     assert (with_names.sync(), without.sync()) == (1, 0)
     assert with_names.copy[str(client.pk)]["KeyContact"]["LastName"] == "Lovelace"
+
+
+def test_a_record_that_a_search_finds_by_another_s_name_follows_that(api):
+    contact = a_contact()
+    plan = a_plan(participant=contact)
+    follower = Follower(api, "clientEngagement", {"$search": "Quillfeather"})
+    changed(contact, last_name="Quillfeather")
+    assert (follower.sync(), list(follower.copy)) == (1, [str(plan.pk)])
 
 
 def test_an_erasure_is_a_change_wherever_the_person_is_shown_and_an_export_of_theirs_is_none(api):

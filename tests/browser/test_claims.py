@@ -1,16 +1,25 @@
 """A claims officer at the keyboard: from the provider's invoice to its claim, without a mouse."""
 
+import datetime as dt
 from decimal import Decimal
 
 import pytest
 
 from apps.base import clock
-from apps.funding.models import Claim, Invoice, ProviderInvoice
+from apps.funding.models import Claim, Invoice, Price, ProviderInvoice
 from apps.people.models import Client
 from tests.browser.journeys import look_up
 from tests.documents.builders import PDF
 from tests.engagements.builders import a_booking, a_plan
-from tests.funding.builders import a_claim, a_price, a_price_book, a_product, a_provider_invoice, an_entry
+from tests.funding.builders import (
+    a_claim,
+    a_price,
+    a_price_book,
+    a_product,
+    a_provider_invoice,
+    an_entry,
+    an_invoice,
+)
 from tests.people.records import a_client, a_contact
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -238,6 +247,45 @@ def test_the_last_day_of_a_bill_is_its_first_until_another_is_entered(open_windo
     assert page.errors == []
 
 
+def test_the_price_of_another_day_takes_the_place_of_the_list_s_and_of_no_other(open_window, scene):
+    Price.objects.filter(entry=scene.care).update(end_date=scene.day - dt.timedelta(days=1))
+    a_price(scene.care, "75.05", start=scene.day)
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={scene.provider_invoice('INV-1').pk}")
+    search_product(page, "self")
+    press(page, "Enter")
+    price = page.locator("[name=lines-0-price]")
+    assert price.input_value() == "75.05"
+    before = f"{scene.day - dt.timedelta(days=3):%d/%m/%Y}"
+    for typed, day, listed in (("", before, "70.05"), ("", "t", "75.05"), ("60", before, "70.05")):
+        if typed:
+            price.fill(typed)
+        page.fill("[name=lines-0-from_date]", day)
+        page.locator("[name=lines-0-from_date]").blur()
+        page.wait_for_selector(f"[data-cap]:text('cap {listed}')")
+        assert price.input_value() == (typed or listed)
+    price.fill("70.05")
+    page.fill("[name=lines-0-from_date]", "")  # from here on its day is the claim's
+    page.fill("[name=start_date]", before)
+    page.wait_for_selector("[data-cap]:text('cap 75.05')")
+    page.locator("[name=start_date]").blur()
+    page.wait_for_selector("[data-cap]:text('cap 70.05')")
+    assert page.errors == []
+
+
+def test_a_line_that_is_no_cancellation_any_more_has_no_reason(open_window, scene):
+    page = open_window()
+    page.goto("/admin/funding/invoice/add/")
+    reason = page.locator("[name=lines-0-cancellation_reason]")
+    for claim_type, is_shown, value in (("Cancellation", True, "Other"), ("Telehealth", False, "")):
+        page.select_option("[name=lines-0-claim_type]", claim_type)
+        assert reason.is_visible() == is_shown
+        if is_shown:
+            reason.select_option(value)
+        assert reason.input_value() == value
+    assert page.errors == []
+
+
 def test_sums_are_exact_where_floating_point_is_not(open_window, scene):
     page = open_window()
     page.goto("/admin/funding/invoice/add/")
@@ -248,6 +296,7 @@ def test_sums_are_exact_where_floating_point_is_not(open_window, scene):
         ("9999999", "99999.9999", "999,999,899,000.00"),
         ("1.1", "1.1", "1.21"),
         ("1:20", "70", "93.33"),  # hours and minutes are four decimals, 1.3333
+        ("1:40", "100", "166.67"),  # 1.6667
         ("1:60", "70", "–"),
         ("1e3", "2", "–"),
         ("2", "", "–"),
@@ -313,6 +362,9 @@ def test_three_hundred_lines_can_be_worked_on(open_window, scene):
     assert page.is_disabled("[data-add]")
     page.fill("[name=lines-299-quantity]", "2")
     assert text_of(page, "sum") == "21,085.05"
+    press(page, "Enter")  # no further line: on to the button
+    assert page.locator("[data-rows] [data-row]").count() == 300
+    assert page.evaluate("document.activeElement.type") == "submit"
 
 
 def test_a_claim_on_paper_has_its_number_and_no_menu_nor_buttons(open_window, scene):
@@ -357,6 +409,30 @@ def test_chosen_claims_are_approved_from_their_list(open_window, scene):
             page.click("[name=_do]")
             page.wait_for_selector("text=1 refused")
     assert Claim.objects.filter(funding_status="Approved").count() == 2
+    assert page.errors == []
+
+
+def test_what_is_chosen_on_all_pages_of_a_list_has_the_sum_of_the_list(open_window, scene, monkeypatch):
+    monkeypatch.setattr("apps.funding.admin.claims.ClaimAdmin.list_per_page", 2)
+    for _ in range(3):
+        a_claim(contact=scene.mia, provider=scene.harbour)
+    page = open_window()
+    page.goto("/admin/funding/claim/?status=AwaitingStaffApproval")
+    page.click("#action-toggle")
+    chosen = page.locator("[data-selected]:text('Total 280.00')")
+    chosen.wait_for()
+    page.click("text=Select all 3")
+    page.wait_for_selector("[data-selected]:text('Total 420.00')")
+    assert page.errors == []
+
+
+def test_a_credit_that_is_chosen_is_taken_off(open_window, scene):
+    for is_credit_item in (False, False, True):
+        an_invoice([{"is_credit_item": is_credit_item}], contact=scene.mia)
+    page = open_window()
+    page.goto("/admin/funding/invoice/")
+    page.click("#action-toggle")
+    page.wait_for_selector("[data-selected]:text('Total 140.00')")
     assert page.errors == []
 
 

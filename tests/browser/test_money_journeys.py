@@ -193,6 +193,8 @@ def test_ready_to_pay_sums_what_is_ticked_less_what_is_set_off_on_all_pages(sign
         page.click(".rs-pages >> text=1")
     page.uncheck("[aria-label='Pay Payee 1']")  # and with it what is set off of it
     assert chosen.inner_text() == "Nobody is ticked"
+    page.check("[aria-label='Pay Payee 2']")
+    assert chosen.inner_text() == "Pays 2,000.00 to 1 payee"
     assert not page.errors
 
 

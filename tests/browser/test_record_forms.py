@@ -8,6 +8,7 @@ from apps.core.admin_base import RecordAdmin
 from apps.engagements.models import ServiceBooking
 from apps.engagements.services import create_support_categories
 from apps.people.models import Client, Contact
+from tests.documents.builders import PDF, a_category
 from tests.engagements.builders import a_plan
 from tests.people.records import PASSWORD, a_client, a_contact, an_administrator
 
@@ -237,7 +238,9 @@ def test_going_back_to_a_form_that_was_not_saved_or_loading_it_again_loses_nothi
         assert page.is_visible(f"text={title}")
         for way in ("reload", "back", "forward"):
             page.evaluate("way => way === 'reload' ? location.reload() : history[way]()", way)
-            page.wait_for_selector("text=You went back to this form. Your entries are back, and not saved yet.")
+            page.wait_for_selector(
+                "text=You went back to this form. Your entries are back, and not saved yet."
+            )
             assert page.input_value("[name=primary_email]") == email
     while not page.url.endswith("/people/contact/"):
         page.go_back()
@@ -256,3 +259,16 @@ def test_a_form_that_was_not_saved_asks_before_it_is_left(open_window):
     page.click("#nav-sidebar >> text=Home")
     page.wait_for_url("**/admin/")
     assert page.dialogs == ["beforeunload"]
+
+
+def test_what_is_chosen_for_all_files_leaves_the_file_that_has_its_own(open_window):
+    own, common = (str(a_category(name=name).pk) for name in ("Plans", "Invoices"))
+    page = open_window()
+    page.goto("/admin/documents/document/add/")
+    files = [{"name": f"{name}.pdf", "mimeType": "", "buffer": PDF} for name in ("a", "b")]
+    page.set_input_files("#upload-files", files)
+    chosen = page.locator("#upload-rows [name=DocumentCategoryGuidList]")
+    chosen.nth(0).select_option(own)
+    page.select_option("#id_category", common)
+    assert [each.input_value() for each in chosen.all()] == [own, common]
+    assert page.errors == []

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.utils import timezone
 from openpyxl import Workbook, load_workbook
 
 from apps.access.services import purge_expired
@@ -17,7 +18,7 @@ from apps.core.importing import runs
 from apps.core.models import Change, FileImport
 from apps.core.table_files import opening
 from apps.funding.models import Claim, PriceBook, Product, ProviderInvoice
-from apps.people.models import Contact
+from apps.people.models import Contact, Staff
 from tests.engagements.builders import a_plan
 from tests.engagements.test_import_service_bookings import USUAL
 from tests.funding.guide_files import a_row, as_csv, last_year
@@ -426,6 +427,17 @@ def test_an_import_is_undone(client, ada):
     assert Contact.objects.values_list("last_name").get() == ("Before",)
     kinds = Change.objects.filter(request_id=str(record.pk)).values_list("kind", flat=True)
     assert sorted(kinds) == ["Changed", "Changed", "Created", "Deleted"]
+
+
+def test_nothing_is_undone_for_a_person_whose_login_was_disabled_meanwhile(client, ada):
+    record = imported_contacts(client)
+    press(client, record, "undo")
+    Staff.objects.filter(pk=ada.pk).update(disable_login_date=timezone.now())
+    run_tasks()
+    record.refresh_from_db()
+    assert record.status == "Imported"
+    assert "may no longer import these records" in record.message
+    assert set(Contact.objects.values_list("last_name", flat=True)) == {"Quill", "After"}
 
 
 def test_a_record_that_an_import_changed_twice_is_as_it_was_before_it():

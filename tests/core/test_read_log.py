@@ -294,16 +294,17 @@ def test_a_query_is_stored_without_values(query, logged):
 
 
 def test_a_read_does_not_fail_with_the_log_and_is_written_later(api, monkeypatch, caplog):
-    contact = a_contact()
-    ok(api.get(f"contact/{contact.pk}"))
+    contact, other = a_contact(), a_contact()
+    for each in (contact, other):
+        ok(api.get(f"contact/{each.pk}"))
     with monkeypatch.context() as broken:
         broken.setattr(read_log_chain, "append", lambda *_: (_ for _ in ()).throw(DatabaseError))
         READ_LOG.write()
-    assert "1 entries of the read log wait, 0 are lost" in caplog.text
-    monkeypatch.setattr(read_log, "MAX_WAITING", 1)
+    assert "2 entries of the read log wait, 0 are lost" in caplog.text
+    monkeypatch.setattr(read_log, "MAX_WAITING", 2)
     ok(api.get(f"contact/{contact.pk}"))
-    assert (len(READ_LOG.waiting), READ_LOG.lost) == (1, 1)
-    assert len(entries()) == 1
+    assert (len(READ_LOG.waiting), READ_LOG.lost) == (2, 1)
+    assert [keys for _, _, keys, _ in entries()] == [{contact.pk}, {other.pk}]
     assert READ_LOG.lost == 0
 
 

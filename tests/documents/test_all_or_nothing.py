@@ -150,6 +150,15 @@ def test_a_sweep_checks_many_files_in_batches(folder, monkeypatch):
     assert {str(path.relative_to(folder)) for path in stored(folder)} == used_keys
 
 
+@pytest.mark.django_db
+def test_a_file_that_gets_its_document_before_a_sweep_has_the_lock_stays(folder, monkeypatch):
+    a_document()
+    storage.document_storage().save("new", storage.UploadStream([b"x"], 9))
+    monkeypatch.setattr(services, "lock_sweeps", lambda: Document.objects.update(storage_key="new"))
+    assert sweep(ANY_AGE).keys == []
+    assert folder / "new" in stored(folder)
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.postgres("on SQLite a sweep waits for the one who writes, and the tests' lies in memory")
 def test_a_sweep_waits_for_documents_that_are_being_created(folder):

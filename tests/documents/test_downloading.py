@@ -136,6 +136,12 @@ def test_several_or_invalid_ranges_are_answered_with_the_whole_file(get, asked):
     assert answer.body == PDF
 
 
+def test_who_read_a_part_of_a_file_is_in_the_read_log(get):
+    READ_LOG.waiting.clear()
+    get(Range="bytes=0-3")
+    assert [entry.kind for entry in READ_LOG.waiting] == ["Download"]
+
+
 def test_a_range_of_another_version_is_answered_with_the_whole(get):
     tag = get()["ETag"]
     assert get(Range="bytes=0-3", If_Range=tag).status_code == 206

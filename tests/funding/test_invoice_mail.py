@@ -3,7 +3,7 @@
 import pytest
 from django_tasks_db.models import DBTaskResult
 
-from apps.core.models import Notice
+from apps.core.models import Notice, PersonalDataRead
 from apps.funding.models import Invoice
 from apps.funding.services.invoice_mail import mail_invoice, send_invoices
 from apps.people.models import Role, Staff
@@ -51,6 +51,8 @@ def test_it_is_sent_once_the_server_has_taken_it_and_only_once(server):
     assert file.get_filename() == "INV-7.pdf"
     assert file.get_content().startswith(b"%PDF-")
     assert invoice.moves.get().staff == staff
+    read = PersonalDataRead.objects.get(record_type="funding.invoice", kind="Export")
+    assert (read.staff, read.record_keys) == (staff, invoice.pk.bytes)
     (refused,) = send_invoices([invoice.pk], staff).refused
     assert "Sent" in refused.message or "sent" in refused.message
 

@@ -98,8 +98,11 @@ def test_a_claim_is_paid_on_the_day_of_its_last_payment_whatever_comes_last(paid
 
 def test_a_claim_is_paid_on_the_last_day_of_its_lines(paid):
     claim = a_claim(2, **CLAIMED)
-    days = ("20261120", "20261118")
-    paid(*(a_payment(line.reference, "140.00", day=day) for line, day in zip(claimed_lines(claim), days)))
+    first, second = claimed_lines(claim)
+    paid(
+        a_payment(first.reference, "140.00", day="20261120"),
+        a_payment(second.reference, "140.00", day="20261118"),
+    )
     claim.refresh_from_db()
     assert timezone.localtime(claim.payment_date).date() == dt.date(2026, 11, 20)
     assert Remittance.objects.get().day == dt.date(2026, 11, 20)

@@ -22,7 +22,12 @@ from apps.core.file_exports import start_file_export
 from apps.core.models import FileExport, FileImport, Notice, SavedFilter
 from apps.core.read_log import READ_LOG
 from apps.funding.models import Claim
-from apps.operations.services.erasure_copies import find_bank_files, find_statement_addresses, marks_of
+from apps.operations.services.erasure_copies import (
+    IDENTIFYING,
+    find_bank_files,
+    find_statement_addresses,
+    marks_of,
+)
 from apps.payments.models import PaymentRunItem
 from apps.payments.services.runs import create_run, release_run
 from apps.payments.services.statement_mail import note_error
@@ -291,6 +296,14 @@ def test_of_the_payments_in_a_bank_file_those_of_the_person_alone_are_erased(db)
     ]
     references = run.items.order_by("position").values_list("reference", flat=True)
     assert list(references) == ["Erased", f"RUN {run.number}", "INV 20", "INV 10"]
+
+
+@pytest.mark.parametrize("column", IDENTIFYING)
+def test_a_copy_is_known_by_each_text_that_is_nobody_else_s(db, column):
+    person = a_contact(**{column: "Mia@Example.org"})
+    marks = marks_of({Contact: [person.pk]})
+    assert marks.are_in("To mia@example.org, on Monday")
+    assert not marks.are_in("To max@example.org, on Monday")
 
 
 def test_why_a_statement_was_not_taken_loses_the_person_too(db):

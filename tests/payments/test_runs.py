@@ -279,6 +279,14 @@ def test_a_payment_that_came_back_is_ready_again_and_its_account_is_confirmed_an
     assert create_run([claim.pk], clock.today(), None).total == Decimal("20.00")
 
 
+def test_a_reason_longer_than_its_column_is_kept_up_to_its_length():
+    run, _ = a_released_run()
+    item = mark_returned(run.items.get().pk, "x" * 300, None)
+    item.refresh_from_db()
+    assert item.return_reason == "x" * 200
+    assert len(item.account.unconfirmed_because) == 200
+
+
 def test_a_return_of_somebody_else_is_unknown():
     row = ReturnedPayment("062-000", "1", "X", Decimal("1.00"), "RUN 1", "closed")
     assert apply_returns([row], None).unknown == [row]
