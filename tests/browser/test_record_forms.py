@@ -237,7 +237,9 @@ def test_going_back_to_a_form_that_was_not_saved_or_loading_it_again_loses_nothi
         assert page.is_visible(f"text={title}")
         for way in ("reload", "back", "forward"):
             page.evaluate("way => way === 'reload' ? location.reload() : history[way]()", way)
-            page.wait_for_selector("text=You went back to this form. Your entries are back, and not saved yet.")
+            page.wait_for_selector(
+                "text=You went back to this form. Your entries are back, and not saved yet."
+            )
             assert page.input_value("[name=primary_email]") == email
     while not page.url.endswith("/people/contact/"):
         page.go_back()
