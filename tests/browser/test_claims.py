@@ -508,7 +508,9 @@ def test_a_new_provider_is_added_and_changed_by_keyboard_beside_the_document_of_
         popup.press("[name=business_name]", "Enter")
     page.wait_for_selector("[name=provider] + .select2 >> text=Zest Transport")
     press(page, "Tab")
-    assert page.evaluate("document.activeElement.closest('.select2').previousElementSibling.name") == "contact"
+    assert (
+        page.evaluate("document.activeElement.closest('.select2').previousElementSibling.name") == "contact"
+    )
     press(page, "Shift+Tab")
     assert page.locator("[data-form-file] iframe, .fu-invoice iframe").count() == 1
     assert Client.objects.get(business_name="Zest Transport").pk
