@@ -9,11 +9,13 @@
     /** The form of this page, where it shows what was sent and not saved. */
     const unsavedForm = () => document.querySelector("[data-unsaved]")?.form;
 
-    function keepSent(form) {
+    function keepSent(form, button) {
         const passwords = new Set([...form.querySelectorAll("input[type=password]")].map((input) => input.name));
         const fields = [...new FormData(form)].filter(([name, value]) => name !== "csrfmiddlewaretoken" && typeof value === "string" && !passwords.has(name));
+        const isRecord = "_opened_by" in form.elements; // else the button may be what saves it, whatever is sent besides
+        if (isRecord && button?.name) fields.push([button.name, button.value]); // which page follows
         const staff = document.querySelector("[data-staff]").dataset.staff;
-        const sent = { staff, address: window.location.pathname + window.location.search, fields };
+        const sent = { staff, isRecord, address: window.location.pathname + window.location.search, fields };
         sessionStorage.removeItem(SENT); // what was sent before
         try { sessionStorage.setItem(SENT, JSON.stringify(sent)); } catch { /* larger than the browser keeps: not kept */ }
     }
@@ -39,7 +41,7 @@
         if (event.defaultPrevented || form.method !== "post") return;
         if (form.dataset.sent) { event.preventDefault(); return; }
         form.dataset.sent = "yes";
-        if (form.matches(".warn-unsaved-form")) keepSent(form);
+        if (form.matches(".warn-unsaved-form")) keepSent(form, event.submitter);
     });
 
     // The cursor of a click would stand behind it: 0.0010000.
@@ -77,7 +79,7 @@
             sessionStorage.setItem(SENT, JSON.stringify({ ...sent, isSignedOut: true }));
             return;
         }
-        const isReturn = ["back_forward", "reload"].includes(performance.getEntriesByType("navigation")[0]?.type) && sent.address === window.location.pathname + window.location.search;
+        const isReturn = sent.isRecord && ["back_forward", "reload"].includes(performance.getEntriesByType("navigation")[0]?.type) && sent.address === window.location.pathname + window.location.search;
         if (sent.staff !== staff || !(sent.isSignedOut || isReturn)) {
             sessionStorage.removeItem(SENT);
             return;

@@ -31,7 +31,8 @@ document.addEventListener("DOMContentLoaded", () => {
     document.addEventListener("keydown", (event) => {
         if (event.key !== "Enter" || !event.altKey || !event.target.closest(".select2-container")) return;
         const container = document.querySelector(".select2-container--open") || event.target.closest(".select2-container");
-        const link = document.getElementById(`${event.shiftKey ? "change" : "add"}_${container.previousElementSibling?.id}`);
+        const select = container.previousElementSibling;
+        const link = document.getElementById(`${event.shiftKey ? "change" : "add"}_${select?.id}`);
         if (!link) return;
         event.preventDefault();
         event.stopPropagation();
@@ -41,6 +42,7 @@ document.addEventListener("DOMContentLoaded", () => {
         address.searchParams.delete("_name");
         if (typed && !event.shiftKey) address.searchParams.set("_name", typed); // what was looked up is not typed twice
         link.href = address;
+        window.django.jQuery(select).select2("close"); // the cursor is in the field afterwards, and Tab leads to the next
         link.click();
     }, true);
 

@@ -219,7 +219,7 @@ def load_names(changes: Sequence[Change], person: object) -> Names:
 
 
 def load_deletions(changes: Sequence[Change], names: Names) -> Deletions:
-    """The deletions of records without a name of which there are other entries; no query where there are none."""
+    """The deletions of records without a name, of which these are other entries; no query for none."""
     keys: defaultdict[str, set[str]] = defaultdict(set)
     for change in changes:
         model = model_of(change.record_type)

@@ -181,6 +181,31 @@ def test_warnings_are_read_and_confirmed_by_keyboard(open_window, scene):
     assert page.errors == []
 
 
+def test_lines_come_back_from_the_page_of_warnings_and_the_next_form_follows(open_window, scene):
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?provider_invoice={scene.provider_invoice('INV-1').pk}")
+    scene.provider_invoice("INV-2")
+    paste(page, f"{scene.care.product.code}\t\t\t1.5\t80\n{scene.walk.product.code}\t\t\t2")
+    page.wait_for_function("document.querySelector('[name=lines-1-price]').value !== ''")
+    press(page, "Control+Enter")
+    page.wait_for_selector("[data-warnings]")
+    page.evaluate("history.back()")
+    page.wait_for_selector("text=You went back to this form.")
+    assert page.evaluate("document.activeElement.id") == "warnings"
+    cells = ("lines-0-quantity", "lines-0-price", "lines-1-product", "lines-1-quantity")
+    assert [page.input_value(f"[name={name}]") for name in cells] == [
+        "1.5",
+        "80",
+        scene.walk.product.code,
+        "2",
+    ]
+    with page.expect_navigation():
+        press(page, "Tab", "Enter")
+    page.wait_for_url("**/add/?provider_invoice=*")
+    assert Claim.objects.get().line_items.count() == 2
+    assert page.errors == []
+
+
 def test_rows_are_copied_and_removed_and_sent_in_their_order(open_window, scene):
     provider_invoice = scene.provider_invoice("INV-1")
     page = open_window()
@@ -558,6 +583,11 @@ def test_a_new_provider_is_added_and_changed_by_keyboard_beside_the_document_of_
     with popup.expect_event("close"):
         popup.press("[name=business_name]", "Enter")
     page.wait_for_selector("[name=provider] + .select2 >> text=Zest Transport")
+    press(page, "Tab")
+    assert (
+        page.evaluate("document.activeElement.closest('.select2').previousElementSibling.name") == "contact"
+    )
+    press(page, "Shift+Tab")
     assert page.locator("[data-form-file] iframe, .fu-invoice iframe").count() == 1
     assert Client.objects.get(business_name="Zest Transport").pk
     with page.expect_popup() as opened:

@@ -11,7 +11,9 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from apps.core import views
+from apps.core.admin_base.home import registered_pages
 from apps.core.admin_base.pages import PageAdmin
+from apps.core.admin_base.settings_pages import SettingsListAdmin
 from apps.core.models import SavedFilter, Subscriber
 from apps.people.merging import merge
 from tests.payments.builders import an_account
@@ -79,6 +81,19 @@ def test_pages_ask_nothing_of_other_hosts(client):
     for route in ("/", "/admin/login/", "/nothing-here"):
         page = client.get(route).content.decode()
         assert not re.findall(r'(?:src|href|action)="(?:https?:)?//', page)
+
+
+@pytest.mark.django_db
+def test_lists_of_settings_are_in_the_menu_of_those_alone_who_may_change_the_settings(client):
+    """Without another permission of the app that they belong to, and not with one of it alone."""
+    pages = [page for page in registered_pages() if isinstance(page, SettingsListAdmin)]
+    assert len(pages) == 3
+    others = {"funding": "funding.view_claim", "payments": "payments.view_bankaccount"}
+    for page in pages:
+        link = f'href="{page.page_url("changelist")}"'
+        for permission, is_listed in ((page.settings_permission, True), (others[page.opts.app_label], False)):
+            client.force_login(a_staff_member(role=a_role(permission)))
+            assert (link in client.get("/admin/").content.decode()) == is_listed, (page, permission)
 
 
 def test_livez_asks_nothing_of_the_database(client):

@@ -92,7 +92,9 @@ def test_a_quantity_may_be_hours_and_minutes(typed, quantity):
 
 @pytest.mark.parametrize("typed", ["1:60", "1:5", "-1:20", ":20", "1:20:30"])
 def test_other_texts_with_a_colon_are_no_quantity(typed):
-    with pytest.raises(ValidationError, match=r"Give a number, such as 1\.5, or hours and minutes, such as 1:30\."):
+    with pytest.raises(
+        ValidationError, match=r"Give a number, such as 1\.5, or hours and minutes, such as 1:30\."
+    ):
         QuantityField().clean(typed)
 
 

@@ -39,7 +39,7 @@ CONFIRMED, SAVE_ANYWAY = "confirmed", "_save_anyway"
 ISO_DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 #: Sent by ``record_form.js`` with a form that is shown again, and saved by nothing.
 RESTORED = "_restored"
-#: Why: after signing in, when another tab has signed in again (``core.expired_forms``), or by the browser's Back or Reload.
+#: Why: after signing in, when another tab signed in again (``core.expired_forms``), by Back or Reload.
 SIGNED_IN_AGAIN = "signed-in-again"
 RESTORED_REASONS = {
     "signed-out": "had been signed out",

@@ -48,7 +48,7 @@ from apps.core.read_log import log_search
 from apps.core.services import Service, draft_class_of, service_of
 
 HISTORY_PAGE_SIZE = 50
-#: In the address of a new record's form: what was typed where the record was looked up (``select_labels.js``).
+#: In the address of a new record's form: what was typed where it was looked up (``select_labels.js``).
 NAME = "_name"
 
 #: Whole numbers have the limits of PostgreSQL, on either engine. Each names the widget: Django takes the
