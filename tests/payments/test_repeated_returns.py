@@ -151,6 +151,16 @@ def test_of_several_who_were_paid_the_last_whose_payment_did_not_come_back_owes(
     assert owed() == {"Before Doe": 4}
 
 
+def test_a_payment_comes_back_whose_payee_was_erased(provider):
+    """An erasure takes the account off the payment."""
+    a_paid_claim("20.00", provider=provider)
+    run = a_run(clock.today())
+    run.items.update(account=None)
+    returned = mark_returned(run.items.get().pk, "Account closed", None)
+    assert returned.return_reason == "Account closed"
+    assert returned.claims.get().returned
+
+
 def test_what_is_set_off_is_never_paid(provider):
     """A claim that was owed on the page, and of which the agency paid more before it was sent."""
     other = a_client()

@@ -96,8 +96,8 @@ def mark_returned(key: int, reason: str, staff: Staff | None) -> PaymentRunItem:
         raise RunRefused("It has come back already.")
     item.returned_at, item.return_reason, item.returned_by = clock.now(), reason[:200], staff
     item.save(update_fields=["returned_at", "return_reason", "returned_by"])
-    assert item.account_id is not None  # of a released run
-    account = BankAccount.objects.select_for_update(of=("self",)).get(pk=item.account_id)
-    end_confirmation(account, f"A payment of {item.run} came back: {reason}.")
+    if item.account_id is not None:  # of a payee who was erased it is gone
+        account = BankAccount.objects.select_for_update(of=("self",)).get(pk=item.account_id)
+        end_confirmation(account, f"A payment of {item.run} came back: {reason}.")
     free_claims(PaymentRunClaim.objects.filter(item=item))
     return item
