@@ -71,7 +71,7 @@ def restore_backup(folder: Path, replace: bool = False) -> Restore:
     except BaseException:
         delete_files(new_files)
         raise
-    has_secret_key = manifest.has_secret_key and "SECRET_KEY" not in os.environ
+    has_secret_key = manifest.has_secret_key and not os.environ.get("SECRET_KEY")
     if has_secret_key:
         restore_secret_key(b"".join(reader.read(KEY_FILE)))
     return Restore(reader.folder, manifest, has_secret_key)
