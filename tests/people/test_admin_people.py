@@ -473,6 +473,20 @@ def test_unusual_permissions_are_listed_below_their_record(client, ada):
     assert any("Confirm bank accounts" in row for row in rows)
 
 
+def test_who_may_not_change_a_role_sees_its_permissions_in_the_same_table_closed(client):
+    role = a_role("people.view_role", "people.change_client")
+    client.force_login(a_staff_member(role=role))
+    page = client.get(f"/admin/people/role/{role.pk}/change/").content.decode()
+    boxes = re.findall(r'<input type="checkbox" name="granted"[^>]*>', page)
+    assert boxes
+    assert all(" disabled" in box for box in boxes)
+    assert [re.search('aria-label="(.*?)"', box)[1] for box in boxes if " checked" in box] == [
+        "Change client",
+        "View role",
+    ]
+    assert 'name="permissions"' not in page
+
+
 def test_the_tab_is_titled_by_the_record_or_by_what_is_listed(client, ada):
     mia = a_contact(first_name="Mia", last_name="Nguyen")
     for place, title in (

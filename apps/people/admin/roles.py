@@ -12,6 +12,7 @@ from django.db.models import Model, QuerySet
 from django.forms.models import ModelChoiceIterator
 from django.http import HttpRequest
 from django.utils.text import capfirst
+from unfold.decorators import display
 
 from apps.core.admin_base import LookupAdmin, RecordAdmin, RecordForm, fieldset
 from apps.core.admin_base.record_fields import RecordsField
@@ -113,8 +114,23 @@ class RoleAdmin(CoveredAdmin, LookupAdmin):
         fieldset(None, "permissions", description=LIMITED),
     )
 
+    readonly_fields = ("granted",)
+
     def get_autocomplete_fields(self, request: HttpRequest) -> Sequence[str]:
         return ()
+
+    def get_fieldsets(self, request: HttpRequest, obj: Model | None = None) -> Any:
+        """Who may not change the role sees the same table, closed: Django would list them in a line."""
+        if obj is None or self.has_change_permission(request, obj):
+            return self.fieldsets
+        head, _ = self.fieldsets
+        return (head, fieldset(None, "granted", description=LIMITED))
+
+    @display(description="permissions")
+    def granted(self, role: Role) -> str:
+        field = RecordsField(queryset=service_permissions(), widget=PermissionMatrix)
+        field.widget.attrs["disabled"] = True
+        return field.widget.render("granted", role.permissions.values_list("pk", flat=True))
 
     def role_of(self, record: Role) -> Role:
         return record
