@@ -7,24 +7,24 @@ import environ
 from django.core.exceptions import ImproperlyConfigured
 
 
-def read_truth(text: str) -> bool:
+def read_boolean(text: str) -> bool:
     is_true = text.lower() in environ.Env.BOOLEAN_TRUE_STRINGS
     if not is_true and text.lower() not in ("false", "off", "n", "no", "0"):
         raise ValueError
     return is_true
 
 
-def read_count(text: str) -> int:
+def read_whole_number(text: str) -> int:
     if not text.isdecimal():
         raise ValueError
     return int(text)
 
 
-def read_seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 <= seconds < float("inf"):
+def read_number(text: str) -> float:
+    number = float(text)
+    if not 0 <= number < float("inf"):
         raise ValueError
-    return seconds
+    return number
 
 
 def read_list(text: str) -> list[str]:
@@ -33,9 +33,9 @@ def read_list(text: str) -> list[str]:
 
 #: How the values of a type are read, and what they are.
 READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    bool: (read_truth, "true or false"),
-    int: (read_count, "a whole number"),
-    float: (read_seconds, "a number"),
+    bool: (read_boolean, "true or false"),
+    int: (read_whole_number, "a whole number"),
+    float: (read_number, "a number"),
     list: (read_list, "a list"),
 }
 
