@@ -7,8 +7,9 @@ from typing import Any
 
 from django.db import models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Func, Sum
+from django.db.models import Count, Func, OuterRef, Subquery, Sum
 from django.db.models.expressions import Col
+from django.db.models.functions import Coalesce
 from django.db.models.sql.compiler import SQLCompiler
 
 from apps.base.placeholders import TODAY, with_today
@@ -41,6 +42,15 @@ class MoneyDifference(Func):
 
     template = to_the_cent("%(expressions)s")
     output_field = models.DecimalField(max_digits=14, decimal_places=2)
+
+
+def count_of(rows: models.QuerySet[Any], owner: str) -> Coalesce:
+    """How many of the ``rows`` each record has, to which their foreign key ``owner`` leads.
+
+    It is counted for the records that a page shows; a Count of joined rows, for all before they are sorted.
+    """
+    of_record = rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner)
+    return Coalesce(Subquery(of_record.annotate(number=Count("pk")).values("number")), 0)
 
 
 class ComputedColumn(Col):

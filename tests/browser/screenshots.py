@@ -27,8 +27,8 @@ COLOURS = 128
 def pages():
     """(name, address, width, whether in the dark) of each picture, of records that have something to show."""
     from apps.base import clock
-    from apps.engagements.admin.budgets import load_short_components
     from apps.engagements.models import ClientEngagement, FundingPeriod
+    from apps.engagements.short_components import load_short_components
     from apps.funding.models import Claim, ClaimFile, ProviderInvoice
     from apps.payments.models import AccountsExport, BankAccount, PaymentRun, Statement
     from apps.people.models import Role

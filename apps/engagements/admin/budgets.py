@@ -1,15 +1,11 @@
 """The back office of service bookings, category budgets and support categories."""
 
-import datetime as dt
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import groupby
-from operator import itemgetter
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.contrib import admin
-from django.db.models import F, Model, Q, QuerySet
+from django.db.models import F, Model, Q
 from django.db.models.lookups import LessThan, LessThanOrEqual
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -31,7 +27,6 @@ from apps.core.admin_base import (
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, link, list_column
 from apps.engagements.admin.bars import segments_of
 from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft
-from apps.engagements.funding_periods import PeriodAmounts
 from apps.engagements.models import (
     Budget,
     CategoryBudget,
@@ -40,7 +35,6 @@ from apps.engagements.models import (
     ServiceBooking,
     SupportCategory,
 )
-from apps.engagements.period_forecast import forecast_period
 from apps.engagements.services import (
     create_bookings,
     create_category_budgets,
@@ -48,6 +42,7 @@ from apps.engagements.services import (
     update_bookings,
     update_category_budgets,
 )
+from apps.engagements.short_components import current_plans, load_short_components
 from apps.engagements.spending import Spending
 
 #: From this share on, a budget is nearly spent.
@@ -76,18 +71,14 @@ def spent_conditions() -> Conditions:
     }
 
 
-def current_plans(today: dt.date, path: str = "") -> Q:
-    """Budgets of plans that cover today; ``path`` leads to them from other records."""
-    plan = f"{path}engagement"
-    ended = Q((f"{plan}__plan_end_date__lt", today)) | Q((f"{plan}__no_active_plan_from_date__lte", today))
-    return Q((f"{plan}__plan_start_date__lte", today), (f"{plan}__archive_date", None)) & ~ended
-
-
 class PeriodFilter(ConditionFilter):
     """Components by how long the money of today's funding period lasts."""
 
     title = "funding period"
     parameter_name = "period"
+
+    def lookups(self, request: HttpRequest, model_admin: ModelAdmin[Any]) -> list[tuple[str, str]]:
+        return [("", "All"), (RUNS_OUT, RUNS_OUT_LABEL)]  # by the conditions, all would be forecast twice
 
     def conditions(self, model: type[Model]) -> Conditions:
         is_chosen = self.value() == RUNS_OUT
@@ -97,25 +88,6 @@ class PeriodFilter(ConditionFilter):
 
 #: The choice of components whose funding period runs out before its end.
 RUNS_OUT, RUNS_OUT_LABEL = "short", "Funding period runs out early"
-
-
-def load_short_components(periods: QuerySet[FundingPeriod], today: dt.date) -> dict[UUID, Decimal]:
-    """The money missing by the end of today's period, by component. One query, a row for each period."""
-    rows = periods.filter(current_plans(today, "category_budget__"))
-    columns = ("first_day", "last_day", "released", "claimed", "waiting")
-    found = rows.order_by("category_budget", "first_day").values_list(
-        "category_budget", "category_budget__used_elsewhere", *columns
-    )
-    short = {}
-    for (key, elsewhere), of_component in groupby(found, itemgetter(0, 1)):
-        amounts = [
-            PeriodAmounts(first, last, released, claimed + waiting)
-            for _, _, first, last, released, claimed, waiting in of_component
-        ]
-        forecast = forecast_period(amounts, elsewhere, today)
-        if forecast is not None and forecast.run_out_date is not None:
-            short[key] = forecast.short
-    return short
 
 
 class BudgetAdmin(RecordAdmin):

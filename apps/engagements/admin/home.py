@@ -14,15 +14,10 @@ from apps.core.admin_base import HOME_PANELS, Conditions, HomeContent, HomePanel
 from apps.core.admin_base.display import list_url
 from apps.core.caseload import visible_rows
 from apps.core.computed import MoneySum
-from apps.engagements.admin.budgets import (
-    RUNS_OUT,
-    RUNS_OUT_LABEL,
-    PeriodFilter,
-    load_short_components,
-    spent_conditions,
-)
+from apps.engagements.admin.budgets import RUNS_OUT, RUNS_OUT_LABEL, PeriodFilter, spent_conditions
 from apps.engagements.admin.plans import period_conditions
 from apps.engagements.models import CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
+from apps.engagements.short_components import load_short_components
 
 ENDS_WITHIN = ("30", "90")
 REMAINING = F("budget") - F("used_elsewhere") - F("claimed") - F("waiting")

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.contrib import admin
 from django.core.paginator import Paginator
-from django.db.models import Count, Model, Q
+from django.db.models import Count, Model
 from django.http import HttpRequest, HttpResponse
 from unfold.decorators import display
 
@@ -18,7 +18,7 @@ from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, Page
 from apps.core.admin_base.display import format_amount, list_column, record_link, short_day, staff_name
 from apps.core.admin_base.pages import ReadOnlyAdmin
-from apps.core.computed import MoneySum
+from apps.core.computed import MoneySum, count_of
 from apps.funding.admin.actions import MENU
 from apps.funding.admin.rejection_sentences import new_sentence_url
 from apps.funding.admin.rights import may_administer_all
@@ -28,6 +28,7 @@ from apps.funding.validation.guards import AnyBill
 
 #: Rows on a page of a remittance.
 LISTED_ROWS = 100
+NOT_APPLIED = count_of(RemittanceLine.objects.filter(is_applied=False), "remittance")
 
 
 @admin.register(Remittance)
@@ -72,7 +73,7 @@ class RemittanceAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> Any:
         found = super().get_queryset(request)
-        return found.annotate(not_applied=Count("lines", filter=Q(lines__is_applied=False)))
+        return found.annotate(not_applied=NOT_APPLIED) if self.is_list(request) else found
 
     def remittance_page(self, request: HttpRequest, record: Remittance) -> HttpResponse:
         lines = record.lines.select_related("file_line__claim", "file_line__invoice")

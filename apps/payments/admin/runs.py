@@ -8,7 +8,7 @@ from uuid import UUID
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.core.paginator import Paginator
-from django.db.models import Count, Prefetch, QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -20,6 +20,7 @@ from apps.base.errors import plural
 from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, list_column, record_link
+from apps.core.computed import count_of
 from apps.core.downloads import bytes_response
 from apps.core.history_display import changes_of, history_lines
 from apps.core.read_log import ShownRecords, log_shown
@@ -45,6 +46,7 @@ LISTED_PAYEES = 100
 LISTED_CLAIMS = 50
 #: More claims than these are not listed before there is a run.
 MOST_BEFORE_OPENING = 5_000
+PAYEE_COUNT = count_of(PaymentRunItem.objects.all(), "run")
 COLOURS = {"To be released": "warning", "Released": "success", "Withdrawn": "danger", "Paid before": "info"}
 
 
@@ -83,7 +85,7 @@ class PaymentRunAdmin(RecordAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         runs = super().get_queryset(request)
-        return runs.annotate(payee_count=Count("items")) if self.is_list(request) else runs
+        return runs.annotate(payee_count=PAYEE_COUNT) if self.is_list(request) else runs
 
     # --- permissions: nobody adds or changes a run by a form
 
