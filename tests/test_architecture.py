@@ -99,6 +99,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "calendars": "the usual periods of a plan, and how an amount divides evenly; pure",
         "coverage": "which budget covers a service, read only",
         "period_forecast": "whether the money of a funding period lasts; pure",
+        "short_components": "the components whose money does not last, read only",
         "funding_periods": "what a day can draw on, and how an amount divides by days; pure",
         "plan_copies": "drafts of a plan that begins as another one, and where its days come to lie; pure",
         "spending": "what is spent of a plan, read only",

@@ -4,15 +4,17 @@ import datetime as dt
 from decimal import Decimal
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Func, IntegerField, Max, Model, Q, QuerySet, Sum, Value
+from django.db.models import F, Func, IntegerField, Max, Q, QuerySet, Value
 from django.db.models.functions import Coalesce, Greatest
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 from django.db.models.sql.compiler import SQLCompiler
 
 from apps.base.money import ZERO
+from apps.core.computed import MoneySum
 from apps.engagements.funding_periods import PeriodAmounts
 from apps.engagements.models import FundingPeriod
 from apps.engagements.period_forecast import DAYS_OF_A_PACE, forecast_period
@@ -49,7 +51,7 @@ def load_short_components(periods: QuerySet[FundingPeriod], today: dt.date) -> d
 
 def components_that_may_run_out(
     periods: QuerySet[FundingPeriod], today: dt.date
-) -> QuerySet[Model, dict[str, object]]:
+) -> QuerySet[FundingPeriod, Any]:
     """The components of current plans but those whose money surely lasts, which are nine of ten.
 
     At least so much is left for today's period: what is released by now, less all that was ever used, credits
@@ -58,10 +60,10 @@ def components_that_may_run_out(
     """
     used, is_now = F("claimed") + F("waiting"), Q(first_day__lte=today, last_day__gte=today)
     sums = {
-        "released_by_now": Sum("released", filter=Q(first_day__lte=today)),
-        "used_ever": Sum(Greatest(used, ZERO)),
-        "used_now": Sum(used, filter=is_now),
-        "used_before": Coalesce(Sum(used, filter=Q(last_day__lt=today)), ZERO),
+        "released_by_now": MoneySum("released", filter=Q(first_day__lte=today)),
+        "used_ever": MoneySum(Greatest(used, ZERO)),
+        "used_now": MoneySum(used, filter=is_now),
+        "used_before": Coalesce(MoneySum(used, filter=Q(last_day__lt=today)), ZERO),
         "days_gone": Max(DaysBetween(F("first_day"), Value(today)), filter=is_now) + 1,
         "days_left": Max(DaysBetween(Value(today), F("last_day")), filter=is_now),
     }
@@ -70,7 +72,9 @@ def components_that_may_run_out(
     is_too_fast = Q(GreaterThan(F("used_now") * F("days_left"), left * F("days_gone")))
     has_earlier_pace = Q(days_gone__lt=DAYS_OF_A_PACE, used_before__gt=0)
     found = periods.filter(current_plans(today, "category_budget__")).order_by()
-    grouped = found.values("category_budget", "category_budget__used_elsewhere").annotate(**sums)
+    grouped: QuerySet[Any, Any] = found.values("category_budget", "category_budget__used_elsewhere").annotate(
+        **sums
+    )
     return grouped.filter(is_spent | is_too_fast | has_earlier_pace, days_left__gte=0).values(
         "category_budget"
     )

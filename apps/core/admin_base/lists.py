@@ -41,6 +41,7 @@ class RecordChangeList(ChangeList):
     """
 
     page_num: int
+    is_facets_optional: bool
     result_list: Any  # a queryset, or a list where a page makes one
 
     def __init__(self, *args: object, **options: object) -> None:
