@@ -62,6 +62,16 @@ BED = {"new1_component_name": "Bed", "new1_pays_for": "05_220613911_0105_1_2", "
 QUARTERS = ["2026-07-01", "2026-10-01", "2027-01-01", "2027-04-01"]
 
 
+def test_components_that_come_back_after_signing_in_are_shown_and_not_saved(client, ada, plan):
+    data = sent(context_of(client, plan)["grid"], **CORE)
+    text = send(client, plan, {**data, "_restored": "signed-in-again"}).content.decode()
+    assert not CategoryBudget.objects.exists()
+    assert "Your entries are back, and not saved yet." in text
+    assert "30,000.01" in text
+    assert send(client, plan, data).status_code == 302
+    assert CategoryBudget.objects.count() == 1
+
+
 def test_a_length_of_periods_divides_the_amounts_and_all_is_saved_at_once(
     client, ada, plan, django_assert_max_num_queries
 ):
