@@ -66,6 +66,14 @@ def test_a_grid_that_comes_back_after_signing_in_is_shown_and_not_saved(client, 
     assert ServiceBooking.objects.get().budget == Decimal("5000.50")
 
 
+def test_what_is_wrong_with_a_cell_is_read_aloud_with_it(client, ada):
+    plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
+    data = sent(grid_of(client, plan), category15_budget="many")
+    text = save(client, plan, data).content.decode()
+    assert 'aria-describedby="id_category15-budget_error"' in text
+    assert '<span class="en-negative" id="id_category15-budget_error">Give a number' in text
+
+
 def test_budgets_of_all_categories_are_saved_at_once(client, ada, django_assert_max_num_queries):
     plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
     cells = {"category15_budget": "$5,000.50", "category1_budget": "100", "category1_used_elsewhere": "20"}
