@@ -58,7 +58,6 @@ def is_restored(request: HttpRequest, files_note: str = "") -> bool:
     return RESTORED in request.POST
 
 
-
 def fieldset(
     title: str | None, *lines: object, style: str = "", description: str | None = None
 ) -> tuple[str | None, dict[str, object]]:
