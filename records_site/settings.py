@@ -561,7 +561,7 @@ UNFOLD = {
         "command_search": True,  # its field opens the command palette
     },
     "STYLES": [lambda request: static("back_office.css")],
-    "SCRIPTS": [lambda request: static("record_form.js")],
+    "SCRIPTS": [lambda request: static("record_form.js"), lambda request: static("palette.js")],
     "COLORS": {
         "primary": {
             "50": "#eefaf8",

@@ -56,14 +56,16 @@
     window.addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
 
     // A form that was not saved: the cursor is at its warnings, one Tab from their button, or at the first invalid field;
-    // of a new one at the first field of all, where Django's own script came before there was one to be seen. The forms of
-    // bills look after theirs.
+    // of a new one, and of one's account, at the first field of all, where Django's own script or the browser came before
+    // there was one to be seen. The forms of bills look after theirs.
     window.addEventListener("load", () => {
         if (document.querySelector(".fu-head")) return;
         // Where records are looked up, a box stands in place of the hidden element.
         const fields = ":is(input:not([type=hidden]), textarea, select:not([aria-hidden]), [role=combobox])";
-        const isLost = document.activeElement === document.body && document.querySelector("#django-admin-form-add-constants[data-model-name]");
-        const first = isLost ? [...document.querySelectorAll(`.warn-unsaved-form ${fields}`)].find((field) => field.offsetParent && !field.disabled) : null;
+        const isLost = document.activeElement === document.body;
+        const isNew = document.querySelector("#django-admin-form-add-constants[data-model-name]");
+        const entered = `[autofocus], .rs-account form ${fields}${isNew ? `, .warn-unsaved-form ${fields}` : ""}`;
+        const first = isLost ? [...document.querySelectorAll(entered)].find((field) => field.offsetParent && !field.disabled && !field.readOnly) : null;
         (document.getElementById("warnings") || document.querySelector(`${fields}[aria-invalid=true]`) || first)?.focus();
     });
 

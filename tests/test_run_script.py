@@ -363,11 +363,16 @@ django.db.utils.OperationalError: refused
   Is it running?"""
 
 
-def test_serve_waits_until_the_database_answers(run, checkout, monkeypatch, capsys):
-    a_service(checkout, (DOWN, 1), (DOWN, 1), ("", 0))
+REFUSED = "the database refuses DATABASE_URL: "
+
+
+@pytest.mark.parametrize("reason", ["refused", "FATAL:  the database system is starting up"])
+def test_serve_waits_until_the_database_answers(run, checkout, monkeypatch, capsys, reason):
+    down = DOWN.replace("refused", reason)
+    a_service(checkout, (down, 1), (down, 1), ("", 0))
     monkeypatch.setattr(run, "DATABASE_PAUSE", 0)
     run.wait_for_database()
-    assert capsys.readouterr().out == "run: waiting for the database: refused\n" * 2
+    assert capsys.readouterr().out == f"run: waiting for the database: {reason}\n" * 2
 
 
 @pytest.mark.parametrize(
@@ -381,6 +386,17 @@ def test_serve_waits_until_the_database_answers(run, checkout, monkeypatch, caps
         (
             "Traceback\ndjango.core.exceptions.ImproperlyConfigured: HTTPS is true or false, not 'ja'.",
             "run: the database or a setting cannot be used: HTTPS is true or false, not 'ja'.",
+        ),
+        *(
+            (DOWN.replace("refused", f"connection to server failed: {answer}"), f"run: {REFUSED}{answer}")
+            for answer in (
+                "FATAL:  password authentication failed for user records",
+                "fe_sendauth: no password supplied",
+                "FATAL:  database recods does not exist",
+                "FATAL:  no pg_hba.conf entry for host 10.1.0.5, user records",
+                "FATAL:  role records is not permitted to log in",
+                "FATAL:  no such user: recods",
+            )
         ),
     ],
 )

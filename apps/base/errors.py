@@ -143,5 +143,7 @@ RETRY_AFTER = {"Retry-After": "5"}
 
 
 def plural(number: int, noun: str) -> str:
-    """``1 fault``, ``2 faults``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    """``1 fault``, ``2 faults``, ``2 entries``."""
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{number:,} {noun}"

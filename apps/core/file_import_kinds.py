@@ -1,7 +1,7 @@
 """The kinds of files that are imported: the records of each resource, and files of other forms."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -151,7 +151,7 @@ class ImportKind:
     not ``undoable`` by the history of its records is not undone.
 
     ``takes_many_files``: several are read in one go. Nothing is asked of such files, and the first notice of
-    each sums up what would become of it.
+    each sums up what would become of it. ``doubts`` are the codes of warnings that somebody looks at first.
     """
 
     name: str
@@ -170,6 +170,7 @@ class ImportKind:
     undoable: bool = True
     suffixes: Sequence[str] = tuple(FORMATS)
     takes_many_files: bool = False
+    doubts: Collection[str] = ()
 
     def good_count(self, counts: Mapping[str, int]) -> int:
         """How many rows of a file an import applies."""

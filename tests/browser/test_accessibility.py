@@ -180,5 +180,9 @@ def test_no_page_has_a_serious_finding_of_axe_in_either_theme_nor_scrolls_sidewa
     page.click("text=Filters")
     page.wait_for_selector("[aria-labelledby*=staff__guid]")
     found += [("filters", *finding) for finding in findings(page, "#changelist-filter")]
+    page.goto("/admin/core/fileimport/add/")
+    page.hover("main button[type=submit]")
+    page.wait_for_timeout(300)
+    found += [("below the pointer", *finding) for finding in findings(page, "main")]
     assert not found, "\n".join(map(str, found))
     assert (page.errors, page.elsewhere) == ([], [])

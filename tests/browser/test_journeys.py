@@ -190,6 +190,26 @@ def test_a_participant_is_found_by_name_and_the_plan_shows_what_is_left(begin):
         journey.wait_for("[aria-label='Budgets of the current plan'] >> text=10,000.00")
 
 
+def test_enter_in_the_search_opens_nothing_but_a_result_of_what_is_typed(open_window):
+    Scene()
+    page = open_window(1280)
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.goto("/admin/")
+    page.keyboard.press("Control+k")
+    page.wait_for_selector("#search-input-command:focus")
+    page.keyboard.press("Enter")
+    page.keyboard.type("nguyen, mia")
+    page.wait_for_selector("#command-results .active >> text=Mia Nguyen")
+    page.keyboard.type(" qqqqqqqq")
+    page.keyboard.press("Enter")  # before the answer about these words
+    page.wait_for_selector("#command-results >> text=Nothing found")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(100)
+    assert page.url.endswith("/admin/")
+    assert errors == []
+
+
 def test_a_new_plan_gets_its_budgets_on_its_own_page(begin):
     create_support_categories()
     a_contact(first_name="Mia", last_name="Nguyen", scheme_number="430123456")

@@ -1,6 +1,7 @@
 """Signing in with a passkey, by Chromium's virtual authenticator."""
 
 import pytest
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 
 from tests.browser.test_accessibility import overflow
 from tests.people.records import PASSWORD
@@ -43,3 +44,28 @@ def test_a_passkey_is_added_and_signs_in_without_a_password(open_window, ada):
     page.click("#mfa_webauthn_authenticate")
     page.wait_for_url("**/admin/")
     assert (page.errors, page.elsewhere) == ([], [])
+
+
+def test_the_cursor_is_in_the_first_field_of_each_step_of_signing_in(open_window, ada):
+    TOTP.activate(ada, generate_totp_secret())
+    page = open_window(width=1280)
+    page.goto(f"{FACTORS}recovery-codes/generate/")  # asks who it is, once more
+    assert is_focused(page, "password")
+    page.context.clear_cookies()
+    page.goto("/admin/account/password/")
+    assert is_focused(page, "email")
+    page.goto("/admin/")
+    assert is_focused(page, "username")
+    page.keyboard.type(ada.primary_email)
+    page.keyboard.press("Tab")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("[name=code]")
+    assert is_focused(page, "code")
+
+
+def is_focused(page, name):
+    """Whether the cursor comes to be in a field of that name."""
+    page.wait_for_load_state()
+    page.wait_for_timeout(200)
+    return page.evaluate("document.activeElement.name") == name

@@ -205,6 +205,11 @@ def test_bars_stand_on_each_other_below_a_round_top():
     assert chart.column_sums[0][1] < first.y
 
 
+def test_a_chart_counts_opportunities_by_their_plural():
+    chart = BarChart("Pipeline", ["Enquiry"], [Series("Value", "a", [Bar(7, "", 2)])], "opportunity")
+    assert chart.bars[0].words == "Enquiry, Value: 7, 2 opportunities"
+
+
 def test_a_chart_without_values_has_an_axis():
     chart = BarChart("Claims", ["Oct"], [Series("Paid", "a", [Bar(0)])], "claim")
     assert ([value for _, value in chart.grid], chart.bars, chart.column_sums) == ([0, 1], [], [])

@@ -127,6 +127,23 @@ def test_no_more_files_are_read_than_a_page_of_the_list_shows(client, ada):
     assert not FileImport.objects.exists()
 
 
+def test_a_file_that_may_be_of_other_lines_is_left(client, ada, tmp_path):
+    first, second = claimed_lines(a_claim(2, funding_status="AgencyClaimed"))
+    files = {
+        name: as_csv(tmp_path / name, [a_payment(line.reference, "40.00", AmountClaimed=claimed)])
+        for name, line, claimed in (("short.csv", first, "140.00"), ("other.csv", second, "99.00"))
+    }
+    answer = choose(client, {name: path.read_bytes() for name, path in files.items()})
+    run_tasks()
+    import_certain(client, answer["Location"])
+    run_tasks()
+    assert {name: status for name, (status, _) in listed(client, answer["Location"]).items()} == {
+        "short.csv": "Imported",
+        "other.csv": "Checked",
+    }
+    assert "other.csv was left: open it to see its warnings." in said(client, answer["Location"])
+
+
 def test_a_file_with_a_row_that_is_not_certain_is_left(client, ada, tmp_path, paid):
     (line,) = claimed_lines(a_claim(1, funding_status="AgencyClaimed"))
     rows = [a_payment(line.reference, "140.00"), a_payment(line.reference, "-5.00", "401")]

@@ -9,6 +9,7 @@ import io
 import re
 import unicodedata
 from contextlib import closing
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -26,6 +27,7 @@ from apps.engagements.choices import CATEGORIES
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking, support_item
 from apps.funding.choices import ApprovalStatus
 from apps.funding.demo import price_books
+from apps.funding.demo.loading import LATEST_DAYS, days_of_bills
 from apps.funding.demo.price_books import PRICE_GUIDE, PRIVATE_RATES, read_guide_file
 from apps.funding.demo.warnings import DISCONTINUED
 from apps.funding.models import (
@@ -66,7 +68,7 @@ DAY = dt.date(2026, 9, 16)
 MIDNIGHT = dt.datetime.combine(DAY, dt.time(), ZoneInfo("Australia/Sydney"))
 SIZES = {
     **{"clients": 60, "staff": 25, "contacts": 160, "documents": 36, "opportunities": 120},
-    **{"claims": 300, "invoices": 60, "inbox": 40},
+    **{"claims": 450, "invoices": 60, "inbox": 40},
 }
 POST_CODES = {
     "NSW": ((1000, 2599), (2619, 2899), (2921, 2999)),
@@ -322,6 +324,15 @@ def test_there_are_about_as_many_bills_as_requested():
     assert Invoice.objects.count() == SIZES["invoices"]
     assert ProviderInvoice.objects.filter(claims=None).count() == SIZES["inbox"]
     connection.check_constraints()
+
+
+def test_the_claims_of_the_last_month_are_about_as_many_as_those_of_the_one_before():
+    shares = [share for _, share in days_of_bills(261, 783, 1_500)]
+    parts = [after - before for before, after in pairwise([0, *shares])]
+    older, latest = parts[:-LATEST_DAYS], parts[-LATEST_DAYS:]
+    assert (len(older), shares[-1]) == (24, 1)
+    assert older == sorted(older)
+    assert older[-1] < sum(latest) < older[-1] * 3 / 2
 
 
 def test_there_is_a_claim_for_every_warning_which_awaits_approval():

@@ -52,6 +52,28 @@ def test_a_new_plan_is_plan_managed_and_leads_to_its_page(client, ada):
     assert text.count("data-category=") == 15
 
 
+@pytest.mark.parametrize("reason", ["signed-out", "signed-in-again", "?"])
+def test_a_grid_that_comes_back_after_signing_in_is_shown_and_not_saved(client, ada, reason):
+    plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
+    data = sent(grid_of(client, plan), category15_budget="5000.50")
+    page = save(client, plan, {**data, "_restored": reason})
+    assert not ServiceBooking.objects.exists()
+    text = page.content.decode()
+    assert 'value="5000.50"' in text
+    assert '<details class="en-grid" open>' in text
+    assert ("Your entries are back, and not saved yet." in text) == (reason != "?")
+    assert save(client, plan, data).status_code == 302
+    assert ServiceBooking.objects.get().budget == Decimal("5000.50")
+
+
+def test_what_is_wrong_with_a_cell_is_read_aloud_with_it(client, ada):
+    plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
+    data = sent(grid_of(client, plan), category15_budget="many")
+    text = save(client, plan, data).content.decode()
+    assert 'aria-describedby="id_category15-budget_error"' in text
+    assert '<span class="en-negative" id="id_category15-budget_error">Give a number' in text
+
+
 def test_budgets_of_all_categories_are_saved_at_once(client, ada, django_assert_max_num_queries):
     plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
     cells = {"category15_budget": "$5,000.50", "category1_budget": "100", "category1_used_elsewhere": "20"}

@@ -1,6 +1,7 @@
 """Components of a plan and their funding periods are entered in one table, or pasted, and saved together."""
 
 import datetime as dt
+import re
 from decimal import Decimal
 from itertools import pairwise
 
@@ -60,6 +61,24 @@ def row_of(grid, name):
 CORE = {"new0_component_name": "Flexible core", "new0_pays_for": "01 02 03 04", "new0_budget": "$30,000.01"}
 BED = {"new1_component_name": "Bed", "new1_pays_for": "05_220613911_0105_1_2", "new1_budget": "9,000"}
 QUARTERS = ["2026-07-01", "2026-10-01", "2027-01-01", "2027-04-01"]
+
+
+def test_components_that_come_back_after_signing_in_are_shown_and_not_saved(client, ada, plan):
+    data = sent(context_of(client, plan)["grid"], **CORE)
+    text = send(client, plan, {**data, "_restored": "signed-in-again"}).content.decode()
+    assert not CategoryBudget.objects.exists()
+    assert "Your entries are back, and not saved yet." in text
+    assert "30,000.01" in text
+    assert send(client, plan, data).status_code == 302
+    assert CategoryBudget.objects.count() == 1
+
+
+def test_what_is_wrong_with_a_cell_is_read_aloud_with_it(client, ada, plan):
+    data = sent(context_of(client, plan)["grid"], **{**CORE, "new0_budget": "many", "new0_pays_for": "99"})
+    text = send(client, plan, data).content.decode()
+    described = set(re.findall(r'aria-describedby="([^"]+_error)"', text))
+    assert described == {"id_new0-budget_error", "id_new0-pays_for_error"}
+    assert described == set(re.findall(r'id="([^"]+_error)"', text))
 
 
 def test_a_length_of_periods_divides_the_amounts_and_all_is_saved_at_once(

@@ -30,7 +30,6 @@ def a_payment(reference, amount, number="400000001", day="20261120", **columns):
         "PayReqDocDate": day,
         "ProvClaimRef": reference,
         "AmountPaid": str(amount),
-        "AmountClaimed": "2000.00",
         "ParticipantBP": "430000001",
         "ParticipantName": "A PARTICIPANT",
         **columns,

@@ -147,6 +147,39 @@ def test_a_line_that_is_paid_in_part_is_a_warning_beside_what_was_applied(paid):
     assert paid(a_payment(line.reference, "100.00", "2"), name="2.csv").notes == []
 
 
+def test_two_references_that_were_exchanged_are_applied_and_told(paid):
+    first, second = claimed_lines(a_claim(**CLAIMED), a_claim(2, **CLAIMED))[:2]
+    first.amount, first_claim = Decimal("100.00"), first.claim
+    first.save()
+    report = paid(
+        a_payment(first.reference, "80.00", "1", AmountClaimed="140.00"),
+        a_payment(second.reference, "60.00", "2", AmountClaimed="$100.00"),
+    )
+    assert counts(report) == {"applied": 2}
+    notes = [each.message for each in report.notes if each.code == "ClaimedDiffers" and each.is_warning]
+    assert notes == [
+        f"{first.reference} of {first_claim}: the agency names 140.00 as claimed, and 100.00 were claimed.",
+        f"{second.reference} of {second.claim}: the agency names 100.00 as claimed, and 140.00 were claimed.",
+    ]
+    other = paid(a_payment(second.reference, "80.00", "3", AmountClaimed="140.00"), name="2.csv")
+    assert other.notes == []
+
+
+def test_a_payment_of_before_its_line_was_claimed_is_applied_and_told(paid):
+    first, second = claimed_lines(a_claim(2, **CLAIMED))  # in a file of 10 November
+    report = paid(
+        a_payment(first.reference, "140.00", day="20261109"),
+        a_payment(second.reference, "140.00", day="20261110"),
+    )
+    assert counts(report) == {"applied": 2}
+    (note,) = report.notes
+    assert (note.code, note.is_warning) == ("PaidTooEarly", True)
+    assert note.message == (
+        f"{first.reference} of {first.claim}: it was paid on 9 Nov 2026, before its claim file was made on"
+        " 10 Nov 2026."
+    )
+
+
 def test_several_payments_of_a_line_in_one_file_are_one_transition(paid):
     claim = a_claim(**CLAIMED)
     (line,) = claimed_lines(claim)

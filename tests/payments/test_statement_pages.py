@@ -85,6 +85,14 @@ def test_the_menu_opens_the_last_month_and_other_addresses_are_404(client):
         assert client.get(f"{PAGES}month/{text}/").status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "title"), [("month/2025-10/", "Statements"), ("", "All statements"), ("?q=x", "All statements")]
+)
+def test_the_menu_marks_the_page_that_is_shown(client, path, title):
+    groups = client.get(f"{PAGES}{path}").context["sidebar_navigation"]
+    assert [item["title"] for group in groups for item in group["items"] if item["active"]] == [title]
+
+
 def test_a_month_that_is_not_over_says_so(client):
     month = f"{clock.today():%Y-%m}"
     answer = client.post(f"{PAGES}make/{month}/", follow=True)

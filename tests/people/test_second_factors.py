@@ -114,6 +114,7 @@ def test_a_recovery_code_opens_the_back_office_once(client, ada):
     code = RecoveryCodes.activate(ada).get_unused_codes()[0]
     for browser, status in ((client, 302), (client.__class__(), 200)):
         sign_in(browser, "ada@example.org")
+        assert "or one of your recovery codes" in browser.get(CODE_PAGE).content.decode()
         assert browser.post(CODE_PAGE, {"code": code}).status_code == status
 
 

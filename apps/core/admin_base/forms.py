@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from django import forms
+from django.contrib import messages
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.db.models import Model
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
@@ -48,6 +49,13 @@ RESTORED_REASONS = {
 }
 #: Sent with a form: who opened it.
 OPENED_BY = "_opened_by"
+
+
+def is_restored(request: HttpRequest, files_note: str = "") -> bool:
+    """True for a form that is only shown again; a message says so, and why."""
+    if (reason := RESTORED_REASONS.get(request.POST.get(RESTORED, ""))) is not None:
+        messages.warning(request, f"You {reason}. Your entries are back, and not saved yet.{files_note}")
+    return RESTORED in request.POST
 
 
 def fieldset(

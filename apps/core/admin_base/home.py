@@ -134,7 +134,9 @@ def menu(request: HttpRequest) -> list[dict[str, object]]:
     One entry at most is active: of a list and a page of its own beside it, the page that is shown.
     """
     entries = menu_entries(request)
-    active = max((e["link"] for e in entries if request.path.startswith(e["link"])), key=len, default="")
+    addresses = ((address, e["link"]) for e in entries for address in (e["link"], e["leads_to"]) if address)
+    here = [pair for pair in addresses if request.path.startswith(pair[0])]
+    _, active = max(here, key=lambda pair: len(pair[0]), default=("", ""))
     groups: dict[str, list[dict[str, object]]] = {}
     for entry in entries:
         groups.setdefault(entry["group"], []).append({**entry, "active": entry["link"] == active})
@@ -155,13 +157,21 @@ def menu_entries(request: HttpRequest) -> list[dict[str, Any]]:
             continue
         group = getattr(page, "menu_group", page.opts.app_config.verbose_name)
         icon, order = getattr(page, "icon", "description"), getattr(page, "menu_order", 500)
-        shown = [("changelist", page.list_title, icon, order)]
+        shown = [("changelist", page.list_title, icon, order, "")]
         for beside in page.list_pages:
             if beside.title and (sees_all or not beside.of_all):
-                shown.append((beside.name, beside.title, beside.icon, beside.order))
+                to = beside.leads_to and f"{page.page_url('changelist')}{beside.leads_to}/"
+                shown.append((beside.name, beside.title, beside.icon, beside.order, to))
         entries += [
-            {"title": title, "link": page.page_url(name), "icon": icon, "group": group, "order": order}
-            for name, title, icon, order in shown
+            {
+                "title": title,
+                "link": page.page_url(name),
+                "icon": icon,
+                "group": group,
+                "order": order,
+                "leads_to": to,
+            }
+            for name, title, icon, order, to in shown
         ]
     return sorted(entries, key=lambda entry: (entry["order"], entry["title"]))
 

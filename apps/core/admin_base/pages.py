@@ -36,7 +36,8 @@ class Page:
     With a ``title`` the page is linked: in the menu with its ``icon`` at its ``order``, or above the form of
     the record, an ``is_minor`` one in the menu "More" there.
     ``method``: the only HTTP method that it answers. ``of_all``: it is about all participants at once, and so
-    closed to those who see some of them.
+    closed to those who see some of them. ``leads_to``: the path of the pages beside it that its entry in the
+    menu leads to.
     """
 
     path: str
@@ -47,6 +48,7 @@ class Page:
     method: str = ""
     is_minor: bool = False
     of_all: bool = False
+    leads_to: str = ""
 
     @property
     def name(self) -> str:

@@ -29,13 +29,12 @@ from apps.core.admin_base.display import record_link, short_day
 from apps.core.admin_base.exports import ExportAdmin
 from apps.core.admin_base.filters import ArchivedFilter
 from apps.core.admin_base.forms import (
-    RESTORED,
-    RESTORED_REASONS,
     AmountField,
     DayField,
     LocalTimeField,
     RecordForm,
     fieldset,
+    is_restored,
 )
 from apps.core.admin_base.pages import Page, is_page, sees_everybody
 from apps.core.admin_base.panels import cell_text, overview_context
@@ -306,9 +305,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     ) -> HttpResponse:
         form = context["adminform"].form
         warnings = form.warning_rows() if form.is_bound and not form.errors else []
-        if (reason := RESTORED_REASONS.get(request.POST.get(RESTORED, ""))) is not None:
-            files = " Files have to be chosen again." if form.is_multipart() else ""
-            messages.warning(request, f"You {reason}. Your entries are back, and not saved yet.{files}")
+        is_restored(request, " Files have to be chosen again." if form.is_multipart() else "")
         has_marks = len(context["errors"]) > bool(form.non_field_errors())
         # One banner says why nothing was saved: without its errors the library's form has none of its own.
         shown = {"warnings": warnings, **context, "has_marks": has_marks, "errors": []}

@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from apps.base.money import ZERO
 from apps.core import saving
 from apps.core.admin_base.display import plain_amount
-from apps.core.admin_base.forms import AmountField
+from apps.core.admin_base.forms import AmountField, is_restored
 from apps.core.services import Service
 from apps.engagements.choices import FIRST_PACE_CATEGORY, ManagementType
 from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft
@@ -118,6 +118,7 @@ class BudgetGrid:
         self.may_add, self.may_change = page.has_add_permission(request), page.has_change_permission(request)
         #: A copy that rows may correct: what was opened is what is saved now.
         self.data: QueryDict | None = request.POST.copy() if request.method == "POST" else None
+        self.is_restored = is_restored(request)
         self.rows = [] if plan.is_archived else list(self.make_rows(budgets))
         self.warnings: list[str] = []
 
@@ -144,7 +145,9 @@ class BudgetGrid:
             yield BudgetRow(each, None, self.data, prefix=str(each.pk))
 
     def is_valid(self) -> bool:
-        """True when each row can be stored; otherwise its errors are on it."""
+        """True when each row can be stored, and is to be; otherwise its errors are on it."""
+        if self.is_restored:
+            return False
         valid = [row.is_valid() for row in self.rows]  # of all rows: each shows its errors
         if not all(valid):
             return False

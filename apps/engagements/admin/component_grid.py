@@ -17,6 +17,7 @@ from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Issue, apply_rules
 from apps.base.money import ZERO
 from apps.core.admin_base.display import plain_amount
+from apps.core.admin_base.forms import is_restored
 from apps.engagements.admin.budget_grid import BudgetCells, amount_field
 from apps.engagements.calendars import USUAL_MONTHS, calendar_of, divide_evenly
 from apps.engagements.drafts import ComponentDraft, EnteredComponent, PeriodsDraft
@@ -277,7 +278,8 @@ class ComponentGrid:
         is_sent = request.method == "POST" and "calendar" in request.POST
         #: A copy that rows may correct: what was opened is what is saved now.
         self.data: QueryDict | None = request.POST.copy() if is_sent else None
-        self.action = request.POST.get("action", "") if is_sent else ""
+        self.is_restored = is_restored(request)
+        self.action = request.POST.get("action", "") if is_sent and not self.is_restored else ""
         self.calendar = self.find_calendar()
         self.warnings: list[Warned] = []
         self.errors: list[str] = []

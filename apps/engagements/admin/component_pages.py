@@ -127,7 +127,8 @@ def components_page(page: Any, request: HttpRequest, plan: ClientEngagement) -> 
         pasted = Pasted()
         if request.method == "POST" and grid.data is None and not grid.is_readable_only:
             pasted = read_text(request.POST.get("pasted", ""), plan, components)
-            if request.POST.get("action") == "store" and may_store(grid, pasted):
+            is_stored = request.POST.get("action") == "store" and not grid.is_restored
+            if is_stored and may_store(grid, pasted):
                 if request.POST.get("state") == pasted.state:
                     entered = [each.entered(plan) for each in pasted.changing]
                     save_components(plan.pk, entered, ignore_warnings=True)

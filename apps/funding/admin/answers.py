@@ -23,7 +23,12 @@ from apps.funding.file_formats.results import read_results
 from apps.funding.models import ClaimResult, Remittance
 from apps.funding.services.answers import AnswerReport
 from apps.funding.services.claim_results import RESULT_WORDS, import_results
-from apps.funding.services.remittances import REMITTANCE_WORDS, import_remittance
+from apps.funding.services.remittances import (
+    CLAIMED_DIFFERS,
+    PAID_TOO_EARLY,
+    REMITTANCE_WORDS,
+    import_remittance,
+)
 
 DAY_FORM = ImportQuestion(
     "day_form",
@@ -105,6 +110,7 @@ FILE_KINDS.extend(
             good_noun="payment",
             undoable=False,
             takes_many_files=True,
+            doubts=(CLAIMED_DIFFERS, PAID_TOO_EARLY),
         ),
     )
 )

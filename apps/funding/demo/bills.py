@@ -123,15 +123,16 @@ def load_plans(context: Context) -> list[DemoPlan]:
     for number, engagement in enumerate(context.records[ClientEngagement]):
         participant = contacts[engagement.participant_id]
         created = engagement.creation_date.astimezone(context.zone).date()
+        first_day = engagement.endorsement_date or engagement.plan_start_date
         plans.append(
             DemoPlan(
                 engagement,
-                engagement.endorsement_date or engagement.plan_start_date,
+                first_day,
                 engagement.plan_end_date,
                 participant,
                 participant.scheme_price_guide_region,
                 participant.state,
-                max(engagement.plan_start_date, created) + 10 * DAY,
+                max(first_day, created) + 10 * DAY,
                 budgets[engagement.pk],
                 shares_invoice=number % REUSABLE == REUSABLE // 2,
             )

@@ -40,8 +40,9 @@ MAY_ADMINISTER, MAY_CREDIT = (
 
 #: Bills come in on each of the last workdays; before, on fewer days, each with the bills of several.
 LATEST_DAYS, OLDER_DAYS, LEAST_OF_A_DAY, MOST_OF_A_DAY = 8, 24, 25, 2_000
-#: The latest days have this part of the claims, so that many are approved and wait for the next claim file.
-LATEST_PART = Fraction(31, 100)
+#: The latest days have this part of the claims: those of the last month, whose other days have none, so that
+#: many are approved and wait for the next claim file.
+LATEST_PART, MONTH = Fraction(8, 100), 21
 #: Before today by workdays, the days of the claim files: two years of monthly ones, then weekly ones.
 FILE_DAYS = (*range(515, 60, -21), *range(60, 4, -5))
 #: What the last files leave out still waits for somebody; what earlier ones left out was claimed by hand.
@@ -335,18 +336,16 @@ def load(context: Context) -> None:
 def days_of_bills(first: int, end: int, claims: int) -> list[tuple[int, Fraction]]:
     """The days that bills come in on, each with the part of them that has come by its end.
 
-    A day before the latest ones has the bills of the days about it.
+    A day before the last month has the bills of the days about it; the office grows fivefold meanwhile.
     """
-    latest = end - LATEST_DAYS
+    latest, before = end - LATEST_DAYS, end - MONTH
     count = max(min(OLDER_DAYS, claims // LEAST_OF_A_DAY), claims // MOST_OF_A_DAY, 1)
-    count = min(count, latest - first)
-    older = [
-        (
-            first + (latest - first) * (2 * nth + 1) // (2 * count),
-            (1 - LATEST_PART) * Fraction(nth + 1, count),
-        )
-        for nth in range(count)
-    ]
+    count = min(count, before - first)
+    older = []
+    for nth in range(count):
+        time = Fraction(nth + 1, count)
+        day = first + (before - first) * (2 * nth + 1) // (2 * count)
+        older.append((day, (1 - LATEST_PART) * time * (1 + 2 * time) / 3))
     left = (LATEST_PART * Fraction(end - 1 - day, LATEST_DAYS) for day in range(latest, end))
     return [*older, *((day, 1 - part) for day, part in zip(range(latest, end), left, strict=True))]
 

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.db.models import Model
 from django.db.models.functions import Lower
+from django.utils import timezone
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
@@ -107,7 +108,7 @@ class AnswerReport:
 
 @dataclass(slots=True, eq=False)
 class AnsweredLine:
-    """A line of a claim file with what the agency has answered to it so far.
+    """A line of a claim file, made on a day, with what the agency has answered to it so far.
 
     ``paid`` is what remittances paid of it until ``last_day``; ``is_accepted`` is ``None`` without a result;
     ``promised``: what the agency said that it will pay. ``recorded`` is what is paid of the bill's line, by
@@ -119,6 +120,7 @@ class AnsweredLine:
     reference: str
     amount: Decimal
     file_name: str
+    made: dt.date
     is_withdrawn: bool
     line: UUID | None
     is_accepted: bool | None = None
@@ -216,14 +218,18 @@ def load_file_lines(model: type[AnyBill], keys: Collection[UUID], found: Answere
     """Add the lines of bills in claim files, with their results and what was paid of them."""
     bill, line = FILE_LINE_COLUMNS[model]
     columns = (
-        *("pk", "reference", "amount", "claim_file__file_name", "is_withdrawn", f"{line}_id", f"{bill}_id"),
+        *("pk", "reference", "amount", "claim_file__file_name", "claim_file__creation_date"),
+        *("is_withdrawn", f"{line}_id", f"{bill}_id"),
         *("result__is_accepted", "result__code", "result__text", "result__amount", "result__is_capped"),
     )
     rows = ClaimFileLine.objects.filter(AnyOf(bill, keys)).order_by("pk").values_list(*columns)
     by_key: dict[int, AnsweredLine] = {}
     lines = {each.key: each for bill_key in keys for each in found.lines.get(bill_key, ())}
-    for key, *of_line, bill_key, accepted, code, text, promised, is_capped in rows:
-        answered = AnsweredLine(found.bills[model][bill_key], key, *of_line)
+    for key, reference, amount, file_name, made, *of_line in rows:
+        is_withdrawn, line_key, bill_key, accepted, code, text, promised, is_capped = of_line
+        made_on = timezone.localtime(made).date()
+        of_file = (key, reference, amount, file_name, made_on, is_withdrawn, line_key)
+        answered = AnsweredLine(found.bills[model][bill_key], *of_file)
         answered.is_accepted, answered.promised, answered.is_capped = accepted, promised, bool(is_capped)
         answered.code, answered.text = code or "", text or ""
         if answered.line in lines:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from uuid import UUID
 
 from django.db import transaction
+from django.utils import formats
 
 from apps.base.batched_queries import AnyOf
 from apps.base.money import ZERO
@@ -25,6 +26,8 @@ from apps.funding.services.answers import (
     note_payment,
 )
 
+#: Codes of warnings by which a file may be wrong: somebody looks at it before it is imported.
+CLAIMED_DIFFERS, PAID_TOO_EARLY = "ClaimedDiffers", "PaidTooEarly"
 REMITTANCE_WORDS = ("applied", "applied_already", "unmatched", "in_conflict", "not_applicable")
 
 
@@ -70,6 +73,7 @@ class RemittanceImport:
                 note_payment(line, row.amount, row.day)
                 line.recorded += row.amount
                 self.certain.append((row, line, self.store(row, line, "")))
+                self.doubt(row, line)
                 continue
             if word != "applied_already":
                 self.store(row, line, message)
@@ -98,6 +102,19 @@ class RemittanceImport:
             text = f"{row.amount:,.2f} is more than the {line.amount:,.2f} that were claimed"
             return "in_conflict", text + (f", of which {line.paid:,.2f} were paid." if line.paid else ".")
         return "applied", ""
+
+    def doubt(self, row: RemittanceRow, line: AnsweredLine) -> None:
+        """Note what looks as if the row were another line's; it is applied all the same."""
+        notes = {}
+        if row.claimed is not None and row.claimed != line.amount:
+            amounts = f"{row.claimed:,.2f} as claimed, and {line.amount:,.2f} were claimed"
+            notes[CLAIMED_DIFFERS] = f"the agency names {amounts}."
+        if row.day < line.made:
+            paid, made = (formats.date_format(day, "j M Y") for day in (row.day, line.made))
+            notes[PAID_TOO_EARLY] = f"it was paid on {paid}, before its claim file was made on {made}."
+        for code, text in notes.items():
+            message = f"{line.reference} of {line.bill}: {text}"
+            self.report.notes.append(Note(row.row, code, message, is_warning=True))
 
     def store(self, row: RemittanceRow, line: AnsweredLine, reason: str) -> RemittanceLine:
         """The row as it is stored, once for its line, number and amount; applied without a reason."""

@@ -62,7 +62,7 @@ class StatementAdmin(ReadOnlyAdmin):
     list_select_related = ("contact",)
     list_filter = (("contact", RecordFilter), ("month", DateRangeFilter))
     list_pages = (
-        Page("months", "Statements", icon="contact_mail", order=250, of_all=True),
+        Page("months", "Statements", icon="contact_mail", order=250, of_all=True, leads_to="month"),
         Page("month/<str:month>", method="GET", of_all=True),
         Page("make/<str:month>", permission="add", method="POST", of_all=True),
         Page("send/<str:month>", permission="send", method="POST", of_all=True),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from allauth.core import context
 from allauth.core.exceptions import ImmediateHttpResponse
@@ -62,6 +62,13 @@ class LimitedCodes(forms.Form):
 
     user: Staff
     authenticator: Authenticator
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["code"].help_text = (
+            "Of the authenticator app, or one of your recovery codes. Without either, ask an administrator to"
+            " remove your second factors."
+        )
 
     def clean_code(self) -> str:
         take_permit(f"codes of:{self.user.pk}", CODES)
