@@ -71,13 +71,9 @@ def components_that_may_run_out(
     is_spent = Q(LessThanOrEqual(left, ZERO))
     is_too_fast = Q(GreaterThan(F("used_now") * F("days_left"), left * F("days_gone")))
     has_earlier_pace = Q(days_gone__lt=DAYS_OF_A_PACE, used_before__gt=0)
-    found = periods.filter(current_plans(today, "category_budget__")).order_by()
-    grouped: QuerySet[Any, Any] = found.values("category_budget", "category_budget__used_elsewhere").annotate(
-        **sums
-    )
-    return grouped.filter(is_spent | is_too_fast | has_earlier_pace, days_left__gte=0).values(
-        "category_budget"
-    )
+    found: Any = periods.filter(current_plans(today, "category_budget__")).order_by()
+    found = found.values("category_budget", "category_budget__used_elsewhere").annotate(**sums)
+    return found.filter(is_spent | is_too_fast | has_earlier_pace, days_left__gte=0).values("category_budget")
 
 
 class DaysBetween(Func):
