@@ -128,6 +128,13 @@ def test_rows_are_numbered_as_a_spreadsheet_shows_them(tmp_path):
     assert [(row.number, row.cells[0]) for row in open_table(path).rows()] == [(2, "1\n2"), (4, "3")]
 
 
+def test_a_blank_before_a_quotation_mark_makes_it_no_part_of_the_text(tmp_path):
+    path = write(tmp_path, "a.csv", 'List\n"A", "B"\n"1, 2", "x"\n"3", ""\n')
+    assert cells_of(path) == [["A", "B"], ["1, 2", "x"], ["3", ""]]
+    path = write(tmp_path, "a.csv", 'A,B\n1, "x" y\n')
+    assert cells_of(path) == [["A", "B"], ["1", ' "x" y']]
+
+
 def test_a_ragged_row_is_named_and_empty_cells_beyond_are_not_ragged(tmp_path):
     path = write(tmp_path, "a.csv", "A,B\n1,2,,\n1\n1,2,3\n")
     troubles = [row.defect for row in open_table(path).rows()]
