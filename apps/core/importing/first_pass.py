@@ -1,7 +1,7 @@
 """The first pass over a file: how many rows it has, the order of its days, what stands below the table."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -18,7 +18,8 @@ _BARE_TOTAL = re.compile(r"\W*(?:grand |sub-?)?totals?\W*", re.IGNORECASE)
 _END = re.compile(
     r"\W*(?:end of (?:report|list|file|export|data)\b"
     r"|(?:printed|generated|exported|produced|created|report(?:ed)?|page)(?: (?:on|by|at|date|of)\b|:| ?\d)"
-    r"|[\d,]+ (?:records?|rows?|lines?|entries)\b)|[*=_-]{3,}",
+    r"|[\d,]+ (?:records?|rows?|lines?|entries)\b"
+    r"|(?:copyright|confidential)\b)|[*=_-]{3,}|©",
     re.IGNORECASE,
 )
 #: A count or a sum: what has more digits in one piece is a telephone or a business number.
@@ -53,23 +54,44 @@ def look_through(table: Table, day_columns: Mapping[int, DayColumn]) -> FirstPas
     found = FirstPass(table)
     columns, width = tuple(day_columns.items()), len(table.header)
     below: list[Row] = []
+    note, last_number = list[str](), 0
+    is_in_note = False
     for row in table.rows():
         cells = row.cells
-        is_short = (len(cells) - cells.count("")) * 2 <= width or _BARE_TOTAL.fullmatch("".join(cells[:1]))
-        if is_short and table.has_cell_addresses and is_footer(row):
+        if row.defect is None:
+            for index, column in columns:
+                column.observe(cells[index])
+        filled = len(cells) - cells.count("")
+        if row.number > last_number + 1 > 1:
+            note, is_in_note = [], True
+        last_number = row.number
+        is_in_note = is_in_note and filled == 1 < width and len(note) < MAX_FOOTER
+        note += ["".join(cells).strip()] if is_in_note else []
+        is_short = filled * 2 <= width or _BARE_TOTAL.fullmatch("".join(cells[:1]))
+        if table.has_cell_addresses and (is_in_note or (is_short and is_footer(row))):
             below.append(row)
             continue
         found.row_count += 1 + len(below)
         below.clear()
-        if row.defect is None:
-            for index, column in columns:
-                column.observe(cells[index])
     share_order(day_columns.values())
+    note_length = len(note) if is_in_note and is_note(note) else 0
+    sums = below[: len(below) - note_length]
+    own = next((length for length in range(len(sums), 0, -1) if not is_footer(sums[length - 1])), 0)
+    found.row_count += own
+    del below[:own]
     if len(below) > MAX_FOOTER or not found.row_count:
         found.row_count += len(below)
     else:
         found.footer = below
     return found
+
+
+def is_note(texts: Sequence[str]) -> bool:
+    """True when single cells below an empty row say that a report ends.
+
+    Then none of them is a record: ``Clients by name`` neither, above ``Copyright …``.
+    """
+    return any(map(_END.match, texts)) and not any(map(_TOTAL.match, texts))
 
 
 def is_footer(row: Row) -> bool:
