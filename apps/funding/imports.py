@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from apps.base.drafts import Draft, Issue
-from apps.core.importing.cells import CleanedText
+from apps.core.importing.cells import CleanedText, without_mark
 from apps.core.importing.columns import IMPORT_REFERENCE, CellIssue, RecordColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.importing.record_names import RecordName, compared_field, records_by_text
@@ -126,6 +126,7 @@ PROVIDER_INVOICE_COLUMNS = (
 
 def clean_reference(text: str) -> CleanedText:
     """A reference that a spreadsheet took for a number; ``WireValueError`` when digits of it are lost."""
+    text = without_mark(text)
     number = whole_digits(text) if "E+" in text else text
     if number == text:
         return CleanedText(text)

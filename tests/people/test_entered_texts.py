@@ -48,6 +48,19 @@ CORRECTED = [
     ("phone1", "912345678", "912345678", ""),
     ("post_code", "2150.0", "2150", ""),
     ("state", "Victoria", "VIC", "StateAbbreviated"),
+    ("state", "N/A", "", ""),
+    ("scheme_number", "'431000195", "431000195", ""),
+    ("business_number", "'51 824 753 556", "51 824 753 556", ""),
+    ("business_number", "n/a", "", ""),
+    ("phone1", "'0412 345 678", "0412 345 678", ""),
+    ("phone1", "’412345678", "0412345678", "LeadingZeroRestored"),
+    ("business_phone", "'(02) 6555 1234", "(02) 6555 1234", ""),
+    ("post_code", "'0830", "0830", ""),
+    ("unique_code", "'000123", "000123", ""),
+    ("unique_code", "O'Brien", "O'Brien", ""),
+    ("gender", "X", "Unspecified", ""),
+    ("gender", "Prefer not to say", "Unspecified", ""),
+    ("gender", "Non-binary", "Unspecified", "GenderUnspecified"),
 ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from apps.base import clock
 from apps.base.declaration.values import WireValueError
-from apps.core.importing.cells import CleanedText
+from apps.core.importing.cells import CleanedText, without_mark
 
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _PARTS = re.compile(r"(\d{1,2})[/.\- ](\d{1,2})[/.\- ](\d{4}|\d\d)", re.ASCII)
@@ -28,7 +28,7 @@ _MONTHS = (
 #: Day 0 of spreadsheets, which take 1900 for a leap year.
 _SERIAL_START = dt.date(1899, 12, 30)
 #: What shows in a cell, before it is cleaned, which of two numbers is the day.
-_ORDERED = re.compile(r"\s*([0-9]{1,2})[/.\- ]([0-9]{1,2})[/.\- ][0-9]{2}")
+_ORDERED = re.compile(r"\s*['’‘]?([0-9]{1,2})[/.\- ]([0-9]{1,2})[/.\- ][0-9]{2}")
 
 #: A year of two digits is certain when no other century lies so many years from today: of a day on a bill or
 #: in a plan, and of a birthday, which is not to come and not of somebody older than anybody is.
@@ -104,6 +104,7 @@ class DayColumn:
         """
         if _ISO_DAY.fullmatch(text):
             return CleanedText(text)
+        text = without_mark(text)
         time = _TIME.fullmatch(text)
         written = self.written_day(time[1] if time else text)
         if written is None:
