@@ -79,6 +79,19 @@ def test_a_choice_is_read_in_any_case_and_with_any_punctuation():
         title("Sir")
 
 
+def test_a_choice_is_read_in_the_words_of_the_back_office_and_yes_in_all_of_its_words():
+    by_path = service.get_service().by_path
+    line = by_path["claim"].type.navigations["LineItems"].type
+    reason = cell_reader(line.properties["ClaimType"])
+    assert reason("Report the agency asked for") == "AgencyRequiredReport"
+    accepts = cell_reader(by_path["contact"].type.properties["AcceptsEmailContact"])
+    assert [accepts(text) for text in ("TRUE", "y", "1", "no", "0", "unsubscribed")] == (
+        ["Yes"] * 3 + ["No"] * 2 + ["Unsubscribed"]
+    )
+    with pytest.raises(WireValueError, match="must be one of"):
+        accepts("x")
+
+
 @pytest.mark.parametrize(
     ("text", "clean"),
     [

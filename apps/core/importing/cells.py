@@ -93,8 +93,11 @@ def cell_reader(prop: StructuralProperty) -> CellReader:
     """
     read = reader_of(prop)
     if prop.choices:
-        # In any case and with any punctuation: ``mr.`` is ``Mr``.
-        loose = {letters_of(name): name for name in prop.choices}
+        # In any case and with any punctuation, ``mr.`` is ``Mr``; also by the words of the back office.
+        loose = {letters_of(str(label)): name for name, label in prop.field.flatchoices}
+        loose |= {letters_of(name): name for name in prop.choices}
+        if {"Yes", "No"} <= {*prop.choices}:
+            loose = {**dict.fromkeys(YES, "Yes"), **dict.fromkeys(NO, "No"), **loose}
         return lambda text: read(loose.get(letters_of(text), text))
     kind = prop.edm.name
     if kind == "Edm.Boolean":

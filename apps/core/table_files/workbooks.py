@@ -180,6 +180,9 @@ def text_of(value: object) -> str:
         return value.date().isoformat() if value.time() == dt.time() else value.isoformat(" ")
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
+    if isinstance(value, dt.timedelta):
+        minutes, seconds = divmod(round(value.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     if isinstance(value, float):
         # A spreadsheet knows no whole numbers, and shows 15 digits: 71.39999999999999 of a formula is 71.4.
         return str(int(value)) if value.is_integer() else f"{value:.15g}"
