@@ -36,7 +36,10 @@ CONTACT_COLUMNS = (
 PROVIDER_COLUMNS = (
     RecordColumn(
         "ProviderBusinessNumber",
-        ("ABN", "Provider ABN", "ABN of provider", "Supplier ABN", "Business number"),
+        (
+            *("ABN", "Provider ABN", "ABN of provider", "Supplier ABN", "Business number"),
+            "ABN of Support Provider",
+        ),
     ),
     RecordColumn("ProviderUniqueCode", ("Provider code",)),
     RecordColumn("ProviderBusinessName", ("Provider", "Provider name", "Supplier", "Supplier name")),
@@ -52,15 +55,15 @@ LINE_COLUMNS = (
         "LineItems/Product/Code",
         (
             *("Support item", "Support item number", "Support number", "Product", "Product code"),
-            *("Item", "Item code", "Item number"),
+            *("Item", "Item code", "Item number", "Line item", "Line item number", "Inventory item code"),
         ),
     ),
     RecordColumn("LineItems/PriceBook/Name", ("Price book", "Price list")),
     RecordColumn("LineItems/Quantity", ("Qty", "Hours", "Hrs", "Units")),
-    RecordColumn("LineItems/Price", ("Unit price", "Rate")),
+    RecordColumn("LineItems/Price", ("Unit price", "Unit amount", "Unit cost", "Rate")),
     RecordColumn("LineItems/FromDate", ("Service date", "Date of service", "Supports delivered from")),
     RecordColumn("LineItems/ToDate", ("Supports delivered to",)),
-    RecordColumn("LineItems/TaxChoice", ("Tax", "GST")),
+    RecordColumn("LineItems/TaxChoice", ("Tax", "GST", "GST code", "Tax type", "Tax code")),
     RecordColumn("LineItems/Notes", ("Description", "Comments"), keeps_when_empty=True),
 )
 

@@ -25,6 +25,8 @@ class ImportDefinition:
     """
 
     columns: ClassVar[Sequence[RecordColumn]] = ()
+    #: Words that may stand before the headers of its own values: ``Participant first name``.
+    record_words: ClassVar[Sequence[str]] = ()
     match_fields: ClassVar[Sequence[str]] = ()
     #: Columns by whose digits files may name a record, although they need not be unique.
     number_fields: ClassVar[Sequence[str]] = ()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from apps.core.importing.days import DayColumn, share_order
-from apps.core.importing.headers import quote_header
+from apps.core.importing.headers import quote_header, sentence_start
 from apps.core.importing.report import RowIssue
 from apps.core.table_files.tables import Row, Table
 
@@ -109,6 +109,6 @@ def day_notices(table: Table, day_columns: Mapping[int, DayColumn]) -> Iterator[
     """Notices about columns of days that are read in the order that is rare here."""
     for index, column in day_columns.items():
         if column.is_found_month_first:
-            subject = quote_header(index, table.header[index], table)
+            subject = sentence_start(quote_header(index, table.header[index], table))
             advice = "as days of the file show that have no other reading. --day-first turns that."
-            yield f"{subject[:1].upper()}{subject[1:]} is read with the month first, {advice}"
+            yield f"{subject} is read with the month first, {advice}"
