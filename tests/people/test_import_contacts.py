@@ -239,16 +239,16 @@ def test_a_column_that_contradicts_itself_is_read_as_the_settings_say_and_each_d
 
     assert [line.split(". ")[0] for line in result.lines] == [
         "row 2, D2 (DOB): warning AmbiguousDay: It is read with the day first, as 3 April 1990: "
-        "the column does not show it; --day-first or --month-first does",
-        "row 3, D3 (DOB): InvalidDate: Birthday has no month 25; it is read with the day first, "
-        "--month-first turns that",
+        "days of the column show both orders; correct the file, or say --day-first",
+        "row 3, D3 (DOB): InvalidDate: Birthday has no month 25, but other days of the column have the day "
+        "first: correct it",
     ]
     assert result.status == 1
     Contact.objects.all().delete()
     Subscriber(day_first=False).save()
     result = imported("contact", path)
     assert (
-        "row 4, D4 (DOB): InvalidDate: Birthday has no month 25; it is read with the month first"
+        "row 4, D4 (DOB): InvalidDate: Birthday has no month 25, but other days of the column have the month"
         in result.err
     )
     assert str(Contact.objects.get(unique_code="P0").birthday) == "1990-03-04"
