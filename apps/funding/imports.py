@@ -162,7 +162,7 @@ def clean_quantity(text: str) -> CleanedText:
 
 #: Words of other programs, and codes of the agency's claim file, for choices of lines.
 CLAIM_TYPE_WORDS = {
-    **{letters_of(code): choice for choice, code in CLAIM_TYPES.items() if code},
+    **{letters_of(code): str(choice) for choice, code in CLAIM_TYPES.items() if code},
     **dict.fromkeys(("standard", "standardservice"), ClaimType.NONE),
     **dict.fromkeys(("shortnoticecancellation", "cancelled"), ClaimType.CANCELLATION),
     **dict.fromkeys(("ndiarequestedreport", "ndiarequestedreports"), ClaimType.AGENCY_REQUIRED_REPORT),
@@ -173,7 +173,7 @@ CLAIM_TYPE_WORDS = {
     ),
     "irregularsilsupport": ClaimType.IRREGULAR_SIL_SUPPORTS,
 }
-CANCELLATION_WORDS = {letters_of(code): choice for choice, code in CANCELLATION_REASONS.items()}
+CANCELLATION_WORDS = {letters_of(code): str(choice) for choice, code in CANCELLATION_REASONS.items()}
 #: Xero's words end on Expenses where the bill is one's own cost; ``FRE`` and ``N-T`` are MYOB's.
 TAX_WORDS = {
     **dict.fromkeys(("p1", "gst", "gstonexpenses"), TaxChoice.GST_ON_INCOME),

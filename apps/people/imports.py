@@ -53,9 +53,7 @@ ADDRESS_COLUMNS = (
     ),
     RecordColumn("PostalAddress/PostalAddress2", ("PO Address line 2",)),
     RecordColumn("PostalAddress/PostalCity", ("PO City", "Mailing city")),
-    RecordColumn(
-        "PostalAddress/PostalState", ("PO Region", "Mailing state/province", "Mailing state")
-    ),
+    RecordColumn("PostalAddress/PostalState", ("PO Region", "Mailing state/province", "Mailing state")),
     RecordColumn(
         "PostalAddress/PostalPostCode", ("PO Postal code", "Mailing zip/postal code", "Mailing postal code")
     ),
@@ -80,9 +78,7 @@ PERSON_COLUMNS = (
         ),
     ),
     RecordColumn("PrimaryEmail", EMAIL),
-    RecordColumn(
-        "SecondaryEmail", ("Email 2", "Other email", "Alternative email"), second_headers=EMAIL
-    ),
+    RecordColumn("SecondaryEmail", ("Email 2", "Other email", "Alternative email"), second_headers=EMAIL),
     RecordColumn("Phone1", (*MOBILE, *TELEPHONE)),
     RecordColumn("Phone2", ("Other phone", "Work phone"), second_headers=(*MOBILE, *TELEPHONE)),
     RecordColumn("HomePhone", ("Landline",)),

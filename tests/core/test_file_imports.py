@@ -228,6 +228,12 @@ BAD_FILES = {
     "an empty file": ("", "people.csv", "people.csv is empty."),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "people.csv", "."),
     "a name of no table": ("x", "people.pdf", "is none of .csv"),
+    "an old workbook": (
+        b"\xd0\xcf\x11\xe0",
+        "people.xls",
+        "open it in a spreadsheet, save it as XLSX or CSV",
+    ),
+    "a workbook with a password": (b"\xd0\xcf\x11\xe0", "people.xlsx", "or has a password"),
     "no workbook": ("PK but no zip", "people.xlsx", "is not an XLSX workbook"),
     "a header alone": ("First name,Surname", "people.csv", ""),
     "no JSON": ("{", "people.json", "people.json"),

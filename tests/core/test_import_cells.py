@@ -47,8 +47,9 @@ def test_numbers_may_have_thousands_and_a_dollar_sign():
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ("'1,234.50", "1234.50"), ("'$12.50", "12.50"), ("AUD 12.50", "12.50"), ("A$12.50", "12.50"), ("12.50 AUD", "12.50"),
-        (".5", "0.5"), ("$ 12.50", "12.50"), ("(12.50)", "-12.50"), ("($1,012.50)", "-1012.50"),
+        ("'1,234.50", "1234.50"), ("'$12.50", "12.50"), ("AUD 12.50", "12.50"), ("A$12.50", "12.50"),
+        ("12.50 AUD", "12.50"), (".5", "0.5"), ("$ 12.50", "12.50"), ("(12.50)", "-12.50"),
+        ("($1,012.50)", "-1012.50"),
         ("12.50-", "-12.50"), ("-$12.50", "-12.50"), ("$-12.50", "-12.50"), ("+12.50", "12.50"),
     ],
 )  # fmt: skip
@@ -58,7 +59,19 @@ def test_numbers_have_the_forms_of_accounts(text, number):
 
 @pytest.mark.parametrize(
     "text",
-    ["12.50 CR", "12.50 DR", "(12.50", "12.50)", "-12.50-", "(-12.50)", "--1", "1.234,50", "12,50", ".", "()"],
+    [
+        "12.50 CR",
+        "12.50 DR",
+        "(12.50",
+        "12.50)",
+        "-12.50-",
+        "(-12.50)",
+        "--1",
+        "1.234,50",
+        "12,50",
+        ".",
+        "()",
+    ],
 )
 def test_what_may_be_another_number_is_refused(text):
     with pytest.raises(WireValueError, match="must be a number"):
@@ -66,7 +79,8 @@ def test_what_may_be_another_number_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "left"), [("'0412", "0412"), ("’+61 4", "+61 4"), ("'(02) 9", "(02) 9"), ("'tis", "'tis"), ("'", "'")]
+    ("text", "left"),
+    [("'0412", "0412"), ("’+61 4", "+61 4"), ("'(02) 9", "(02) 9"), ("'tis", "'tis"), ("'", "'")],
 )
 def test_an_apostrophe_before_a_number_is_none_of_its_signs(text, left):
     assert without_mark(text) == left

@@ -91,9 +91,9 @@ def test_two_columns_for_one_field_stop_the_import_and_all_are_named():
     with pytest.raises(ImportFileError) as refusal:
         columns("contact", "DOB", "Suburb", "Town", "Birth date")
     assert str(refusal.value) == (
-        "column B “Suburb” and column C “Town” both give Address/Suburb; column A “DOB” and column D “Birth date”"
-        ' both give Birthday; give one of them another field (--map "column C=Field"), or leave it out'
-        ' (--map "column C=" --map "column D=").'
+        "column B “Suburb” and column C “Town” both give Address/Suburb; column A “DOB” and column D"
+        ' “Birth date” both give Birthday; give one of them another field (--map "column C=Field"), or leave it'
+        ' out (--map "column C=" --map "column D=").'
     )
     assert names("contact", "DOB", "Birth date", column_map={"DOB": "PartnerBirthday"}) == [
         "PartnerBirthday",
@@ -121,7 +121,10 @@ def test_a_second_header_of_one_field_is_that_of_the_next(header, fields):
 def test_a_second_header_is_told_and_what_a_person_says_holds():
     _, notices = columns("contact", "Mobile", "Phone")
     assert notices == ["Column B “Phone” is read as Phone2."]
-    assert names("contact", "Mobile", "Phone", column_map={"Phone": "Phone1", "Mobile": "Fax"}) == ["Fax", "Phone1"]
+    assert names("contact", "Mobile", "Phone", column_map={"Phone": "Phone1", "Mobile": "Fax"}) == [
+        "Fax",
+        "Phone1",
+    ]
     assert names("contact", "Mobile", "Phone", column_map={"Phone": "Phone1"}) == ["Phone2", "Phone1"]
     with pytest.raises(ImportFileError, match="“Mobile” and column B “Phone” both give Phone1"):
         columns("contact", "Mobile", "Phone", "Work phone")
@@ -135,9 +138,16 @@ def test_the_name_of_a_bank_account_is_not_that_of_an_organisation():
     assert [column.name for column in found] == ["BusinessName"]
 
 
-XERO = "*ContactName,FirstName,POAddressLine1,POCity,PORegion,POPostalCode,SAAddressLine1,SACity,SARegion,SAPostalCode"
-MYOB = "Co./Last Name,First Name,Addr 1 - Line 1,          - City,          - State,          - Postcode,A.B.N."
-SALESFORCE = "Salutation,First Name,Last Name,Title,Mailing Street,Mailing City,Mailing State/Province,Phone,Mobile"
+XERO = (
+    "*ContactName,FirstName,POAddressLine1,POCity,PORegion,POPostalCode,SAAddressLine1,SACity,SARegion,"
+    "SAPostalCode"
+)
+MYOB = (
+    "Co./Last Name,First Name,Addr 1 - Line 1,          - City,          - State,          - Postcode,A.B.N."
+)
+SALESFORCE = (
+    "Salutation,First Name,Last Name,Title,Mailing Street,Mailing City,Mailing State/Province,Phone,Mobile"
+)
 LUMARY = "Participant: First Name,Participant: Last Name,Participant: NDIS Number,Participant: Date of Birth"
 
 

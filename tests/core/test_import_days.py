@@ -94,10 +94,12 @@ def test_one_day_without_another_reading_decides_for_the_whole_column():
 def test_a_column_of_both_orders_says_so():
     column = a_column("03/04/2026", "31/12/2026", "12/31/2026")
     assert column.read("03/04/2026").message == (
-        "It is read with the day first, as 3 April 2026: days of the column show both orders; correct the file,"
-        " or say --day-first."
+        "It is read with the day first, as 3 April 2026: days of the column show both orders; correct the"
+        " file, or say --day-first."
     )
-    with pytest.raises(WireValueError, match="has no month 31, but other days of the column have the day first"):
+    with pytest.raises(
+        WireValueError, match="has no month 31, but other days of the column have the day first"
+    ):
         column.read("12/31/2026")
 
 

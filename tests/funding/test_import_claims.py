@@ -150,7 +150,11 @@ def test_a_time_of_a_workbook_is_a_quantity(tmp_path):
 
 def test_choices_are_read_in_the_words_of_others(tmp_path):
     header = f"{HEADER},GST,Claim type,Cancellation reason"
-    rows = [f"{GOOD[0]},P1,CANC,NSDH", f"{GOOD[1]},GST Free,Non-Face-to-Face,", f"{GOOD[2]},BAS excluded,REPW,"]
+    rows = [
+        f"{GOOD[0]},P1,CANC,NSDH",
+        f"{GOOD[1]},GST Free,Non-Face-to-Face,",
+        f"{GOOD[2]},BAS excluded,REPW,",
+    ]
 
     assert import_claims(tmp_path, *rows, header=header).status == 0
 

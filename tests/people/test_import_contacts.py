@@ -327,12 +327,14 @@ def test_single_cells_below_an_empty_row_that_end_a_report_are_no_records(tmp_pa
 
     result = imported("client", a_csv(tmp_path, *rows, header="Company,ABN,Phone,Suburb"))
 
-    assert result.out.startswith("1 row: 1 new") and "; 6 rows below the table left out." in result.out
+    assert result.out.startswith("1 row: 1 new")
+    assert "; 6 rows below the table left out." in result.out
     assert list(Client.objects.values_list("business_name", flat=True)) == ["Acme"]
 
 
 @pytest.mark.parametrize(
-    "below", [["Beta,,,"], ["Beta,,,", "Total 2,,,"], ["Beta,,,"] * 20 + REPORT_END, [*REPORT_END, "Beta,,,x"]]
+    "below",
+    [["Beta,,,"], ["Beta,,,", "Total 2,,,"], ["Beta,,,"] * 20 + REPORT_END, [*REPORT_END, "Beta,,,x"]],
 )
 def test_names_alone_below_an_empty_row_are_records(tmp_path, below):
     path = a_csv(tmp_path, "Acme,,,", "", *below, header="Company,ABN,Phone,Suburb")

@@ -37,8 +37,8 @@ ERROR_VALUES = {
 YES = {"yes", "y", "true", "t", "1"}
 NO = {"no", "n", "false", "f", "0"}
 _WHOLE = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.0+)?", re.ASCII)
-#: With the signs of accounts: ``(12.00)`` and ``12.00-`` are below zero. ``12.00 CR`` is not read: whether that
-#: is below zero depends on whose account it is.
+#: With the signs of accounts: ``(12.00)`` and ``12.00-`` are below zero. ``12.00 CR`` is not read: whether
+#: that is below zero depends on whose account it is.
 _MONEY = re.compile(
     r"(?P<before>[+-]?|\()(?:AUD|AU?\$|\$)? ?(?P<inside>-?)"
     r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?: ?AUD)?(?P<after> ?-|\)|)",

@@ -145,8 +145,8 @@ def columns_of_headers(
 ) -> dict[int, RecordColumn | None]:
     """The column that each header is, by its index; a person has ``chosen`` some.
 
-    Of several headers of one column the first among those that it declares is its own. The others, and headers
-    of no column, may be ``second_headers``.
+    Of several headers of one column the first among those that it declares is its own. The others, and
+    headers of no column, may be ``second_headers``.
     """
     texts = [letters_of(text) for text in header]
     found = {index: chosen.get(index, by_spelling.get(text)) for index, text in enumerate(texts)}
@@ -176,7 +176,7 @@ def is_first(
     texts: Sequence[str],
     chosen: Mapping[int, RecordColumn | None],
 ) -> bool:
-    """True when no other header of the column is chosen, or stands before this one among those it declares."""
+    """True when no other header of the column is chosen, or is declared before this one."""
     column = found[index]
     same = [each for each, other in found.items() if column is not None and other is column]
     return index == min(same, key=lambda each: (each not in chosen, header_rank(texts[each], column), each))
@@ -347,7 +347,9 @@ def check_unique_targets(columns: Sequence[RecordColumn], table: Table) -> None:
         is_name = column.only_groups or (column.record_name is not None and not column.is_list)
         first = seen.setdefault(("", column.name) if is_name else column.target, column)
         if first is not column:
-            others.append(f"column {column_letters(column.index)}" if table.has_cell_addresses else column.header)
+            others.append(
+                f"column {column_letters(column.index)}" if table.has_cell_addresses else column.header
+            )
             pairs.append(
                 f"{quote_header(first.index, first.header, table)} and"
                 f" {quote_header(column.index, column.header, table)} both give {column.name}"
@@ -355,7 +357,7 @@ def check_unique_targets(columns: Sequence[RecordColumn], table: Table) -> None:
     if pairs:
         leave_out = " ".join(f'--map "{other}="' for other in others)
         raise ImportFileError(
-            f"{'; '.join(pairs)}; give one of them another field (--map \"{others[0]}=Field\"), or leave it out"
+            f'{"; ".join(pairs)}; give one of them another field (--map "{others[0]}=Field"), or leave it out'
             f" ({leave_out})."
         )
 
