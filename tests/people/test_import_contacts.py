@@ -616,6 +616,24 @@ def test_a_header_of_two_lines_says_how_its_second_is_named(tmp_path):
     assert "--map: the file has no column Age." in imported("contact", path, "--map", "Age=Birthday").err
 
 
+def test_the_first_sheet_with_headers_that_are_understood_is_read(tmp_path):
+    book = openpyxl.Workbook()
+    book.active.append(["Please read: the list is on the sheet People"])
+    book.create_sheet("Empty")
+    for name in ("Old people", "People", "More people"):
+        book.create_sheet(name).append(["First name", "Surname"])
+        book[name].append(["Ida", name])
+    book["Old people"].sheet_state = "hidden"
+    book.save(tmp_path / "people.xlsx")
+
+    result = imported("contact", tmp_path / "people.xlsx")
+
+    assert result.lines[0] == "Read from the sheet People; --sheet names another of 5."
+    assert Contact.objects.get().last_name == "People"
+    result = imported("contact", tmp_path / "people.xlsx", "--sheet", "Sheet")
+    assert "Not understood: column A “Please read" in result.err
+
+
 def test_a_row_of_a_workbook_with_several_sheets_is_named_with_its_sheet(tmp_path):
     book = openpyxl.Workbook()
     book.active.title = "Notes"

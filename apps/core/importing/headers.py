@@ -325,14 +325,21 @@ def other_header_row(table: Table, header: str) -> str:
 
 def header_row_of(table: Table, by_spelling: Mapping[str, RecordColumn], options: ImportOptions) -> int:
     """The row whose cells are plainly the headers: groups of columns may have a title above them."""
+    counts = known_headers(table, by_spelling, options)
+    best = max(counts, key=lambda number: counts[number], default=table.header_row)
+    return best if counts.get(best, 0) > 2 * counts.get(table.header_row, 0) + 1 else table.header_row
+
+
+def known_headers(
+    table: Table, by_spelling: Mapping[str, RecordColumn], options: ImportOptions
+) -> dict[int, int]:
+    """How many headers that are understood the first rows have, by their number."""
     wanted = {text for text, column in by_spelling.items() if not column.is_read_only}
     wanted |= {letters_of(header) for header in options.column_map if isinstance(header, str)}
-    counts = {
+    return {
         number: sum(letters_of(cell) in wanted for cell in cells)
         for number, cells in enumerate(table.first_rows, start=1)
     }
-    best = max(counts, key=lambda number: counts[number], default=table.header_row)
-    return best if counts.get(best, 0) > 2 * counts.get(table.header_row, 0) + 1 else table.header_row
 
 
 def check_unique_targets(columns: Sequence[RecordColumn], table: Table) -> None:

@@ -64,6 +64,8 @@ class Table:
         self.header_row = 1
         #: The sheet of a workbook that is read, and all it has.
         self.sheet, self.sheets = "", list[str]()
+        #: The sheets that are not hidden.
+        self.shown_sheets = list[str]()
         #: The member that is a list of items in the file itself, each item a row.
         self.list_name: str | None = None
         self.encoding: str | None = None

@@ -59,8 +59,8 @@ class WorkbookTable(Table):
             if sheet and sheet not in self.sheets:
                 names = ", ".join(self.sheets[:10])
                 raise ImportFileError(f"{path.name} has no sheet {sheet}; it has {names}.")
-            shown = [each.name for each in found if each.visible == SheetVisibleEnum.Visible]
-            for name in [sheet] if sheet else shown or self.sheets:
+            self.shown_sheets = [each.name for each in found if each.visible == SheetVisibleEnum.Visible]
+            for name in [sheet] if sheet else self.shown_sheets or self.sheets:
                 self.sheet, self.cells = name, book.get_sheet_by_name(name)
                 if self.cells.start is not None:
                     break
