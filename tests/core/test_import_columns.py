@@ -92,8 +92,8 @@ def test_two_columns_for_one_field_stop_the_import_and_all_are_named():
         columns("contact", "DOB", "Suburb", "Town", "Birth date")
     assert str(refusal.value) == (
         "column B “Suburb” and column C “Town” both give Address/Suburb; column A “DOB” and column D"
-        ' “Birth date” both give Birthday; give one of them another field (--map "column C=Field"), or leave it'
-        ' out (--map "column C=" --map "column D=").'
+        ' “Birth date” both give Birthday; give one of them another field (--map "column C=Field"), or leave'
+        ' it out (--map "column C=" --map "column D=").'
     )
     assert names("contact", "DOB", "Birth date", column_map={"DOB": "PartnerBirthday"}) == [
         "PartnerBirthday",
