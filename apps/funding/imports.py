@@ -12,7 +12,7 @@ from apps.core.importing.record_names import RecordName, compared_field, records
 from apps.core.importing.records import ReadRecord
 from apps.core.importing.references import number_issue
 from apps.core.models import normalised
-from apps.funding.choices import ClaimType, TaxChoice
+from apps.funding.choices import ClaimType, InvoiceClaimType, TaxChoice
 from apps.funding.file_formats.claim_file import CANCELLATION_REASONS, CLAIM_TYPES
 from apps.funding.models import ProviderInvoice
 from apps.funding.services.duplicates import find_duplicate_invoices
@@ -26,9 +26,11 @@ CONTACT_COLUMNS = (
     RecordColumn(
         "ContactSchemeNumber",
         (
-            *("NDIS", "NDIS No", "NDIS Number", "Scheme No", "Scheme number", "Contact"),
-            *("Participant", "Participant No", "Participant number", "Participant NDIS number"),
+            *("NDIS", "NDIS No", "NDIS Number", "Scheme No", "Scheme number"),
+            *("Participant No", "Participant number", "Participant NDIS number"),
         ),
+        # Beside a number it is a name.
+        second_headers=("Contact", "Participant"),
     ),
     RecordColumn("ContactUniqueCode", ("Contact code", "Participant code")),
 )
@@ -102,7 +104,7 @@ INVOICE_COLUMNS = (
     *LINE_COLUMNS,
     *PERIOD_COLUMNS,
     RecordColumn("InvoiceNumber", ("Invoice No",)),
-    RecordColumn("InvoiceClaimType", ("Invoice to",)),
+    RecordColumn("InvoiceClaimType", ("Invoice to", "Bill to")),
     RecordColumn("IsRecurring", ("Recurring",)),
     RecordColumn("RecurringFrequency", ("Frequency",)),
     RecordColumn("LineItems/IsCreditItem", ("Credit", "Credit item")),
@@ -114,9 +116,12 @@ PROVIDER_INVOICE_COLUMNS = (
     *PROVIDER_COLUMNS,
     *PROVIDER_REFERENCE_COLUMNS,
     RecordColumn(
-        "ServiceStartDate", ("From", "Start date", "Period start", "Services from", "Service start")
+        "ServiceStartDate",
+        ("From", "Start date", "Period start", "Services from", "Service from", "Service start"),
     ),
-    RecordColumn("ServiceEndDate", ("To", "End date", "Period end", "Services to", "Service end")),
+    RecordColumn(
+        "ServiceEndDate", ("To", "End date", "Period end", "Services to", "Service to", "Service end")
+    ),
     RecordColumn("InvoiceTotal", ("Total", "Amount", "Invoice amount")),
     RecordColumn("IsReusable", ("Reusable",)),
     RecordColumn("CreatedByStaffGuid", keeps_when_empty=True),
@@ -174,6 +179,10 @@ CLAIM_TYPE_WORDS = {
     "irregularsilsupport": ClaimType.IRREGULAR_SIL_SUPPORTS,
 }
 CANCELLATION_WORDS = {letters_of(code): str(choice) for choice, code in CANCELLATION_REASONS.items()}
+INVOICE_TO_WORDS = {
+    **dict.fromkeys(("ndia", "ndis", "agency"), InvoiceClaimType.INVOICE_TO_AGENCY),
+    **dict.fromkeys(("client", "participant"), InvoiceClaimType.INVOICE_TO_CLIENT),
+}
 #: Xero's words end on Expenses where the bill is one's own cost; ``FRE`` and ``N-T`` are MYOB's.
 TAX_WORDS = {
     **dict.fromkeys(("p1", "gst", "gstonexpenses"), TaxChoice.GST_ON_INCOME),
@@ -286,7 +295,11 @@ class InvoiceImport(ImportDefinition):
     after_undo = staticmethod(recount_amounts)
 
     columns = INVOICE_COLUMNS
-    cleaners = LINE_CLEANERS | {"invoice_number": clean_reference}
+    cleaners = LINE_CLEANERS | {
+        "invoice_number": clean_reference,
+        "invoice_claim_type": cleaner_of_words(INVOICE_TO_WORDS),
+    }
+    assumed = {"is_recurring": False}
     match_fields = ("InvoiceNumber",)
     group_fields = (("InvoiceGuid",), ("InvoiceNumber",), (IMPORT_REFERENCE,))
     sets_archive_date = False

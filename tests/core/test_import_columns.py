@@ -118,6 +118,16 @@ def test_a_second_header_of_one_field_is_that_of_the_next(header, fields):
     assert names("contact", *header) == fields
 
 
+@pytest.mark.parametrize("resource", ["claim", "providerInvoice", "invoice"])
+def test_a_participant_beside_the_number_is_a_name(resource):
+    assert names(resource, "Participant") == ["ContactSchemeNumber"]
+    found, notices = columns(resource, "Participant", "NDIS number", ignore_unknown=True)
+    assert [column.header for column in found] == ["NDIS number"]
+    assert notices[0].startswith("Imported without column A “Participant”")
+    with pytest.raises(ImportFileError, match="Not understood: column A “Participant”"):
+        columns(resource, "Participant", "ContactGuid")
+
+
 def test_a_second_header_is_told_and_what_a_person_says_holds():
     _, notices = columns("contact", "Mobile", "Phone")
     assert notices == ["Column B “Phone” is read as Phone2."]

@@ -125,9 +125,11 @@ def spellings_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[st
     for text, ending in last_steps.items():
         if len(ending) == 1 and not ending[0].is_read_only:
             found.setdefault(text, ending[0])
+    seconds = {letters_of(header) for column in definition.columns for header in column.second_headers}
     for column in known.values():
-        if column.part is not None and not column.is_read_only:
-            found.setdefault(letters_of(column.part.name), column)
+        part = letters_of(column.part.name) if column.part is not None else ""
+        if part and part not in seconds and not column.is_read_only:
+            found.setdefault(part, column)
     for word in map(letters_of, definition.record_words):
         for text, column in [*found.items()]:
             # The code of what they call a client may be that of its organisation.
@@ -150,16 +152,17 @@ def columns_of_headers(
     """
     texts = [letters_of(text) for text in header]
     found = {index: chosen.get(index, by_spelling.get(text)) for index, text in enumerate(texts)}
-    given = {column.name for column in found.values() if column is not None}
+    given = {column.target for column in found.values() if column is not None}
     seconds = [column for column in definition.columns if column.second_headers]
     for index in sorted(found, key=lambda index: header_rank(texts[index], found[index])):
         column, text = found[index], texts[index]
         if index in chosen or (column is not None and is_first(index, found, texts, chosen)):
             continue
         for second in seconds:
-            if second.name not in given and text in map(letters_of, second.second_headers):
-                found[index] = by_spelling[letters_of(second.name)]
-                given.add(second.name)
+            other = by_spelling[letters_of(second.name)]
+            if other.target not in given and text in map(letters_of, second.second_headers):
+                found[index] = other
+                given.add(other.target)
                 break
     return found
 
