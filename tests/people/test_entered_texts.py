@@ -159,6 +159,16 @@ def test_a_state_without_a_country_is_one_of_australia_at_every_import(tmp_path)
     assert imported("contact", path).out.startswith("4 rows: 0 new, 0 changed, 4 unchanged, 0 rejected")
 
 
+def test_a_state_that_is_none_of_australia_is_named_where_it_has_no_country(tmp_path):
+    path = a_csv(tmp_path, "Ida,Quill,NSW 2042", "Ned,Fox,N/A", header="First name,Surname,State")
+    result = imported("contact", path)
+    assert result.out.startswith("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
+    assert result.lines[0] == (
+        "row 2: Required: Address/Country: The country is required when a state is given. “NSW 2042” is no state"
+        " of Australia."
+    )
+
+
 def test_a_list_without_countries_leaves_those_that_are_stored(tmp_path):
     a_contact(unique_code="P-1", country=None)
     a_contact(unique_code="P-2", country="New Zealand")
