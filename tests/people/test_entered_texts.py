@@ -164,8 +164,8 @@ def test_a_state_that_is_none_of_australia_is_named_where_it_has_no_country(tmp_
     result = imported("contact", path)
     assert result.out.startswith("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
     assert result.lines[0] == (
-        "row 2: Required: Address/Country: The country is required when a state is given. “NSW 2042” is no state"
-        " of Australia."
+        "row 2: Required: Address/Country: The country is required when a state is given. “NSW 2042” is no"
+        " state of Australia."
     )
 
 
