@@ -416,7 +416,7 @@ def test_the_days_of_a_list_are_read_one_way_and_a_footer_is_left_out(import_row
     assert result.status == 0
     starts = ServiceBooking.objects.order_by("booking_number").values_list("booking_start_date", flat=True)
     assert list(map(str, starts)) == ["2026-07-01", "2026-07-13"]
-    assert "1 row below the table left out" in result.out
+    assert "1 row of sums or notes left out" in result.out
 
 
 def test_a_day_that_could_be_another_is_warned_of(import_rows, mia):

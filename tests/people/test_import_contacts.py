@@ -273,7 +273,7 @@ def test_what_stands_below_the_table_is_left_out_and_named(tmp_path):
     result = imported("contact", a_csv(tmp_path, *rows, header=header))
 
     assert result.out.startswith(
-        "2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected; 3 rows below the table left out."
+        "2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected; 3 rows of sums or notes left out."
     )
     assert result.lines[0].startswith("row 3, B3 (Surname): Required")
     assert [line.partition(": warning ")[2] for line in result.lines[2:]] == [
@@ -288,7 +288,7 @@ def test_a_bare_total_is_left_out_of_a_table_of_two_columns_too(tmp_path, total)
     """It fills all of them, and would be a person of that name."""
     result = imported("contact", a_csv(tmp_path, "Ida,Quill", total, header="First name,Surname"))
     assert result.out.startswith(
-        "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected; 1 row below the table left out."
+        "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected; 1 row of sums or notes left out."
     )
     people = a_csv(tmp_path, "Ida,Quill", "Total,Mia", header="First name,Surname")
     assert imported("contact", people).out.startswith("2 rows: 1 new")
@@ -313,6 +313,22 @@ def test_a_record_with_few_cells_is_no_footer(tmp_path):
     assert result.out.startswith("4 rows: 4 new, 0 changed, 0 unchanged, 0 rejected.")
 
 
+def test_a_sum_below_each_group_is_no_record(tmp_path):
+    rows = [
+        "Acme,02 6555 1234,120.50,Hobart", "Total,,120.50,", "Beta,,,Perth", ",Total:,$0.00,", "Total,,,",
+        "Total,02 6555 4321,,", "Gamma,,,Perth", "Grand total,,120.50,", "Printed on 1/7/2026,,,",
+    ]  # fmt: skip
+    path = a_csv(tmp_path, *rows, header="Company,Phone,Postcode,Suburb")
+
+    result = imported("client", path)
+
+    assert "; 4 rows of sums or notes left out." in result.out
+    assert "row 3: warning Footer: It is a sum and no record: it is left out." in result.lines
+    names = Client.objects.order_by("business_name").values_list("business_name", flat=True)
+    assert list(names) == ["Acme", "Beta", "Gamma", "Total"]  # there may be one of that name
+    assert imported("client", a_csv(tmp_path, "Total,7000", "Zeta,", header="Company,Postcode")).status == 0
+
+
 REPORT_END = [
     "Clients by name,,,",
     "Copyright (c) 2000-2026 salesforce.example. All rights reserved.,,,",
@@ -328,7 +344,7 @@ def test_single_cells_below_an_empty_row_that_end_a_report_are_no_records(tmp_pa
     result = imported("client", a_csv(tmp_path, *rows, header="Company,ABN,Phone,Suburb"))
 
     assert result.out.startswith("1 row: 1 new")
-    assert "; 6 rows below the table left out." in result.out
+    assert "; 6 rows of sums or notes left out." in result.out
     assert list(Client.objects.values_list("business_name", flat=True)) == ["Acme"]
 
 

@@ -1,7 +1,7 @@
 """The first pass over a file: how many rows it has, the order of its days, what stands below the table."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
@@ -12,6 +12,8 @@ from apps.core.table_files.tables import Row, Table
 
 #: More rows than stand below any table.
 MAX_FOOTER = 20
+#: More sums than groups of any list.
+MAX_SUMS = 10_000
 _TOTAL = re.compile(r"\W*(?:grand |sub-?)?(?:totals?|sum|count|number of|no\.? of)\b", re.IGNORECASE)
 #: Nobody is called so: it is a total however few columns there are.
 _BARE_TOTAL = re.compile(r"\W*(?:grand |sub-?)?totals?\W*", re.IGNORECASE)
@@ -28,18 +30,30 @@ _AMOUNT = re.compile(r"-?\$? ?(?:\d{1,7}|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 
 @dataclass
 class FirstPass:
-    """The findings about a file: its records' rows, and the rows ``footer`` below them."""
+    """The findings about a file: its records' rows, the rows ``footer`` below them, sums among them."""
 
     table: Table
     row_count: int = 0
     footer: list[Row] = field(default_factory=list)
+    sums: dict[int, Row] = field(default_factory=dict)
+
+    def take(self, rows: Iterable[Row]) -> None:
+        """Count rows that might have ended the table, and keep the sums among them."""
+        for row in rows:
+            if len(self.sums) < MAX_SUMS and is_sum(row):
+                self.sums[row.number] = row
+            else:
+                self.row_count += 1
 
     def rows(self) -> Iterator[Row]:
         """The rows of the table itself."""
-        return islice(self.table.rows(), self.row_count)
+        rows = islice(self.table.rows(), self.row_count + len(self.sums))
+        return (row for row in rows if row.number not in self.sums) if self.sums else rows
 
     def footer_issues(self) -> Iterator[RowIssue]:
         """A warning for each row that is left out."""
+        for row in self.sums.values():
+            yield RowIssue(row, None, "Footer", "It is a sum and no record: it is left out.", is_warning=True)
         for row in self.footer:
             text = next(cell.strip() for cell in row.cells if cell.strip())
             message = f"“{text[:60]}” stands below the table and is no record: it is left out."
@@ -71,19 +85,28 @@ def look_through(table: Table, day_columns: Mapping[int, DayColumn]) -> FirstPas
         if table.has_cell_addresses and (is_in_note or (is_short and is_footer(row))):
             below.append(row)
             continue
-        found.row_count += 1 + len(below)
+        found.take(below)
+        found.row_count += 1
         below.clear()
     share_order(day_columns.values())
     note_length = len(note) if is_in_note and is_note(note) else 0
     sums = below[: len(below) - note_length]
     own = next((length for length in range(len(sums), 0, -1) if not is_footer(sums[length - 1])), 0)
-    found.row_count += own
+    found.take(below[:own])
     del below[:own]
     if len(below) > MAX_FOOTER or not found.row_count:
         found.row_count += len(below)
     else:
         found.footer = below
     return found
+
+
+def is_sum(row: Row) -> bool:
+    """True when a row has amounts behind the bare word Total, as below each group of some lists."""
+    first, *others = [cell.strip() for cell in row.cells if cell.strip()] or [""]
+    if not others or len(row.cells) < 3 or _BARE_TOTAL.fullmatch(first) is None:
+        return False  # of two columns the other may be a code
+    return is_footer(row)
 
 
 def is_note(texts: Sequence[str]) -> bool:
