@@ -192,6 +192,15 @@ def test_headers_of_other_programs_are_understood(resource, header, fields):
     assert names(resource, *header.split(",")) == fields.split()
 
 
+def test_beside_a_plain_header_that_of_a_client_is_left_to_a_person():
+    found, notices = columns("contact", "Client phone", "Client mobile")
+    assert [column.name for column in found] == ["Phone2", "Phone1"]
+    assert notices == ["Column A “Client phone” is read as Phone2."]
+    found, notices = columns("contact", "Last name", "Client phone", "Phone", ignore_unknown=True)
+    assert [column.header for column in found] == ["Last name", "Phone"]
+    assert notices[0].startswith("Imported without column B “Client phone”")
+
+
 def test_the_code_of_what_others_call_a_client_is_left_to_a_person():
     with pytest.raises(ImportFileError, match="Not understood: column B “Client ID”"):
         columns("contact", "Last name", "Client ID")

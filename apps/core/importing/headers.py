@@ -152,11 +152,24 @@ def columns_of_headers(
     """
     texts = [letters_of(text) for text in header]
     found = {index: chosen.get(index, by_spelling.get(text)) for index, text in enumerate(texts)}
+    with_word: dict[int, str] = {}
+    for index, text in enumerate(texts):
+        column = found[index]
+        own = [text.removeprefix(word) for word in map(letters_of, definition.record_words)]
+        own = [each for each in own if each != text and by_spelling.get(each) is column]
+        if own and column is not None and not column.refers and index not in chosen:
+            with_word[index] = texts[index] = own[0]
+    plain = {id(column) for index, column in found.items() if index not in with_word}
+    for index in with_word:
+        if id(found[index]) in plain:
+            found[index] = None  # beside Phone, Client phone is that of somebody else
     given = {column.target for column in found.values() if column is not None}
     seconds = [column for column in definition.columns if column.second_headers]
     for index in sorted(found, key=lambda index: header_rank(texts[index], found[index])):
         column, text = found[index], texts[index]
-        if index in chosen or (column is not None and is_first(index, found, texts, chosen)):
+        if index in chosen or (
+            index in with_word if column is None else is_first(index, found, texts, chosen)
+        ):
             continue
         for second in seconds:
             other = by_spelling[letters_of(second.name)]
@@ -165,6 +178,12 @@ def columns_of_headers(
                 given.add(other.target)
                 break
     return found
+
+
+def is_second(column: RecordColumn, by_spelling: Mapping[str, RecordColumn]) -> bool:
+    """True when a header of a file is another column's, or none's, where that one has no better header."""
+    own = by_spelling.get(letters_of(column.header))
+    return own is None or own.name != column.name
 
 
 def header_rank(text: str, column: RecordColumn | None) -> int:
@@ -232,7 +251,7 @@ def recognise_columns(
     notices += [
         f"{sentence_start(quote_header(column.index, column.header, table))} is read as {column.name}."
         for column in columns
-        if column.index not in chosen and letters_of(column.header) in map(letters_of, column.second_headers)
+        if column.index not in chosen and is_second(column, by_spelling)
     ]
     left_out = needless_columns(columns, options.by_name)
     headers = [column.header for column in left_out]
