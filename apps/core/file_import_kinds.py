@@ -16,7 +16,7 @@ from apps.core.importing.cells import letters_of
 from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportOptions, SavedMapping
 from apps.core.importing.file_declaration import definition_of, file_entity_set
-from apps.core.importing.headers import possible_columns, saved_columns, spellings_of
+from apps.core.importing.headers import columns_of_headers, possible_columns, saved_columns, spellings_of
 from apps.core.importing.mappings import find_mapping
 from apps.core.importing.report import IssueKind
 from apps.core.importing.runs import ImportDisplay, definition_for, import_file, open_records
@@ -258,11 +258,13 @@ def read_columns(entity_set: EntitySet, path: Path, chosen: Mapping[str, Any]) -
     saved = find_mapping(entity_set.path, name) if name else SavedMapping()
     rows = [row.cells for row in table.rows() if row.defect is None][:SAMPLES]
     by_spelling = spellings_of(in_files, definition)
-    by_index = saved_columns(saved, table, by_spelling)
+    by_index = columns_of_headers(
+        table.header, by_spelling, definition, saved_columns(saved, table, by_spelling)
+    )
     columns: list[FileColumn] = []
     for index, header in enumerate(table.header):
         text = letters_of(header)
-        found = by_index[index] if index in by_index else by_spelling.get(text)
+        found = by_index[index]
         is_new = found is not None and not any(column.member == found.name for column in columns)
         name = found.name if found is not None and is_new and not found.is_read_only else ""
         samples = list(dict.fromkeys(short(cells[index]) for cells in rows))

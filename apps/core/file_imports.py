@@ -41,6 +41,7 @@ from apps.core.models import Change, FileImport, FileImportPage, Notice
 from apps.core.models import ImportStatus as Status
 from apps.core.notices import write_notices
 from apps.core.read_log import READ_LOG, is_logged
+from apps.core.table_files.formats import SAVE_AS
 from apps.core.table_files.tables import ImportFileError
 from apps.core.task_queue import has_failed, task_author, withdraw_task
 from apps.core.virus_scanner import virus_in, virus_sentence
@@ -174,9 +175,8 @@ def create_file_import(
     """
     file_name = Path(name).name[-255:]
     if Path(file_name).suffix.lower() not in kind.suffixes:
-        raise ImportFileError(
-            f"{file_name} is none of {', '.join(kind.suffixes)}; the name's end says how to read it."
-        )
+        advice = SAVE_AS if ".xlsx" in kind.suffixes else "the name's end says how to read it"
+        raise ImportFileError(f"{file_name} is none of {', '.join(kind.suffixes)}; {advice}.")
     if not content:
         raise ImportFileError(f"{file_name} is empty.")
     if virus := virus_in(content):

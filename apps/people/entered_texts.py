@@ -11,7 +11,7 @@ from stdnum.au import abn
 
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft
-from apps.core.importing.cells import CleanedText, Cleaner, letters_of
+from apps.core.importing.cells import CleanedText, Cleaner, letters_of, without_mark
 from apps.people.choices import Gender, state_code
 
 #: What stands in a cell that could not be left empty.
@@ -37,7 +37,10 @@ _GENDERS = {
     **dict.fromkeys(("m", "male", "man", "boy"), Gender.MALE),
     **dict.fromkeys(("f", "female", "woman", "girl"), Gender.FEMALE),
     **dict.fromkeys(("u", "unknown", "notstated", "notspecified", "unspecified", "na"), Gender.UNSPECIFIED),
+    **dict.fromkeys(("x", "indeterminate", "prefernottosay", "notdisclosed"), Gender.UNSPECIFIED),
 }
+#: What the interface has no word for.
+_OTHER_GENDERS = frozenset({"nonbinary", "other", "intersex", "genderfluid", "genderdiverse"})
 
 
 def is_placeholder(text: str) -> bool:
@@ -48,8 +51,10 @@ def is_placeholder(text: str) -> bool:
 def whole_digits(text: str) -> str:
     """A number that a spreadsheet shows as a decimal or in powers of ten, written out; another text as it is.
 
-    ``WireValueError`` when digits are lost: 4.12E+08 may be any of a million numbers.
+    An apostrophe before a number goes. ``WireValueError`` when digits are lost: 4.12E+08 may be any of a
+    million numbers.
     """
+    text = without_mark(text)
     if found := _DECIMAL.fullmatch(text):
         return found[1]
     found = _SCIENTIFIC.fullmatch(text)
@@ -64,6 +69,8 @@ def whole_digits(text: str) -> str:
 
 def clean_state(text: str) -> CleanedText:
     """``Vic.`` and ``Victoria`` are VIC; what is no Australian state is left alone."""
+    if is_placeholder(text):
+        return CleanedText("")
     code = state_code(text)
     if code is None or code == text:
         return CleanedText(text)
@@ -74,6 +81,7 @@ def clean_phone(text: str) -> CleanedText:
     """A number that a spreadsheet took for an amount: in powers of ten, or without its leading zero."""
     if is_placeholder(text):
         return CleanedText("")
+    text = without_mark(text)
     number = whole_digits(text)
     if _WITHOUT_ZERO.fullmatch(_PHONE_SEPARATORS.sub("", number)):
         return CleanedText(f"0{number}", "LeadingZeroRestored", f"It is taken as 0{number}.")
@@ -94,10 +102,21 @@ def clean_scheme_number(text: str) -> CleanedText:
 
 def clean_business_number(text: str) -> CleanedText:
     """The digits of an ABN with hyphens, ``ABN`` or ``.0``; numbers of other forms as they are."""
+    if is_placeholder(text):
+        return CleanedText("")
+    text = without_mark(text)
     number = whole_digits(_ABN_PREFIX.sub("", text, count=1))
     digits = _SEPARATORS.sub("", number)
     is_written_out = number != text or "-" in text or "–" in text
     return CleanedText(digits if is_written_out and abn.is_valid(digits) else text)
+
+
+def clean_gender(text: str) -> CleanedText:
+    """``M`` is Male; a word of other lists is Unspecified, with a warning where that says less."""
+    word = letters_of(text)
+    if word in _OTHER_GENDERS:
+        return CleanedText(Gender.UNSPECIFIED, "GenderUnspecified", "It is taken as Unspecified.")
+    return CleanedText(_GENDERS.get(word, text))
 
 
 #: By the column of staff, clients and contacts.
@@ -112,6 +131,7 @@ CLEANERS: Mapping[str, Cleaner] = {
     ),
     **dict.fromkeys(("state", "postal_state"), clean_state),
     **dict.fromkeys(("post_code", "postal_post_code"), lambda text: CleanedText(whole_digits(text))),
+    **dict.fromkeys(("unique_code", "external_reference"), lambda text: CleanedText(without_mark(text))),
     **dict.fromkeys(
         ("phone1", "phone2", "home_phone", "fax", "business_phone", "business_phone2", "business_fax"),
         clean_phone,
@@ -121,7 +141,7 @@ CLEANERS: Mapping[str, Cleaner] = {
     ),
     "scheme_number": clean_scheme_number,
     "business_number": clean_business_number,
-    "gender": lambda text: CleanedText(_GENDERS.get(letters_of(text), text)),
+    "gender": clean_gender,
 }
 #: Columns of birthdays: a year of two digits is not one to come.
 BIRTHDAYS = ("birthday", "partner_birthday")

@@ -24,38 +24,63 @@ from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
 
 # --- columns --------------------------------------------------------------------------------------------
 
+#: With those of other programs: SA and PO are Xero's, Addr 1 is MYOB's, Billing and Mailing are Salesforce's.
 ADDRESS_COLUMNS = (
     RecordColumn(
-        "Address/StreetAddress", ("Street", "Address", "Address 1", "Address line 1", "Street line 1", "Addr")
+        "Address/StreetAddress",
+        (
+            *("Street", "Address", "Address 1", "Address line 1", "Street line 1", "Addr"),
+            *("SA Address line 1", "Addr 1 - Line 1", "Billing street"),
+        ),
     ),
-    RecordColumn("Address/StreetAddress2", ("Address 2", "Address line 2")),
+    RecordColumn("Address/StreetAddress2", ("Address 2", "Address line 2", "SA Address line 2")),
     RecordColumn("Address/Suburb", ("Town", "Locality")),
-    RecordColumn("Address/PostCode", ("Post code", "P/code", "Zip", "Zip code", "Postal code")),
-    RecordColumn("Address/State", ("State/Territory", "Region")),
-    RecordColumn("PostalAddress/PostalAddress", ("PO box", "Mailing address")),
+    RecordColumn("Address/City", ("SA City", "Billing city")),
+    RecordColumn(
+        "Address/PostCode",
+        (
+            *("Post code", "P/code", "Zip", "Zip code", "Postal code"),
+            *("SA Postal code", "Billing zip/postal code", "Billing postal code"),
+        ),
+    ),
+    RecordColumn(
+        "Address/State", ("State/Territory", "Region", "SA Region", "Billing state/province", "Billing state")
+    ),
+    RecordColumn("Address/Country", ("SA Country", "Billing country")),
+    RecordColumn(
+        "PostalAddress/PostalAddress",
+        ("PO box", "Mailing address", "Postal street", "PO Address line 1", "Mailing street"),
+    ),
+    RecordColumn("PostalAddress/PostalAddress2", ("PO Address line 2",)),
+    RecordColumn("PostalAddress/PostalCity", ("PO City", "Mailing city")),
+    RecordColumn("PostalAddress/PostalState", ("PO Region", "Mailing state/province", "Mailing state")),
+    RecordColumn(
+        "PostalAddress/PostalPostCode", ("PO Postal code", "Mailing zip/postal code", "Mailing postal code")
+    ),
 )
+
+TELEPHONE = ("Phone", "Phone number", "Phone No", "Ph", "Telephone", "Tel")
+MOBILE = ("Mobile", "Mobile phone", "Mobile number", "Mobile No", "Mob", "Mob No", "Cell")
+EMAIL = ("Email", "E-mail", "Email address")
 
 PERSON_COLUMNS = (
     *ADDRESS_COLUMNS,
     RecordColumn("FirstName", ("Given name", "Given names", "Forename", "Christian name")),
-    RecordColumn("LastName", ("Surname", "Family name")),
+    RecordColumn("LastName", ("Surname", "Family name", "Co./Last name")),
     RecordColumn("PersonalTitle", ("Salutation", "Title")),
     RecordColumn("Gender", ("Sex",)),
     RecordColumn("Birthday", ("DOB", "Date of birth", "Birth date", "Birthdate")),
     RecordColumn(
         "SchemeNumber",
-        ("NDIS", "NDIS No", "NDIS Number", "Participant number", "Participant No", "Scheme No"),
-    ),
-    RecordColumn("PrimaryEmail", ("Email", "E-mail", "Email address")),
-    RecordColumn("SecondaryEmail", ("Email 2", "Other email", "Alternative email")),
-    RecordColumn(
-        "Phone1",
         (
-            *("Mobile", "Mobile phone", "Mobile number", "Mobile No", "Mob", "Mob No", "Cell"),
-            *("Phone", "Phone number", "Phone No", "Ph", "Telephone", "Tel"),
+            *("NDIS", "NDIS No", "NDIS Number", "Participant number", "Participant No", "Scheme No"),
+            *("NDIS reference", "NDIS Ref", "NDIS ID", "NDIS participant number"),
         ),
     ),
-    RecordColumn("Phone2", ("Other phone", "Work phone")),
+    RecordColumn("PrimaryEmail", EMAIL),
+    RecordColumn("SecondaryEmail", ("Email 2", "Other email", "Alternative email"), second_headers=EMAIL),
+    RecordColumn("Phone1", (*MOBILE, *TELEPHONE)),
+    RecordColumn("Phone2", ("Other phone", "Work phone"), second_headers=(*MOBILE, *TELEPHONE)),
     RecordColumn("HomePhone", ("Landline",)),
     RecordColumn("Fax", ("Fax number",)),
     RecordColumn("NumberOfChildren", ("Children",)),
@@ -78,9 +103,13 @@ STAFF_COLUMNS = (
 
 CONTACT_COLUMNS = (
     *PERSON_COLUMNS,
-    RecordColumn("Client/BusinessName", ("Company", "Organisation", "Organization", "Business name")),
+    RecordColumn(
+        "Client/BusinessName",
+        ("Company", "Organisation", "Organization", "Business name"),
+        second_headers=("Account name",),
+    ),
     RecordColumn("Role/Name", ("Role",)),
-    RecordColumn("PositionTitle", ("Position", "Job title")),
+    RecordColumn("PositionTitle", ("Position", "Job title"), second_headers=("Title",)),
     RecordColumn("SchemePriceGuideRegion", ("Price guide region",)),
     RecordColumn("Representative/RepresentativeRelationship", ("Relationship",)),
 )
@@ -88,13 +117,20 @@ CONTACT_COLUMNS = (
 CLIENT_COLUMNS = (
     *ADDRESS_COLUMNS,
     RecordColumn(
-        "BusinessName", ("Company", "Company name", "Organisation", "Organization", "Name", "Supplier")
+        "BusinessName",
+        (
+            *("Company", "Company name", "Organisation", "Organisation name", "Organization", "Name"),
+            *("Business", "Supplier", "Supplier name", "Provider", "Provider name", "Vendor", "Vendor name"),
+            "Co./Last name",
+        ),
+        # Beside another name the one is the name of a bank account, the other that of a person.
+        second_headers=("Account name", "Contact name"),
     ),
-    RecordColumn("BusinessNumber", ("ABN", "ABN No")),
-    RecordColumn("BusinessPhone", ("Phone", "Telephone", "Phone number", "Phone No", "Ph", "Tel")),
-    RecordColumn("BusinessPhone2", ("Phone 2",)),
-    RecordColumn("BusinessFax", ("Fax",)),
-    RecordColumn("WebAddress", ("Website", "Web site", "Web", "URL")),
+    RecordColumn("BusinessNumber", ("ABN", "ABN No", "ABN number", "Tax number")),
+    RecordColumn("BusinessPhone", (*TELEPHONE, *MOBILE)),
+    RecordColumn("BusinessPhone2", ("Phone 2",), second_headers=(*TELEPHONE, *MOBILE)),
+    RecordColumn("BusinessFax", ("Fax", "Fax number")),
+    RecordColumn("WebAddress", ("Website", "Web site", "Web", "URL", "WWW")),
     RecordColumn("UniqueCode", ("Code", "ID", "Supplier code", "Supplier ID")),
     RecordColumn("ExternalReference", ("Reference",)),
 )
@@ -227,6 +263,7 @@ class ContactImport(PersonImport):
 
     model = Contact
     columns = (*CONTACT_COLUMNS, ANSWERS)
+    record_words = ("Participant", "Client", "Contact", "Customer")
     birthdays = BIRTHDAYS
     match_fields = ("UniqueCode", "SchemeNumber")
     number_fields = ("SchemeNumber",)

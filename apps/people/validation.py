@@ -8,7 +8,7 @@ from stdnum.au import abn
 
 from apps.base import clock
 from apps.base.drafts import D, Issue, Rule, is_allowed_when, is_required
-from apps.people.choices import STATES, Participants, PersonalTitle
+from apps.people.choices import STATES, Participants, PersonalTitle, state_code
 from apps.people.drafts import (
     AddressedDraft,
     ClientDraft,
@@ -34,7 +34,11 @@ AUSTRALIA = frozenset({"australia", "au", "aus"})
 
 def state_has_a_country(draft: AddressedDraft) -> Iterator[Issue]:
     if (draft.state or draft.postal_state) and not draft.country:
-        yield Issue("Required", "country", "The country is required when a state is given.")
+        message = "The country is required when a state is given."
+        others = [state for state in (draft.state, draft.postal_state) if state and state_code(state) is None]
+        if others:  # lists and forms take Australia for granted, and the state was misspelt
+            message = f"{message} “{others[0]}” is no state of Australia."
+        yield Issue("Required", "country", message)
 
 
 def scheme_number_has_its_format(draft: PersonDraft) -> Iterator[Issue]:

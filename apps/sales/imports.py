@@ -1,6 +1,10 @@
 """Imports of opportunities and templates: columns and match fields."""
 
+import re
+from collections.abc import Mapping
+
 from apps.base.declaration.resource import Optional
+from apps.core.importing.cells import CleanedText, Cleaner
 from apps.core.importing.columns import RecordColumn
 from apps.core.importing.definition import ImportDefinition
 
@@ -38,8 +42,18 @@ TEMPLATE_COLUMNS = (
 )
 
 
+def clean_chance(text: str) -> CleanedText:
+    """Percent, with their sign; a share of one, as spreadsheets keep 60 % as 0.6, is warned of."""
+    number = text.removesuffix("%").rstrip()
+    if number == text and re.fullmatch(r"0?\.[0-9]+|1(?:\.0+)?", text):
+        return CleanedText(text, "UnusualChance", f"It is {text} percent; 60 is 60 percent.")
+    return CleanedText(number)
+
+
 class OpportunityImport(ImportDefinition):
     """Opportunities are found by their number, else by equality in every column."""
+
+    cleaners: Mapping[str, Cleaner] = {"chance_of_sales": clean_chance}
 
     columns = OPPORTUNITY_COLUMNS
     # The interface shows the day of the outcome; files have its time too, so that it is not lost.
@@ -49,5 +63,6 @@ class OpportunityImport(ImportDefinition):
 class TemplateImport(ImportDefinition):
     """Templates are found by their name."""
 
+    cleaners: Mapping[str, Cleaner] = {"chance_of_sales": clean_chance}
     columns = TEMPLATE_COLUMNS
     match_fields = ("TemplateName",)

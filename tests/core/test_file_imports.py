@@ -123,6 +123,14 @@ def test_columns_that_are_not_recognised_can_be_chosen(client, ada):
     )
 
 
+def test_a_second_telephone_is_one_of_its_own(client, ada):
+    record = an_import(client, text="First name,Surname,Phone,Mobile\nIda,Quill,02 6555 1234,0400 000 001")
+    assert [column["member"] for _, column in page(client, record)["columns"]][2:] == ["Phone2", "Phone1"]
+    press(client, record, "import")
+    run_tasks()
+    assert Contact.objects.values_list("phone1", "phone2").get() == ("0400 000 001", "02 6555 1234")
+
+
 def test_two_columns_of_one_field_are_refused_in_words_of_the_page(client, ada):
     record = an_import(client, text="First name,Surname,Other\nIda,Quill,Q")
     press(client, record, "check", **chosen(record, column_2="LastName"))
@@ -220,6 +228,12 @@ BAD_FILES = {
     "an empty file": ("", "people.csv", "people.csv is empty."),
     "a picture": (b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "people.csv", "."),
     "a name of no table": ("x", "people.pdf", "is none of .csv"),
+    "an old workbook": (
+        b"\xd0\xcf\x11\xe0",
+        "people.xls",
+        "open it in a spreadsheet, save it as XLSX or CSV",
+    ),
+    "a workbook with a password": (b"\xd0\xcf\x11\xe0", "people.xlsx", "or has a password"),
     "no workbook": ("PK but no zip", "people.xlsx", "is not an XLSX workbook"),
     "a header alone": ("First name,Surname", "people.csv", ""),
     "no JSON": ("{", "people.json", "people.json"),

@@ -17,6 +17,7 @@ from apps.core.importing.cells import (
     cleaned_and_restored,
     decimal_number,
     whole_number,
+    without_mark,
 )
 
 
@@ -43,11 +44,66 @@ def test_numbers_may_have_thousands_and_a_dollar_sign():
         whole_number("9" * 5_000)
 
 
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("'1,234.50", "1234.50"), ("'$12.50", "12.50"), ("AUD 12.50", "12.50"), ("A$12.50", "12.50"),
+        ("12.50 AUD", "12.50"), (".5", "0.5"), ("$ 12.50", "12.50"), ("(12.50)", "-12.50"),
+        ("($1,012.50)", "-1012.50"),
+        ("12.50-", "-12.50"), ("-$12.50", "-12.50"), ("$-12.50", "-12.50"), ("+12.50", "12.50"),
+    ],
+)  # fmt: skip
+def test_numbers_have_the_forms_of_accounts(text, number):
+    assert decimal_number(text) == Decimal(number)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "12.50 CR",
+        "12.50 DR",
+        "(12.50",
+        "12.50)",
+        "-12.50-",
+        "(-12.50)",
+        "--1",
+        "1.234,50",
+        "12,50",
+        ".",
+        "()",
+    ],
+)
+def test_what_may_be_another_number_is_refused(text):
+    with pytest.raises(WireValueError, match="must be a number"):
+        decimal_number(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [("'0412", "0412"), ("’+61 4", "+61 4"), ("'(02) 9", "(02) 9"), ("'tis", "'tis"), ("'", "'")],
+)
+def test_an_apostrophe_before_a_number_is_none_of_its_signs(text, left):
+    assert without_mark(text) == left
+
+
 def test_a_choice_is_read_in_any_case_and_with_any_punctuation():
     title = cell_reader(service.get_service().by_path["contact"].type.properties["PersonalTitle"])
     assert [title(text) for text in ("Mr", "mr.", "MRS", " prof ".strip())] == ["Mr", "Mr", "Mrs", "Prof"]
     with pytest.raises(WireValueError, match="must be one of"):
         title("Sir")
+
+
+def test_a_choice_is_read_in_the_words_of_the_back_office_and_yes_in_all_of_its_words():
+    by_path = service.get_service().by_path
+    line = by_path["claim"].type.navigations["LineItems"].type
+    reason = cell_reader(line.properties["ClaimType"])
+    assert reason("Report the agency asked for") == "AgencyRequiredReport"
+    accepts = cell_reader(by_path["contact"].type.properties["AcceptsEmailContact"])
+    assert [accepts(text) for text in ("TRUE", "y", "1", "no", "0", "unsubscribed")] == (
+        ["Yes"] * 3 + ["No"] * 2 + ["Unsubscribed"]
+    )
+    with pytest.raises(WireValueError, match="must be one of"):
+        accepts("x")
 
 
 @pytest.mark.parametrize(

@@ -87,11 +87,123 @@ def test_unknown_headers_are_left_out_on_request():
     assert notices == ["Imported without column B “Shoe size”."]
 
 
-def test_two_columns_for_one_field_stop_the_import():
-    with pytest.raises(ImportFileError, match="column A “Phone” and column B “Mobile” both give Phone1"):
-        columns("contact", "Phone", "Mobile")
-    assert names("contact", "Phone", "Mobile", column_map={"Mobile": "Phone2"}) == ["Phone1", "Phone2"]
-    assert names("contact", "Phone", "Mobile", column_map={"Mobile": ""}) == ["Phone1"]
+def test_two_columns_for_one_field_stop_the_import_and_all_are_named():
+    with pytest.raises(ImportFileError) as refusal:
+        columns("contact", "DOB", "Suburb", "Town", "Birth date")
+    assert str(refusal.value) == (
+        "column B “Suburb” and column C “Town” both give Address/Suburb; column A “DOB” and column D"
+        ' “Birth date” both give Birthday; give one of them another field (--map "column C=Field"), or leave'
+        ' it out (--map "column C=" --map "column D=").'
+    )
+    assert names("contact", "DOB", "Birth date", column_map={"DOB": "PartnerBirthday"}) == [
+        "PartnerBirthday",
+        "Birthday",
+    ]
+    assert names("contact", "DOB", "Birth date", column_map={"DOB": ""}) == ["Birthday"]
+
+
+@pytest.mark.parametrize(
+    ("header", "fields"),
+    [
+        (("Phone", "Mobile"), ["Phone2", "Phone1"]),
+        (("Phone", "Phone"), ["Phone1", "Phone2"]),
+        (("Mobile", "Phone", "Home phone"), ["Phone1", "Phone2", "HomePhone"]),
+        (("Email", "Email address"), ["PrimaryEmail", "SecondaryEmail"]),
+        (("Title", "Salutation"), ["PositionTitle", "PersonalTitle"]),
+        (("Title",), ["PersonalTitle"]),
+        (("Account name", "Last name"), ["Client/BusinessName", "LastName"]),
+    ],
+)
+def test_a_second_header_of_one_field_is_that_of_the_next(header, fields):
+    assert names("contact", *header) == fields
+
+
+@pytest.mark.parametrize("resource", ["claim", "providerInvoice", "invoice"])
+def test_a_participant_beside_the_number_is_a_name(resource):
+    assert names(resource, "Participant") == ["ContactSchemeNumber"]
+    found, notices = columns(resource, "Participant", "NDIS number", ignore_unknown=True)
+    assert [column.header for column in found] == ["NDIS number"]
+    assert notices[0].startswith("Imported without column A “Participant”")
+    with pytest.raises(ImportFileError, match="Not understood: column A “Participant”"):
+        columns(resource, "Participant", "ContactGuid")
+
+
+def test_a_second_header_is_told_and_what_a_person_says_holds():
+    _, notices = columns("contact", "Mobile", "Phone")
+    assert notices == ["Column B “Phone” is read as Phone2."]
+    assert names("contact", "Mobile", "Phone", column_map={"Phone": "Phone1", "Mobile": "Fax"}) == [
+        "Fax",
+        "Phone1",
+    ]
+    assert names("contact", "Mobile", "Phone", column_map={"Phone": "Phone1"}) == ["Phone2", "Phone1"]
+    with pytest.raises(ImportFileError, match="“Mobile” and column B “Phone” both give Phone1"):
+        columns("contact", "Mobile", "Phone", "Work phone")
+    with pytest.raises(ImportFileError, match="both give Phone1"):
+        columns("contact", "Mobile", "Phone", column_map={"Mobile": "Phone1", "Phone": "Phone1"})
+
+
+def test_the_name_of_a_bank_account_is_not_that_of_an_organisation():
+    assert names("client", "Account name", "ABN") == ["BusinessName", "BusinessNumber"]
+    found, _ = columns("client", "Company", "Account name", ignore_unknown=True)
+    assert [column.name for column in found] == ["BusinessName"]
+
+
+XERO = (
+    "*ContactName,FirstName,POAddressLine1,POCity,PORegion,POPostalCode,SAAddressLine1,SACity,SARegion,"
+    "SAPostalCode"
+)
+MYOB = (
+    "Co./Last Name,First Name,Addr 1 - Line 1,          - City,          - State,          - Postcode,A.B.N."
+)
+SALESFORCE = (
+    "Salutation,First Name,Last Name,Title,Mailing Street,Mailing City,Mailing State/Province,Phone,Mobile"
+)
+LUMARY = "Participant: First Name,Participant: Last Name,Participant: NDIS Number,Participant: Date of Birth"
+
+
+@pytest.mark.parametrize(
+    ("resource", "header", "fields"),
+    [
+        (
+            "client",
+            XERO,
+            "BusinessName KeyContact/FirstName PostalAddress/PostalAddress PostalAddress/PostalCity"
+            " PostalAddress/PostalState PostalAddress/PostalPostCode Address/StreetAddress Address/City"
+            " Address/State Address/PostCode",
+        ),
+        (
+            "client",
+            MYOB,
+            "BusinessName KeyContact/FirstName Address/StreetAddress Address/City Address/State"
+            " Address/PostCode BusinessNumber",
+        ),
+        (
+            "contact",
+            SALESFORCE,
+            "PersonalTitle FirstName LastName PositionTitle PostalAddress/PostalAddress"
+            " PostalAddress/PostalCity PostalAddress/PostalState Phone2 Phone1",
+        ),
+        ("contact", LUMARY, "FirstName LastName SchemeNumber Birthday"),
+        ("contact", "Client surname,Client DOB,Client phone", "LastName Birthday Phone1"),
+    ],
+    ids=["Xero", "MYOB", "Salesforce", "Lumary", "ShiftCare"],
+)
+def test_headers_of_other_programs_are_understood(resource, header, fields):
+    assert names(resource, *header.split(",")) == fields.split()
+
+
+def test_beside_a_plain_header_that_of_a_client_is_left_to_a_person():
+    found, notices = columns("contact", "Client phone", "Client mobile")
+    assert [column.name for column in found] == ["Phone2", "Phone1"]
+    assert notices == ["Column A “Client phone” is read as Phone2."]
+    found, notices = columns("contact", "Last name", "Client phone", "Phone", ignore_unknown=True)
+    assert [column.header for column in found] == ["Last name", "Phone"]
+    assert notices[0].startswith("Imported without column B “Client phone”")
+
+
+def test_the_code_of_what_others_call_a_client_is_left_to_a_person():
+    with pytest.raises(ImportFileError, match="Not understood: column B “Client ID”"):
+        columns("contact", "Last name", "Client ID")
 
 
 def test_what_is_mapped_must_exist():
@@ -120,8 +232,8 @@ def test_the_guids_of_a_list_go_before_names():
 
 def test_one_of_two_columns_with_the_same_header_can_be_left_out_by_its_letter():
     with pytest.raises(ImportFileError, match=r'or leave it out \(--map "column B="\)'):
-        columns("contact", "Phone", "Phone")
-    found, _ = columns("contact", "Phone", "Phone", column_map={"column B": ""})
+        columns("contact", "Suburb", "Suburb")
+    found, _ = columns("contact", "Suburb", "Suburb", column_map={"column B": ""})
     assert [column.index for column in found] == [0]
 
 

@@ -30,6 +30,8 @@ def a_column(*cells, **options):
         "1990-02-01", "01/02/1990", "1/2/1990", "1-2-1990", "01.02.1990", "1 2 1990", "1 Feb 1990",
         "01-Feb-1990", "1st February 1990", "1990/2/1", "01/02/1990 00:00:00", "1990-02-01 00:00:00",
         "1990-02-01T00:00", "19900201", "01/02/1990 12:00:00 AM", "1/2/1990 0:00", "1/2/1990, 12:00 a.m.",
+        "February 1, 1990", "Feb 1 1990", "Feb. 1st, 1990", "Thu 1 Feb 1990", "Thursday, 1 February 1990",
+        "Thu 1/02/1990", "Thursday, February 1, 1990 12:00:00 AM", "1st of February 1990", "'01/02/1990",
     ],
 )  # fmt: skip
 def test_a_day_is_read_however_it_is_written(text):
@@ -86,6 +88,19 @@ def test_one_day_without_another_reading_decides_for_the_whole_column():
     assert month_first.read("03/04/2026").text == "2026-03-04"
     assert month_first.read("03/04/2026").code == ""
     assert month_first.is_found_month_first
+    assert a_column("03/04/2026", "Tue 12/31/2026").is_found_month_first
+
+
+def test_a_column_of_both_orders_says_so():
+    column = a_column("03/04/2026", "31/12/2026", "12/31/2026")
+    assert column.read("03/04/2026").message == (
+        "It is read with the day first, as 3 April 2026: days of the column show both orders; correct the"
+        " file, or say --day-first."
+    )
+    with pytest.raises(
+        WireValueError, match="has no month 31, but other days of the column have the day first"
+    ):
+        column.read("12/31/2026")
 
 
 @pytest.mark.parametrize("default", [True, False])
@@ -97,9 +112,7 @@ def test_where_the_column_shows_no_order_the_setting_holds_and_each_day_is_warne
 
     assert (found.text, found.code) == ("2026-04-03" if default else "2026-03-04", "AmbiguousDay")
     order, day = ("day", "3 April 2026") if default else ("month", "4 March 2026")
-    assert found.message.startswith(
-        f"It is read with the {order} first, as {day}: the column does not show it;"
-    )
+    assert found.message.startswith(f"It is read with the {order} first, as {day}: ")
     assert not column.is_found_month_first
 
 

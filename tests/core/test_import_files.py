@@ -31,6 +31,17 @@ UNUSABLE = {
     "an empty file": ("a.csv", b"", "a.csv is empty."),
     "no header": ("a.csv", b"\n\n", "a.csv has no header"),
     "another kind of file": ("a.pdf", b"%PDF", "a.pdf is none of .csv"),
+    "an old workbook": ("a.xls", b"\xd0\xcf\x11\xe0", "open it in a spreadsheet, save it as XLSX or CSV"),
+    "an old workbook with a new name": ("a.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1", "or has a password: open it"),
+    "an old workbook as text": ("a.csv", b"\xd0\xcf\x11\xe0\xa1\xb1", "an old workbook (Excel 97 to 2003)"),
+    "a PDF as text": ("a.csv", b"%PDF-1.7\n%\xe2\xe3", "a.csv is a PDF document: ask for the list"),
+    "a web page as text": ("a.csv", b"\xef\xbb\xbf\n<html>", "a.csv is a web page: open it in"),
+    "a workbook as text": ("a.csv", b"PK\x03\x04\x14\0", "a.csv is a packed file: it is a workbook"),
+    "OpenDocument": (
+        "a.xlsx",
+        b"PK\x03\x04" + bytes(26) + b"mimetypeapplication/vnd.oasis.opendocument.spreadsheet",
+        "a.xlsx is an OpenDocument file: save it as XLSX",
+    ),
     "another encoding": ("a.csv", "Name\nZoë".encode("cp1252"), "line 2 is not UTF-8. Save it as"),
     "half a letter at the end": ("a.csv", "Name\nZoë".encode()[:-1], "a.csv, line 2 is not UTF-8."),
     "a NUL": ("a.csv", b"Name\nA\0l", "a.csv, line 2 holds a NUL character"),
@@ -128,6 +139,13 @@ def test_rows_are_numbered_as_a_spreadsheet_shows_them(tmp_path):
     assert [(row.number, row.cells[0]) for row in open_table(path).rows()] == [(2, "1\n2"), (4, "3")]
 
 
+def test_a_blank_before_a_quotation_mark_makes_it_no_part_of_the_text(tmp_path):
+    path = write(tmp_path, "a.csv", 'List\n"A", "B"\n"1, 2", "x"\n"3", ""\n')
+    assert cells_of(path) == [["A", "B"], ["1, 2", "x"], ["3", ""]]
+    path = write(tmp_path, "a.csv", 'A,B\n1, "x" y\n')
+    assert cells_of(path) == [["A", "B"], ["1", ' "x" y']]
+
+
 def test_a_ragged_row_is_named_and_empty_cells_beyond_are_not_ragged(tmp_path):
     path = write(tmp_path, "a.csv", "A,B\n1,2,,\n1\n1,2,3\n")
     troubles = [row.defect for row in open_table(path).rows()]
@@ -201,7 +219,7 @@ VALUES = [
     (45_000, "[$-C09]dd/mm/yy;@", "2023-03-15"),
     (45_000.5, "d mmm yyyy", "2023-03-15 12:00:00"),
     (dt.time(8, 30), None, "08:30:00"),
-    (dt.timedelta(hours=26, minutes=5), None, "1 day, 2:05:00"),
+    (dt.timedelta(hours=26, minutes=5), None, "26:05:00"),
     (45_000, '0 "days"', "45000"),
     (0.5, "0.00%", "0.5"),
     (431_000_001, None, "431000001"),

@@ -5,7 +5,7 @@ import io
 from decimal import Decimal
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 
 from apps.engagements.models import ClientEngagement
 from tests.engagements.builders import a_pace_plan, a_plan, day
@@ -38,6 +38,23 @@ def test_plans_are_imported_by_the_interfaces_names_and_the_fields_own(bring):
     assert (plan.plan_start_date, plan.total_budget_amount) == (day("2026-07-01"), Decimal("12000.50"))
     assert plan.participant_type == "Agency"
     assert bring(header, line)[0] == "1 row: 0 new, 0 changed, 1 unchanged, 0 rejected"
+
+
+@pytest.mark.parametrize(
+    ("header", "line"),
+    [
+        ("NDIS Number,Start date,End date", "430 000 001,1/7/2026,30/6/2027"),
+        ("Participant NDIS number,Plan start,Plan end", "430000001,1/7/2026,30/6/2027"),
+    ],
+)
+def test_the_participant_is_named_by_scheme_number_as_lists_call_it(bring, header, line):
+    person = a_contact(scheme_number="430000001")
+    assert bring(header, line)[0] == "1 row: 1 new, 0 changed, 0 unchanged, 0 rejected"
+    assert ClientEngagement.objects.get().participant == person
+    # Beside the number it is a name.
+    with pytest.raises(CommandError, match="Not understood: column A “Participant”"):
+        bring(f"Participant,{header}", f"Mia Nguyen,{line}")
+    assert bring("Participant,Plan start", f"{person.pk},1/7/2026")[0].startswith("1 row: 0 new")
 
 
 def test_a_plan_is_changed_by_its_guid(bring):

@@ -319,7 +319,9 @@ def test_another_name_than_the_contacts_is_warned_of(import_rows, mia):
         ({"service_booking_id": ""}, "Required"),
         ({"product_category": ""}, "Required"),
         ({"product_category": "99"}, "NotFound"),
-        ({"product_category": "seven"}, "InvalidNumber"),
+        ({"product_category": "seven"}, "InvalidCategory"),
+        ({"product_category": "7th"}, "InvalidNumber"),
+        ({"service_booking_id": "5.88E+07"}, "DigitsLost"),
         ({"product_category": "16"}, "NotAllowed"),
         ({"start_date": "2026-02-30"}, "InvalidDate"),
         ({"allocated_amount": "1.005"}, "OutOfRange"),
@@ -355,12 +357,28 @@ def test_a_number_of_somebody_elses_booking_is_refused(import_rows, mia):
 
 
 @pytest.mark.parametrize(
-    ("text", "management"), [("Plan Managed", "Plan"), ("agency-managed", "Agency"), ("SELF", "Self")]
+    ("text", "management"),
+    [("Plan Managed", "Plan"), ("agency-managed", "Agency"), ("SELF", "Self"), ("NDIA Managed", "Agency")],
 )
 def test_the_type_says_who_manages(import_rows, mia, text, management):
     import_rows({"booking_type": text})
     assert ServiceBooking.objects.get().management_type == management
     assert getattr(ClientEngagement.objects.get(), f"is_{management.lower()}_managed")
+
+
+def test_a_list_of_another_program_is_understood(tmp_path, mia):
+    path = tmp_path / "bookings.csv"
+    rows = [
+        "Participant Name,NDIS Number,Management Type,Booking Number,Support Category,Start Date,End Date,"
+        "Allocated,Remaining,Booking Status",
+        "Mia Nguyen,430 000 001,Plan Managed,5.8819820E+07,Support Coordination,1/07/2026,30/06/2027,"
+        '"$1,000.00",(0.00),Active',
+    ]
+    path.write_text("\n".join(rows), encoding="utf-8")
+    call_command("import_service_bookings", str(path))
+    booking = ServiceBooking.objects.get()
+    assert (booking.booking_number, booking.category.number, booking.budget) == ("58819820", 7, 1000)
+    assert str(booking.booking_start_date) == "2026-07-01"
 
 
 def test_a_file_without_balances_leaves_what_is_used_alone(import_rows, mia):
@@ -398,7 +416,7 @@ def test_the_days_of_a_list_are_read_one_way_and_a_footer_is_left_out(import_row
     assert result.status == 0
     starts = ServiceBooking.objects.order_by("booking_number").values_list("booking_start_date", flat=True)
     assert list(map(str, starts)) == ["2026-07-01", "2026-07-13"]
-    assert "1 row below the table left out" in result.out
+    assert "1 row of sums or notes left out" in result.out
 
 
 def test_a_day_that_could_be_another_is_warned_of(import_rows, mia):

@@ -124,6 +124,48 @@ def test_participants_are_found_by_code_and_numbers_that_a_spreadsheet_changed_a
     assert (claim.claim_number, claim.contact) == ("12025123", contact)
 
 
+@pytest.mark.parametrize(
+    ("written", "quantity"),
+    [("1:30", "1.5"), ("001:20", "1.3333"), ("1:30:00", "1.5"), ("1.5 hrs", "1.5"), ("2h", "2"), ("'2", "2")],
+)
+def test_a_quantity_may_be_hours_and_minutes(tmp_path, written, quantity):
+    row = f"{FIRST},{ITEM},Guide,{written},,07/07/2025"
+    assert import_claims(tmp_path, row).status == 0
+    assert Claim.objects.get().line_items.get().quantity == Decimal(quantity)
+    assert import_claims(tmp_path, row).out.startswith("1 record in 1 row: 0 new, 0 changed, 1 unchanged")
+
+
+def test_a_time_of_a_workbook_is_a_quantity(tmp_path):
+    book = openpyxl.Workbook()
+    for number, row in enumerate((HEADER, *GOOD), start=1):
+        book.active.append(row.split(","))
+        if number > 1:
+            book.active.cell(number, 10, dt.timedelta(hours=26, minutes=30)).number_format = "[h]:mm"
+    book.active.cell(2, 10, dt.time(1, 30)).number_format = "h:mm"
+    book.save(tmp_path / "claims.xlsx")
+    assert imported("claim", tmp_path / "claims.xlsx", "--ignore-warnings").status == 0
+    lines = ClaimLine.objects.order_by("claim__claim_number", "position")
+    assert [line.quantity for line in lines] == [Decimal("1.5"), Decimal("26.5"), Decimal("26.5")]
+
+
+def test_choices_are_read_in_the_words_of_others(tmp_path):
+    header = f"{HEADER},GST,Claim type,Cancellation reason"
+    rows = [
+        f"{GOOD[0]},P1,CANC,NSDH",
+        f"{GOOD[1]},GST Free,Non-Face-to-Face,",
+        f"{GOOD[2]},BAS excluded,REPW,",
+    ]
+
+    assert import_claims(tmp_path, *rows, header=header).status == 0
+
+    lines = ClaimLine.objects.order_by("claim__claim_number", "position")
+    assert [*lines.values_list("tax_choice", "claim_type", "cancellation_reason")] == [
+        ("GstOnIncome", "Cancellation", "HealthReason"),
+        ("GstFreeIncome", "NonFaceToFaceServices", None),
+        ("BasExcluded", "AgencyRequiredReport", None),
+    ]
+
+
 def test_a_workbook_is_read_as_a_table_of_lines(tmp_path):
     book = openpyxl.Workbook()
     for row in (HEADER, *GOOD):

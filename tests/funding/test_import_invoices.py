@@ -54,6 +54,25 @@ def exported(resource, path):
 # --- invoices -------------------------------------------------------------------------------------------
 
 
+def test_an_invoice_of_a_list_without_that_column_is_not_recurring(tmp_path):
+    def without(row):
+        cells = row.split(",")
+        return ",".join(cells[:6] + cells[7:]).replace("invoice to agency", "NDIA")
+
+    path = a_file(tmp_path, *map(without, GOOD_INVOICES), header=without(HEADER))
+    assert imported("invoice", path, "--ignore-warnings").status == 0
+    assert set(Invoice.objects.values_list("invoice_claim_type", "is_recurring")) == {
+        ("InvoiceToAgency", False)
+    }
+    Invoice.objects.update(
+        is_recurring=True, recurring_frequency="Weekly", recurring_start_date=dt.date(2025, 7, 1)
+    )
+    assert "0 changed, 2 unchanged" in imported("invoice", path, "--ignore-warnings").out
+    a_file(tmp_path, without(GOOD_INVOICES[2]).replace("Guide,1", "Guide,3"), header=without(HEADER))
+    imported("invoice", path, "--ignore-warnings")
+    assert Invoice.objects.get(invoice_number="I-2").is_recurring
+
+
 def test_rows_that_share_a_number_are_one_invoice(tmp_path):
     path = a_file(tmp_path, *GOOD_INVOICES, header=HEADER)
     result = imported("invoice", path, "--ignore-warnings")

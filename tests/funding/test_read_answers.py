@@ -147,6 +147,8 @@ def test_a_day_that_is_stated_and_a_slip_is_a_fault_of_its_row(remittance, text)
         ("1.234,50", "AmountPaid must be a number. It is “1.234,50”."),
         ("12.345", "AmountPaid has more than two decimals. It is “12.345”."),
         ("(50.00)", "AmountPaid must be a number. It is “(50.00)”."),
+        ("50.00-", "AmountPaid must be a number. It is “50.00-”."),
+        ("50.00 CR", "AmountPaid must be a number. It is “50.00 CR”."),
         ("NaN", "AmountPaid must be a number. It is “NaN”."),
         ("1e3", "AmountPaid must be a number. It is “1e3”."),
         ("99999999999", "AmountPaid is more than any claim comes to. It is “99999999999”."),

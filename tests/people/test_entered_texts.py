@@ -48,6 +48,19 @@ CORRECTED = [
     ("phone1", "912345678", "912345678", ""),
     ("post_code", "2150.0", "2150", ""),
     ("state", "Victoria", "VIC", "StateAbbreviated"),
+    ("state", "N/A", "", ""),
+    ("scheme_number", "'431000195", "431000195", ""),
+    ("business_number", "'51 824 753 556", "51 824 753 556", ""),
+    ("business_number", "n/a", "", ""),
+    ("phone1", "'0412 345 678", "0412 345 678", ""),
+    ("phone1", "’412345678", "0412345678", "LeadingZeroRestored"),
+    ("business_phone", "'(02) 6555 1234", "(02) 6555 1234", ""),
+    ("post_code", "'0830", "0830", ""),
+    ("unique_code", "'000123", "000123", ""),
+    ("unique_code", "O'Brien", "O'Brien", ""),
+    ("gender", "X", "Unspecified", ""),
+    ("gender", "Prefer not to say", "Unspecified", ""),
+    ("gender", "Non-binary", "Unspecified", "GenderUnspecified"),
 ]
 
 
@@ -144,6 +157,16 @@ def test_a_state_without_a_country_is_one_of_australia_at_every_import(tmp_path)
     countries = Contact.objects.order_by("first_name").values_list("country", flat=True)
     assert list(countries) == [None, "Australia", "New Zealand", "Australia"]
     assert imported("contact", path).out.startswith("4 rows: 0 new, 0 changed, 4 unchanged, 0 rejected")
+
+
+def test_a_state_that_is_none_of_australia_is_named_where_it_has_no_country(tmp_path):
+    path = a_csv(tmp_path, "Ida,Quill,NSW 2042", "Ned,Fox,N/A", header="First name,Surname,State")
+    result = imported("contact", path)
+    assert result.out.startswith("2 rows: 1 new, 0 changed, 0 unchanged, 1 rejected")
+    assert result.lines[0] == (
+        "row 2: Required: Address/Country: The country is required when a state is given. “NSW 2042” is no"
+        " state of Australia."
+    )
 
 
 def test_a_list_without_countries_leaves_those_that_are_stored(tmp_path):

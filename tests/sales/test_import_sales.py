@@ -81,6 +81,19 @@ def test_a_row_with_a_number_changes_that_opportunity(imported, owner):
     assert record.chance_of_sales == 75
 
 
+def test_a_chance_has_its_sign_and_a_share_of_one_is_warned_of(imported, owner):
+    a_stage(name="Enquiry")
+    text = (
+        "Name,Owner,Stage,Probability (%)\n"
+        "A,priya@example.org,Enquiry,60%\nB,priya@example.org,Enquiry,12.5 %\n"
+        "C,priya@example.org,Enquiry,0.6\n"
+    )
+    said, _ = imported("opportunity", text)
+    assert "3 new, 0 changed, 0 unchanged, 0 rejected; 1 row with warnings" in said
+    chances = Opportunity.objects.order_by("name").values_list("chance_of_sales", flat=True)
+    assert [float(chance) for chance in chances] == [60, 12.5, 0.6]
+
+
 def test_templates_are_imported_and_found_by_their_name(imported, owner):
     a_stage(name="Enquiry")
     text = "Template,OpportunityName,Stage,Owner,Follow up after\nExpo,Visitor,Enquiry,priya@example.org,{}\n"

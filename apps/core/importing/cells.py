@@ -37,7 +37,16 @@ ERROR_VALUES = {
 YES = {"yes", "y", "true", "t", "1"}
 NO = {"no", "n", "false", "f", "0"}
 _WHOLE = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.0+)?", re.ASCII)
-_MONEY = re.compile(r"([+-]?)\$? ?((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)", re.ASCII)
+#: With the signs of accounts: ``(12.00)`` and ``12.00-`` are below zero. ``12.00 CR`` is not read: whether
+#: that is below zero depends on whose account it is.
+_MONEY = re.compile(
+    r"(?P<before>[+-]?|\()(?:AUD|AU?\$|\$)? ?(?P<inside>-?)"
+    r"(?P<number>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?: ?AUD)?(?P<after> ?-|\)|)",
+    re.ASCII | re.IGNORECASE,
+)
+_SIGNS = {"", "+", "-", "()"}
+#: The apostrophe, often one of a word processor, that lists keep before a number so that it stays a text.
+_TEXT_MARK = re.compile(r"['’‘](?=[+(]?\$?\.?\d)", re.ASCII)
 _PUNCTUATION = re.compile(r"[\W_]+")
 
 
@@ -59,6 +68,12 @@ def cleaned_and_restored(text: str) -> str:
     return formula_restored(text) if text[:1] == "'" else text
 
 
+def without_mark(text: str) -> str:
+    """A number, or a day, without the apostrophe before it: ``'0412 345 678``."""
+    found = _TEXT_MARK.match(text)
+    return text[found.end() :] if found else text
+
+
 def is_same(existing: object, value: object) -> bool:
     """True when a record has what a cell says; white space around a text does not count: no cell has it."""
     if existing == value:
@@ -78,8 +93,11 @@ def cell_reader(prop: StructuralProperty) -> CellReader:
     """
     read = reader_of(prop)
     if prop.choices:
-        # In any case and with any punctuation: ``mr.`` is ``Mr``.
-        loose = {letters_of(name): name for name in prop.choices}
+        # In any case and with any punctuation, ``mr.`` is ``Mr``; also by the words of the back office.
+        loose = {letters_of(str(label)): name for name, label in prop.field.flatchoices}
+        loose |= {letters_of(name): name for name in prop.choices}
+        if {"Yes", "No"} <= {*prop.choices}:
+            loose = {**dict.fromkeys(YES, "Yes"), **dict.fromkeys(NO, "No"), **loose}
         return lambda text: read(loose.get(letters_of(text), text))
     kind = prop.edm.name
     if kind == "Edm.Boolean":
@@ -112,6 +130,7 @@ def boolean_cell(text: str) -> bool:
 
 
 def whole_number(text: str) -> Any:
+    text = without_mark(text)
     if not _WHOLE.fullmatch(text):
         raise WireValueError("InvalidNumber", "must be a whole number.")
     digits = text.replace(",", "").partition(".")[0]
@@ -121,8 +140,10 @@ def whole_number(text: str) -> Any:
 
 
 def decimal_number(text: str) -> Decimal:
-    """A decimal, with or without thousands and a dollar sign."""
-    found = _MONEY.fullmatch(text)
-    if found is None:
+    """A decimal, with or without thousands, a dollar sign and the signs of accounts."""
+    found = _MONEY.fullmatch(without_mark(text))
+    sign = "" if found is None else "".join(found.group("before", "inside", "after")).replace(" ", "")
+    if found is None or sign not in _SIGNS:
         raise WireValueError("InvalidNumber", "must be a number.")
-    return Decimal(found[1] + found[2].replace(",", ""))
+    number = Decimal(found["number"].replace(",", ""))
+    return -number if sign in ("-", "()") else number

@@ -161,10 +161,13 @@ class RecordColumn(ImportColumn):
 
     ``name`` is the interface's (``Address/Suburb``, ``Client/BusinessName``). Among records with one value of
     a match field the attribute ``scope`` decides: a reference is unique beside its provider.
+    ``second_headers`` are its own where nothing else of the file gives it, and where they would be those of a
+    column that a better header gives: beside *Mobile* the header *Phone* is that of the second telephone.
     ``keeps_when_empty``: an empty cell leaves an existing record's value, since the service fills it in.
     ``is_future``: in a file of another database its days may be past, whatever the rules say.
     """
 
+    second_headers: Sequence[str] = ()
     scope: str = ""
     keeps_when_empty: bool = False
     is_future: bool = False

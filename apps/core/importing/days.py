@@ -8,14 +8,20 @@ from dataclasses import dataclass
 
 from apps.base import clock
 from apps.base.declaration.values import WireValueError
-from apps.core.importing.cells import CleanedText
+from apps.core.importing.cells import CleanedText, without_mark
 
 _ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _PARTS = re.compile(r"(\d{1,2})[/.\- ](\d{1,2})[/.\- ](\d{4}|\d\d)", re.ASCII)
 #: Eight digits are a day only of years that lists have, and of those that stand for "until further".
 _YEAR_FIRST = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})", re.ASCII)
 _COMPACT = re.compile(r"((?:18|19|20|21)\d\d|9999)(\d\d)(\d\d)", re.ASCII)
-_NAMED = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?[ \-/.]*([A-Za-z]{3,9})[ \-/.,]*(\d{4}|\d\d)", re.ASCII)
+_NAMED = re.compile(
+    r"(\d{1,2})(?:st|nd|rd|th)?(?: of\b)?[ \-/.]*([A-Za-z]{3,9})[ \-/.,]*(\d{4}|\d\d)", re.ASCII
+)
+_MONTH_NAMED_FIRST = re.compile(r"([A-Za-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?(?:, ?| )(\d{4})", re.ASCII)
+_WEEKDAY = re.compile(
+    r"(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? +(?=\w)", re.ASCII | re.IGNORECASE
+)
 #: A day has forty characters at most: of a longer text each of its blanks would be tried as the end of one.
 _TIME = re.compile(
     r"(.{1,40}?),?[T ]+(\d{1,2}):(\d\d)(?::(\d\d)(\.\d+)?)?(?: ?([AaPp])\.?[Mm]\.?)?", re.ASCII
@@ -28,7 +34,7 @@ _MONTHS = (
 #: Day 0 of spreadsheets, which take 1900 for a leap year.
 _SERIAL_START = dt.date(1899, 12, 30)
 #: What shows in a cell, before it is cleaned, which of two numbers is the day.
-_ORDERED = re.compile(r"\s*([0-9]{1,2})[/.\- ]([0-9]{1,2})[/.\- ][0-9]{2}")
+_ORDERED = re.compile(r"\s*(?:[A-Za-z]{3,9}\.?,? +)?['’‘]?([0-9]{1,2})[/.\- ]([0-9]{1,2})[/.\- ][0-9]{2}")
 
 #: A year of two digits is certain when no other century lies so many years from today: of a day on a bill or
 #: in a plan, and of a birthday, which is not to come and not of somebody older than anybody is.
@@ -89,6 +95,11 @@ class DayColumn:
         return None if self.has_day_first else self.others_day_first
 
     @property
+    def is_mixed(self) -> bool:
+        """True when some values can only have the day first and others only the month."""
+        return self.stated is None and self.has_day_first and self.has_month_first
+
+    @property
     def is_certain(self) -> bool:
         return self.found_day_first is not None
 
@@ -104,6 +115,7 @@ class DayColumn:
         """
         if _ISO_DAY.fullmatch(text):
             return CleanedText(text)
+        text = without_mark(text)
         time = _TIME.fullmatch(text)
         written = self.written_day(time[1] if time else text)
         if written is None:
@@ -117,6 +129,8 @@ class DayColumn:
         if written.is_ambiguous and not self.is_certain:
             order, day = "day" if self.day_first else "month", long_day(written.day)
             advice = "the column does not show it; --day-first or --month-first does."
+            if self.is_mixed:
+                advice = "days of the column show both orders; correct the file, or say --day-first."
             message = f"It is read with the {order} first, as {day}: {advice}"
             return CleanedText(iso, "AmbiguousDay", message)
         return CleanedText(iso)
@@ -124,6 +138,8 @@ class DayColumn:
     def written_day(self, text: str) -> WrittenDay | None:
         """The day of a text; ``None`` when its form is none we know."""
         is_ambiguous = False
+        if weekday := _WEEKDAY.match(text):
+            text = text[weekday.end() :]
         if found := _PARTS.fullmatch(text):
             first, second, year = int(found[1]), int(found[2]), found[3]
             day, month = (first, second) if self.day_first else (second, first)
@@ -134,6 +150,8 @@ class DayColumn:
             year, month, day = found[1], int(found[2]), int(found[3])
         elif (found := _NAMED.fullmatch(text)) and (month := month_number(found[2])):
             day, year = int(found[1]), found[3]
+        elif (found := _MONTH_NAMED_FIRST.fullmatch(text)) and (month := month_number(found[1])):
+            day, year = int(found[2]), found[3]
         else:
             return None
         try:
@@ -145,6 +163,8 @@ class DayColumn:
 
     def wrong_order_sentence(self, month: int) -> str:
         order, other = ("day", "month") if self.day_first else ("month", "day")
+        if self.is_mixed:
+            return f"has no month {month}, but other days of the column have the {order} first: correct it."
         return f"has no month {month}; it is read with the {order} first, --{other}-first turns that."
 
 

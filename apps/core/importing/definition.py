@@ -25,6 +25,8 @@ class ImportDefinition:
     """
 
     columns: ClassVar[Sequence[RecordColumn]] = ()
+    #: Words that may stand before the headers of its own values: ``Participant first name``.
+    record_words: ClassVar[Sequence[str]] = ()
     match_fields: ClassVar[Sequence[str]] = ()
     #: Columns by whose digits files may name a record, although they need not be unique.
     number_fields: ClassVar[Sequence[str]] = ()
@@ -40,6 +42,9 @@ class ImportDefinition:
     #: a year of two digits is not one to come. Forms have the same.
     cleaners: Mapping[str, Cleaner] = {}
     birthdays: ClassVar[Sequence[str]] = ()
+    #: The values of new records whose rows do not give them, by the attribute: lists of others have no such
+    #: column.
+    assumed: ClassVar[Mapping[str, object]] = {}
     #: Whether files set the archive date: not where archiving has effects that a service must handle.
     sets_archive_date: ClassVar[bool] = True
     #: Rules whose findings are shown and keep nothing out, of services that check no warnings.

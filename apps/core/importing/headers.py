@@ -125,10 +125,83 @@ def spellings_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[st
     for text, ending in last_steps.items():
         if len(ending) == 1 and not ending[0].is_read_only:
             found.setdefault(text, ending[0])
+    seconds = {letters_of(header) for column in definition.columns for header in column.second_headers}
     for column in known.values():
-        if column.part is not None and not column.is_read_only:
-            found.setdefault(letters_of(column.part.name), column)
+        part = letters_of(column.part.name) if column.part is not None else ""
+        if part and part not in seconds and not column.is_read_only:
+            found.setdefault(part, column)
+    for word in map(letters_of, definition.record_words):
+        for text, column in [*found.items()]:
+            # The code of what they call a client may be that of its organisation.
+            is_code = column.normalised_field is not None and column.normalised_field.unique
+            if not (column.is_read_only or column.refers or column.is_key or is_code):
+                found.setdefault(word + text, column)
     return found
+
+
+def columns_of_headers(
+    header: Sequence[str],
+    by_spelling: Mapping[str, RecordColumn],
+    definition: ImportDefinition,
+    chosen: Mapping[int, RecordColumn | None],
+) -> dict[int, RecordColumn | None]:
+    """The column that each header is, by its index; a person has ``chosen`` some.
+
+    Of several headers of one column the first among those that it declares is its own. The others, and
+    headers of no column, may be ``second_headers``.
+    """
+    texts = [letters_of(text) for text in header]
+    found = {index: chosen.get(index, by_spelling.get(text)) for index, text in enumerate(texts)}
+    with_word: dict[int, str] = {}
+    for index, text in enumerate(texts):
+        column = found[index]
+        own = [text.removeprefix(word) for word in map(letters_of, definition.record_words)]
+        own = [each for each in own if each != text and by_spelling.get(each) is column]
+        if own and column is not None and not column.refers and index not in chosen:
+            with_word[index] = texts[index] = own[0]
+    plain = {id(column) for index, column in found.items() if index not in with_word}
+    for index in with_word:
+        if id(found[index]) in plain:
+            found[index] = None  # beside Phone, Client phone is that of somebody else
+    given = {column.target for column in found.values() if column is not None}
+    seconds = [column for column in definition.columns if column.second_headers]
+    for index in sorted(found, key=lambda index: header_rank(texts[index], found[index])):
+        column, text = found[index], texts[index]
+        if index in chosen or (
+            index in with_word if column is None else is_first(index, found, texts, chosen)
+        ):
+            continue
+        for second in seconds:
+            other = by_spelling[letters_of(second.name)]
+            if other.target not in given and text in map(letters_of, second.second_headers):
+                found[index] = other
+                given.add(other.target)
+                break
+    return found
+
+
+def is_second(column: RecordColumn, by_spelling: Mapping[str, RecordColumn]) -> bool:
+    """True when a header of a file is another column's, or none's, where that one has no better header."""
+    own = by_spelling.get(letters_of(column.header))
+    return own is None or own.name != column.name
+
+
+def header_rank(text: str, column: RecordColumn | None) -> int:
+    """The place of a header among those that its column declares."""
+    declared = [*map(letters_of, column.headers)] if column is not None else []
+    return declared.index(text) if text in declared else -1
+
+
+def is_first(
+    index: int,
+    found: Mapping[int, RecordColumn | None],
+    texts: Sequence[str],
+    chosen: Mapping[int, RecordColumn | None],
+) -> bool:
+    """True when no other header of the column is chosen, or is declared before this one."""
+    column = found[index]
+    same = [each for each, other in found.items() if column is not None and other is column]
+    return index == min(same, key=lambda each: (each not in chosen, header_rank(texts[each], column), each))
 
 
 def recognise_columns(
@@ -157,9 +230,10 @@ def recognise_columns(
     columns: list[RecordColumn] = []
     unknown: list[str] = []
     read_only: list[str] = []
+    by_index = columns_of_headers(table.header, by_spelling, definition, chosen)
     for index, header in enumerate(table.header):
         text = letters_of(header)
-        column = chosen[index] if index in chosen else by_spelling.get(text)
+        column = by_index[index]
         if column is None and (not text or index in chosen or text in unread):
             continue
         if column is None:
@@ -174,6 +248,11 @@ def recognise_columns(
             advice += " Where the header is in another row, say --header-row and its number."
         raise ImportFileError(f"Not understood: {'; '.join(unknown)}.{advice}")
     notices = [f"Imported without {'; '.join(unknown)}."] if unknown else []
+    notices += [
+        f"{sentence_start(quote_header(column.index, column.header, table))} is read as {column.name}."
+        for column in columns
+        if column.index not in chosen and is_second(column, by_spelling)
+    ]
     left_out = needless_columns(columns, options.by_name)
     headers = [column.header for column in left_out]
     if options.by_name and headers:
@@ -268,14 +347,21 @@ def other_header_row(table: Table, header: str) -> str:
 
 def header_row_of(table: Table, by_spelling: Mapping[str, RecordColumn], options: ImportOptions) -> int:
     """The row whose cells are plainly the headers: groups of columns may have a title above them."""
+    counts = known_headers(table, by_spelling, options)
+    best = max(counts, key=lambda number: counts[number], default=table.header_row)
+    return best if counts.get(best, 0) > 2 * counts.get(table.header_row, 0) + 1 else table.header_row
+
+
+def known_headers(
+    table: Table, by_spelling: Mapping[str, RecordColumn], options: ImportOptions
+) -> dict[int, int]:
+    """How many headers that are understood the first rows have, by their number."""
     wanted = {text for text, column in by_spelling.items() if not column.is_read_only}
     wanted |= {letters_of(header) for header in options.column_map if isinstance(header, str)}
-    counts = {
+    return {
         number: sum(letters_of(cell) in wanted for cell in cells)
         for number, cells in enumerate(table.first_rows, start=1)
     }
-    best = max(counts, key=lambda number: counts[number], default=table.header_row)
-    return best if counts.get(best, 0) > 2 * counts.get(table.header_row, 0) + 1 else table.header_row
 
 
 def check_unique_targets(columns: Sequence[RecordColumn], table: Table) -> None:
@@ -284,17 +370,29 @@ def check_unique_targets(columns: Sequence[RecordColumn], table: Table) -> None:
     A single record may have several names: the first that a row gives finds it.
     """
     seen: dict[tuple[str, ...], RecordColumn] = {}
+    pairs: list[str] = []
+    others: list[str] = []
     for column in columns:
         is_name = column.only_groups or (column.record_name is not None and not column.is_list)
         first = seen.setdefault(("", column.name) if is_name else column.target, column)
         if first is not column:
-            other = f"column {column_letters(column.index)}" if table.has_cell_addresses else column.header
-            raise ImportFileError(
-                f"{quote_header(first.index, first.header, table)} and"
-                f" {quote_header(column.index, column.header, table)} both give {column.name};"
-                f' give one of them another field (--map "{other}=Field"), or leave it out'
-                f' (--map "{other}=").'
+            others.append(
+                f"column {column_letters(column.index)}" if table.has_cell_addresses else column.header
             )
+            pairs.append(
+                f"{quote_header(first.index, first.header, table)} and"
+                f" {quote_header(column.index, column.header, table)} both give {column.name}"
+            )
+    if pairs:
+        leave_out = " ".join(f'--map "{other}="' for other in others)
+        raise ImportFileError(
+            f'{"; ".join(pairs)}; give one of them another field (--map "{others[0]}=Field"), or leave it out'
+            f" ({leave_out})."
+        )
+
+
+def sentence_start(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def quote_header(index: int, header: str, table: Table) -> str:

@@ -41,6 +41,7 @@ class RecordColumns:
         self.model: type[models.Model] = type_.model
         self.draft_class: type[Draft] = type_.declaration.draft_class or Draft
         self.defaults, self.required = defaults_of(type_), required_members(type_)
+        self.assumed = {name: value for name, value in definition.assumed.items() if name in self.required}
         self.header = columns[0].table.header if columns else ()
         self.complete, self.explain_missing = definition.complete_values, definition.explain_missing
         #: Attributes that count as not given, so that no rule about days to come rejects them.
@@ -112,10 +113,13 @@ class RecordColumns:
         return not any(column.cleaned(row.cells[column.index]) for column in self.columns)
 
     def check_required(self, record: ReadRecord, given: str | None = None) -> None:
-        """Reject a row without a required member, unless it is ``given`` elsewhere.
+        """Reject a row without a required member, unless it is ``given`` elsewhere or assumed.
 
         Of an existing record only those are checked that have a column.
         """
+        for attribute in self.assumed if record.existing is None else ():
+            if record.values.get(attribute) is None and attribute not in record.invalid:
+                record.values[attribute] = self.assumed[attribute]
         for attribute, name in self.required.items():
             if record.values.get(attribute) is not None or attribute in (given, *record.invalid):
                 continue

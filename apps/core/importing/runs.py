@@ -5,7 +5,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from django.db import connection, transaction
@@ -22,7 +21,13 @@ from apps.core.importing.days import DayColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions
 from apps.core.importing.file_declaration import definition_of, file_entity_set
 from apps.core.importing.first_pass import FirstPass, day_notices, look_through
-from apps.core.importing.headers import header_row_of, item_list_of, recognise_columns, spellings_of
+from apps.core.importing.headers import (
+    header_row_of,
+    item_list_of,
+    known_headers,
+    recognise_columns,
+    spellings_of,
+)
 from apps.core.importing.records import ReadRecord, RecordRows
 from apps.core.importing.report import ImportReport, ShowIssue
 from apps.core.models import Subscriber
@@ -34,6 +39,8 @@ from apps.core.table_files.tables import ImportFileError, Row, Table
 BATCH = 5_000
 #: New records of a file after which PostgreSQL looks at their table, and again at each multiple of them.
 FIRST_ANALYSIS, NEXT_ANALYSIS = 1_000, 8
+#: Sheets that are looked at where the first one has no header that is understood.
+MAX_OTHER_SHEETS = 10
 #: Records that wait until the end of the file for one that they name.
 MAX_POSTPONED = 100_000
 
@@ -123,12 +130,30 @@ def open_records(
     items = item_list_of(entity_set.type)
     list_name = items.name if items is not None else None
     json_members = [column.name for column in definition.columns if isinstance(column, RelatedColumn)]
-    open_at = partial(open_table, path, options.encoding, options.sheet)
-    table = open_at(options.header_row, list_name, json_members, max_rows)
+    by_spelling = spellings_of(entity_set, definition)
+
+    def open_at(sheet: str | None, header_row: int | None, max_rows: int | None = max_rows) -> Table:
+        return open_table(path, options.encoding, sheet, header_row, list_name, json_members, max_rows)
+
+    def has_headers(table: Table) -> bool:
+        return any(known_headers(table, by_spelling, options).values())
+
+    def is_list(sheet: str) -> bool:
+        try:
+            return has_headers(open_at(sheet, None, max_rows=0))
+        except ImportFileError:
+            return False  # it is empty
+
+    table = open_at(options.sheet, options.header_row)
     if options.header_row is not None:
         return table
-    header_row = header_row_of(table, spellings_of(entity_set, definition), options)
-    return table if header_row == table.header_row else open_at(header_row, list_name, json_members, max_rows)
+    if options.sheet is None and table.sheets and not has_headers(table):
+        # The first sheet of some workbooks says what the others have.
+        others = [name for name in table.shown_sheets if name != table.sheet][:MAX_OTHER_SHEETS]
+        found = next(filter(is_list, others), None)
+        table = table if found is None else open_at(found, None)
+    header_row = header_row_of(table, by_spelling, options)
+    return table if header_row == table.header_row else open_at(table.sheet or None, header_row)
 
 
 def errors_file(path: Path, options: ImportOptions) -> Path | None:

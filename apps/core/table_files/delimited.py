@@ -97,11 +97,15 @@ class DelimitedTable(Table):
         # A title above the header holds hardly a delimiter.
         header = next((line for line in (first, *others) if any(map(line.count, DELIMITERS))), "")
         self.delimiter: str = stated[1] if stated else max(DELIMITERS, key=header.count)
+        #: Some programs write ``"Name", "Suburb"``: the quotation marks are those of cells all the same.
+        self.has_blanks_before_quotes = any(f'"{self.delimiter} "' in line for line in (first, *others))
         self.find_header(header_row)
 
     def sheet_rows(self) -> Iterator[list[str]]:
         lines = islice(self.lines, self.lines_before, None)
-        reader = csv.reader(lines, delimiter=self.delimiter, strict=True)
+        reader = csv.reader(
+            lines, delimiter=self.delimiter, strict=True, skipinitialspace=self.has_blanks_before_quotes
+        )
         try:
             yield from reader
         except csv.Error as error:

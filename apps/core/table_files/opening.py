@@ -12,7 +12,7 @@ import msgspec
 from django.conf import settings
 
 from apps.core.table_files import reader
-from apps.core.table_files.formats import format_of
+from apps.core.table_files.formats import SAVE_AS, format_of
 from apps.core.table_files.tables import ImportFileError, Row, Table
 from apps.core.untrusted import ProcessEnded, ProcessLimits, Reason, run_limited
 
@@ -43,7 +43,7 @@ def open_table(
     ``list_name`` is the member that has the lines of a record: in JSON it is a list, in tables rows.
     ``json_members`` are read as the JSON that they are.
     """
-    format_of(path)
+    format_of(path, SAVE_AS)
     if not path.is_file():
         raise ImportFileError(f"There is no file {path}.")
     size = path.stat().st_size

@@ -21,7 +21,7 @@ encode = msgspec.json.Encoder().encode
 #: What a table is besides its rows and notices.
 TABLE_ATTRIBUTES = (
     *("header", "header_row", "row_word", "has_cell_addresses", "has_formula_guards"),
-    *("sheet", "sheets", "list_name", "encoding", "delimiter"),
+    *("sheet", "sheets", "shown_sheets", "list_name", "encoding", "delimiter"),
 )
 #: Characters of a cell that may have to be told from a header.
 HEADER_LENGTH = 200
@@ -39,6 +39,7 @@ class ReaderOutcome:
     has_formula_guards: bool = False
     sheet: str = ""
     sheets: list[str] = field(default_factory=list)
+    shown_sheets: list[str] = field(default_factory=list)
     list_name: str | None = None
     encoding: str | None = None
     delimiter: str | None = None

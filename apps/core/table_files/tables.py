@@ -6,6 +6,8 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from apps.base.errors import plural
+
 #: More columns than any resource has members; a file beyond it is no table of records.
 MAX_COLUMNS = 1_000
 #: Characters of one row, whatever its format.
@@ -62,10 +64,14 @@ class Table:
         self.header_row = 1
         #: The sheet of a workbook that is read, and all it has.
         self.sheet, self.sheets = "", list[str]()
+        #: The sheets that are not hidden.
+        self.shown_sheets = list[str]()
         #: The member that is a list of items in the file itself, each item a row.
         self.list_name: str | None = None
         self.encoding: str | None = None
         self.delimiter: str | None = None
+        #: Rows that say what the header says: lists that were printed repeat it on each page.
+        self.repeated_headers = 0
 
     def sheet_rows(self) -> Iterator[list[str]]:
         """The cells of every row of a sheet, the header's among them; ``ImportFileError`` where it breaks."""
@@ -98,13 +104,17 @@ class Table:
 
     def rows(self) -> Iterator[Row]:
         """Every row after the header that has a cell; ``ImportFileError`` where the file breaks off."""
-        width = len(self.header)
+        width, header = len(self.header), [*self.header]
+        has_names = sum(map(bool, header)) > 1
+        self.repeated_headers = 0
         for number, cells in islice(enumerate(self.sheet_rows(), start=1), self.header_row, None):
             if not any(cells):
                 continue  # spreadsheets save formatted rows without a value as delimiters
             while len(cells) > width and not cells[-1]:
                 cells.pop()
-            if len(cells) == width:
+            if cells == header and has_names:
+                self.repeated_headers += 1
+            elif len(cells) == width:
                 yield Row(number, cells)
             else:
                 # It may have lost a cell in its middle, so nothing in it can be trusted.
@@ -113,9 +123,13 @@ class Table:
 
     def notices(self) -> list[str]:
         """Notices to the user about how the file was read."""
-        if self.header_row == 1:
-            return []
-        return [f"Row {self.header_row:,} is the header; --header-row names another."]
+        found = []
+        if self.header_row != 1:
+            found.append(f"Row {self.header_row:,} is the header; --header-row names another.")
+        if self.repeated_headers:
+            repeated = plural(self.repeated_headers, "row")
+            found.append(f"Left out {repeated} that repeat{'s' * (self.repeated_headers == 1)} the header.")
+        return found
 
 
 def column_letters(index: int) -> str:

@@ -59,8 +59,8 @@ class WorkbookTable(Table):
             if sheet and sheet not in self.sheets:
                 names = ", ".join(self.sheets[:10])
                 raise ImportFileError(f"{path.name} has no sheet {sheet}; it has {names}.")
-            shown = [each.name for each in found if each.visible == SheetVisibleEnum.Visible]
-            for name in [sheet] if sheet else shown or self.sheets:
+            self.shown_sheets = [each.name for each in found if each.visible == SheetVisibleEnum.Visible]
+            for name in [sheet] if sheet else self.shown_sheets or self.sheets:
                 self.sheet, self.cells = name, book.get_sheet_by_name(name)
                 if self.cells.start is not None:
                     break
@@ -180,6 +180,9 @@ def text_of(value: object) -> str:
         return value.date().isoformat() if value.time() == dt.time() else value.isoformat(" ")
     if isinstance(value, dt.date | dt.time):
         return value.isoformat()
+    if isinstance(value, dt.timedelta):
+        minutes, seconds = divmod(round(value.total_seconds()), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     if isinstance(value, float):
         # A spreadsheet knows no whole numbers, and shows 15 digits: 71.39999999999999 of a formula is 71.4.
         return str(int(value)) if value.is_integer() else f"{value:.15g}"

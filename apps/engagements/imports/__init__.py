@@ -12,6 +12,16 @@ class ClientEngagementImport(ImportDefinition):
     """
 
     columns = (
+        RecordColumn(
+            "Participant/SchemeNumber",
+            (
+                *("NDIS", "NDIS No", "NDIS number", "Scheme No", "Scheme number"),
+                *("Participant No", "Participant number", "Participant NDIS number"),
+            ),
+        ),
+        # Beside a number it is a name.
+        RecordColumn("Participant/ContactGuid", second_headers=("Participant",)),
+        RecordColumn("Participant/UniqueCode", ("Participant code",)),
         RecordColumn("PlanStartDate", ("Plan start", "Start date")),
         RecordColumn("PlanEndDate", ("Plan end", "End date")),
         RecordColumn("PlanCommencementDate", ("Plan commencement",)),
@@ -20,5 +30,6 @@ class ClientEngagementImport(ImportDefinition):
         RecordColumn("IsPlanManaged", ("Plan managed",)),
         RecordColumn("SupportCoordinatorContactGuid", ("Support coordinator",)),
         RecordColumn("PlanManagerClientGuid", ("Plan manager",)),
+        RecordColumn("PlanManagerClientBusinessName", ("Plan manager name",)),
         RecordColumn("TotalBudgetAmount", ("Budget", "Total budget", "Plan budget")),
     )

@@ -127,7 +127,7 @@ def read_management(text: str) -> str:
 
 def read_amount(text: str) -> Decimal:
     """An amount of whole cents that is not negative: ``$1,616.26``."""
-    amount = decimal_number(text.replace("$ ", "$").removesuffix(" AUD"))
+    amount = decimal_number(text)
     if amount < 0 or amount > MAX_AMOUNT:
         raise WireValueError("OutOfRange", "must be an amount from 0.")
     if amount != amount.quantize(CENT):

@@ -6,16 +6,16 @@ from typing import Any
 
 from apps.base.declaration.service import get_service
 from apps.base.declaration.values import WireValueError
-from apps.core.importing.cells import cell_reader, letters_of
+from apps.core.importing.cells import CleanedText, cell_reader
 from apps.core.importing.columns import ImportColumn
 from apps.core.importing.fixed_columns import FixedRow, find_columns, read_row
 from apps.core.importing.report import RowIssue
 from apps.core.importing.runs import ImportDisplay
 from apps.core.models import normalised
 from apps.core.table_files.tables import ImportFileError, Row, Table
-from apps.engagements.choices import ManagementType
+from apps.engagements.imports.component_rows import named_category, read_management
 from apps.engagements.models import ClientEngagement, ServiceBooking
-from apps.people.entered_texts import clean_scheme_number
+from apps.people.entered_texts import clean_scheme_number, whole_digits
 from apps.people.models import Contact
 
 #: The members that a column gives, for the issues of the rules.
@@ -33,8 +33,6 @@ MEMBERS_OF_COLUMN = {
     "end_date": ("booking_end_date", "plan_end_date"),
 }
 COLUMN_OF_MEMBER = {member: column for column, members in MEMBERS_OF_COLUMN.items() for member in members}
-
-MANAGEMENT = {name.casefold(): name for name in ManagementType.values}
 
 
 @dataclass(eq=False)
@@ -109,7 +107,7 @@ def read_line(row: Row, columns: Mapping[str, ImportColumn]) -> BookingLine:
 
 
 def booking_columns() -> list[ImportColumn]:
-    """The columns of the portal's list."""
+    """The columns of the portal's list, also by the names that other programs give them."""
     booking = get_service().by_model[ClientEngagement].type.navigations["ServiceBookings"].type
     day = cell_reader(booking.properties["BookingStartDate"])
     money = cell_reader(booking.properties["Budget"])
@@ -118,35 +116,45 @@ def booking_columns() -> list[ImportColumn]:
     return [
         ImportColumn(
             "participant",
+            ("NDIS number", "NDIS No", "Participant number", "Participant NDIS number", "Scheme number"),
             read=lambda text: scheme_number(clean_scheme_number(text).text or text),
             in_every_row=True,
         ),
         ImportColumn("participant_name", read=lambda text: " ".join(text.split())),
-        ImportColumn("service_booking_id", read=cell_reader(number), in_every_row=True),
-        ImportColumn("booking_type", read=management_cell, in_every_row=True),
-        ImportColumn("product_category", read=category_cell, in_every_row=True),
-        ImportColumn("product_category_item", read=cell_reader(item)),
-        ImportColumn("start_date", read=day, is_day=True, in_every_row=True),
-        ImportColumn("end_date", read=day, is_day=True, in_every_row=True),
+        ImportColumn(
+            "service_booking_id",
+            ("Service booking", "Service booking number", "Booking number", "Booking ID"),
+            read=cell_reader(number),
+            clean=lambda text: CleanedText(whole_digits(text)),
+            in_every_row=True,
+        ),
+        ImportColumn(
+            "booking_type", ("Management type", "Managed by"), read=read_management, in_every_row=True
+        ),
+        ImportColumn(
+            "product_category",
+            ("Support category", "Support category number", "Category"),
+            read=category_cell,
+            in_every_row=True,
+        ),
+        ImportColumn(
+            "product_category_item", ("Support item", "Support item number"), read=cell_reader(item)
+        ),
+        ImportColumn("start_date", ("Booking start date",), read=day, is_day=True, in_every_row=True),
+        ImportColumn("end_date", ("Booking end date",), read=day, is_day=True, in_every_row=True),
         ImportColumn("last_modified_date", read=day, is_day=True),
-        ImportColumn("status"),
-        ImportColumn("allocated_amount", read=money, in_every_row=True),
-        ImportColumn("remaining_amount", read=money),
+        ImportColumn("status", ("Booking status",)),
+        ImportColumn("allocated_amount", ("Allocated", "Budget"), read=money, in_every_row=True),
+        ImportColumn("remaining_amount", ("Remaining", "Remaining budget"), read=money),
         ImportColumn("accrual_amount", read=money),
     ]
 
 
-def management_cell(text: str) -> str:
-    """``Plan Managed`` is Plan."""
-    word = letters_of(text).removesuffix("managed")
-    if word not in MANAGEMENT:
-        raise WireValueError("NotAChoice", "must be Plan Managed, Agency Managed or Self Managed.")
-    return MANAGEMENT[word]
-
-
 def category_cell(text: str) -> int:
-    """``07`` is 7; a category's name may follow its number."""
+    """``07`` is 7; a category's name may follow its number, or stand for it."""
     digits = text.split()[0]
+    if digits[0].isalpha():
+        return named_category([text])[0]
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 4):
         raise WireValueError("InvalidNumber", "must be the number of a support category.")
     return int(digits)

@@ -31,6 +31,7 @@ from apps.documents.models import Document, DocumentCategory
 from apps.funding.admin.autocomplete import records_by_text
 from apps.funding.choices import CancellationReason, ClaimType, TaxChoice
 from apps.funding.drafts import InvoiceEntry, LineDraft
+from apps.funding.imports import hours_and_minutes
 from apps.funding.models import CostCentre, InvoiceLine, LineItem, PriceBook, Product
 from apps.funding.validation.warning_codes import warning_label
 
@@ -110,11 +111,8 @@ class QuantityField(AmountField):
     }
 
     def to_python(self, value: Any) -> object:
-        hours_and_minutes = re.fullmatch(r"\s*([0-9]{1,3}):([0-5][0-9])\s*", value or "")
-        if hours_and_minutes is None:
-            return super().to_python(value)
-        hours, minutes = map(int, hours_and_minutes.groups())
-        return (Decimal(hours * 60 + minutes) / 60).quantize(Decimal("0.0001"))
+        hours = hours_and_minutes((value or "").strip())
+        return super().to_python(value) if hours is None else hours
 
 
 class LineForm(forms.Form):

@@ -112,8 +112,16 @@ def fault_text(table: Table, row: Row, column: ImportColumn, issue: CellIssue) -
     return f"{sentence} It is {quoted(text)}." if text else sentence
 
 
+_SIGNS_OF_AMOUNTS = frozenset("0123456789.,$+- ")
+
+
 def parse_amount(text: str) -> Decimal:
-    """``1234.50``, ``1,234.50`` or ``$1,234.50``, to the cent; never ``1.234,50``."""
+    """``1234.50``, ``1,234.50`` or ``$1,234.50``, to the cent; never ``1.234,50``.
+
+    The agency writes no ``(50.00)``: whoever did would have to say what it means.
+    """
+    if not set(text) <= _SIGNS_OF_AMOUNTS or text.endswith("-"):
+        raise WireValueError("InvalidNumber", "must be a number.")
     amount = decimal_number(text)
     if amount.adjusted() >= 10:
         raise WireValueError("OutOfRange", "is more than any claim comes to.")

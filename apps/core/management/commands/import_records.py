@@ -139,7 +139,7 @@ def summary(report: ImportReport, options: ImportOptions) -> str:
     )
     noun = "record" if report.has_items else "row"
     text += f"; {plural(counts.with_warnings, noun)} with warnings" if counts.with_warnings else ""
-    text += f"; {plural(counts.left_out, 'row')} below the table left out" if counts.left_out else ""
+    text += f"; {plural(counts.left_out, 'row')} of sums or notes left out" if counts.left_out else ""
     text += "."
     if counts.unconfirmed:
         text += f" Only warnings keep {counts.unconfirmed:,} of them out; --ignore-warnings stores those."

@@ -10,7 +10,7 @@ from apps.base.errors import plural
 from apps.core.importing.fixed_columns import InvalidRows
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
 from apps.core.management.base import ServiceCommand
-from apps.core.table_files.formats import format_of
+from apps.core.table_files.formats import SAVE_AS, format_of
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
 from apps.funding.services.price_guide import GuideReport, import_guide
@@ -73,7 +73,7 @@ class Command(ServiceCommand):
 
     def read(self, options: dict[str, Any]) -> Guide:
         path: Path = options["file"]
-        if format_of(path) not in FORMATS:
+        if format_of(path, SAVE_AS) not in FORMATS:
             raise ImportFileError(f"{path.name} is no price guide; it is read from CSV and XLSX files.")
         table = open_table(path, options["encoding"], options["sheet"])
         for notice in table.notices():
