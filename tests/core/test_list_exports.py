@@ -33,9 +33,8 @@ EXPORTED = [
 
 
 @pytest.fixture
-def large(monkeypatch, settings, tmp_path):
+def large(monkeypatch):
     """Lists of more than one record are exported by a worker."""
-    settings.VAR_DIR = tmp_path
     monkeypatch.setattr(exports, "SMALL_EXPORT", 1)
 
 

@@ -30,13 +30,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def empty_log():
-    READ_LOG.waiting.clear()
-    yield
-    READ_LOG.waiting.clear()
-
-
 @pytest.fixture
 def api():
     return Caller(an_application(name="Reports"))

@@ -9,16 +9,9 @@ from apps.engagements.amounts import Amounts, DatedChange, record_dated_amounts
 from apps.funding.statuses import ENDED
 from tests.engagements.builders import a_category_budget, a_pace_plan, with_periods
 from tests.funding.builders import a_claim, an_invoice
-from tests.funding.warned import TODAY, a_guide_item
-from tests.people.records import an_administrator
+from tests.funding.warned import a_guide_item
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at(TODAY)
-    client.force_login(an_administrator(first_name="Ada", last_name="Byron"))
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday", "ada")]
 
 
 def lefts(client, plan, *days, of="claim", bill=""):

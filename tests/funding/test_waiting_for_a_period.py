@@ -15,16 +15,9 @@ from tests.api.caller import Caller, an_application, ok, refused
 from tests.engagements.builders import a_category_budget, with_periods
 from tests.engagements.test_component_grid import address, sent
 from tests.funding.builders import a_claim, an_invoice
-from tests.funding.warned import TODAY
-from tests.people.records import an_administrator, get_unrendered
+from tests.people.records import get_unrendered
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at(TODAY)
-    client.force_login(an_administrator(first_name="Ada", last_name="Byron"))
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday", "ada")]
 
 
 @pytest.fixture

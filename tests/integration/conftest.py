@@ -7,11 +7,6 @@ from tests.api.conftest import fresh_state  # noqa: F401  (a fixture)
 from tests.api.test_version_2_1 import LaterCaller
 
 
-@pytest.fixture(autouse=True)
-def worker_folder(settings, tmp_path):
-    settings.VAR_DIR = tmp_path
-
-
 @pytest.fixture
 def application(db):
     """A program that may read and write everything."""
