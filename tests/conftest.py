@@ -259,6 +259,12 @@ def files_apart(tmp_path_factory):
 
 
 @pytest.fixture
+def log_of_one_writer(settings):
+    """A test is one transaction, of which a snapshot does not tell what came earlier."""
+    settings.ODATA_CHANGE_LOG = "apps.core.change_log.SerialLog"
+
+
+@pytest.fixture
 def mail_server(settings):
     """The server that our mail goes to: ``received`` are its messages; the next ``refusals`` it refuses."""
     with running_mail_server(settings) as server:

@@ -13,7 +13,7 @@ from apps.base import clock
 from apps.base.declaration.service import declared_sets
 from apps.core.resources import LookupResource
 from apps.people.models import CustomField, CustomFieldAnswer, CustomFieldResponse
-from tests.api.caller import Caller, an_application, ok
+from tests.api.caller import Caller, LaterCaller, an_application, ok
 from tests.documents.records import documents_records
 from tests.engagements.records import engagements_records
 from tests.funding.records import funding_records
@@ -42,6 +42,12 @@ def fresh_state(monkeypatch):
 def api(db):
     """A caller that may read and write everything."""
     return Caller(an_application())
+
+
+@pytest.fixture
+def later(api):
+    """A caller of version 2.1 that may read and write everything."""
+    return LaterCaller(api.authorization)
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from django_tasks_db.models import DBTaskResult
 from apps.core.models import Notice, PersonalDataRead
 from apps.funding.models import Invoice
 from apps.funding.services.invoice_mail import mail_invoice, send_invoices
-from apps.people.models import Role, Staff
 from tests.funding.admin_forms import INVOICES
 from tests.funding.builders import an_invoice
+from tests.people.lost_rights import lose_rights, see_some
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
 from tests.tasks import NotStored, let_retries_be_due, run_tasks, store_one_task
 
@@ -95,14 +95,6 @@ def test_when_the_task_of_one_cannot_be_stored_there_is_none_of_the_others(monke
     with pytest.raises(NotStored):
         send_invoices(invoices, an_administrator())
     assert not DBTaskResult.objects.exists()
-
-
-def lose_rights(staff):
-    Staff.objects.filter(pk=staff.pk).update(role=a_role("funding.view_invoice"))
-
-
-def see_some(staff):
-    Role.objects.filter(pk=staff.role_id).update(participants="Own")
 
 
 @pytest.mark.parametrize("change", [lose_rights, see_some])

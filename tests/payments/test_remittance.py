@@ -27,7 +27,7 @@ from tests.payments.builders import (
     payment_settings,
     somebody,
 )
-from tests.payments.test_statement_mail import lose_login, lose_rights, see_some
+from tests.people.lost_rights import lose_login, lose_rights, see_some
 from tests.people.records import a_client, a_contact, an_administrator
 from tests.tasks import NotStored, let_retries_be_due, run_tasks, store_one_task
 

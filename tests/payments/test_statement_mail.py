@@ -24,10 +24,10 @@ from apps.payments.services.statement_mail import (
 )
 from apps.payments.services.statement_runs import process_run, start_run
 from apps.payments.services.statements import StatementRefused, make_statements
-from apps.people.models import Role, Staff
 from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_consent, a_statement
 from tests.payments.test_statements import a_participant
-from tests.people.records import a_contact, a_role, an_administrator
+from tests.people.lost_rights import lose_login, lose_rights, see_some
+from tests.people.records import a_contact, an_administrator
 from tests.tasks import NotStored, let_retries_be_due, run_tasks, store_one_task
 
 pytestmark = pytest.mark.django_db
@@ -261,18 +261,6 @@ def test_a_run_whose_person_cannot_be_told_has_not_ended(monkeypatch):
         statement_runs.finish_run(run, statement_runs.FINISHED)
     run.refresh_from_db()
     assert run.is_running
-
-
-def lose_rights(person):
-    Staff.objects.filter(pk=person.pk).update(role=a_role("payments.view_statement"))
-
-
-def see_some(person):
-    Role.objects.filter(pk=person.role_id).update(participants="Own")
-
-
-def lose_login(person):
-    Staff.objects.filter(pk=person.pk).update(disable_login_date=timezone.now())
 
 
 @pytest.mark.parametrize("change", [lose_rights, see_some, lose_login])
