@@ -47,7 +47,7 @@ def pages():
     export = AccountsExport.objects.order_by("-creation_date").first().pk
     statement = Statement.objects.filter(is_replaced=False).order_by("-month", "-paid").first()
     in_periods = plans.filter(category_budgets__periods__isnull=False)
-    short_components = load_short_components(FundingPeriod.objects.all(), clock.today())
+    short_components = load_short_components(FundingPeriod.objects.all())
     short = in_periods.filter(category_budgets__in=short_components).first()
     pace = f"engagements/clientengagement/{(short or in_periods.first() or plan).pk}/"
     participant = f"people/contact/{plan.participant_id}/overview/"

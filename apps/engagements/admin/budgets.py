@@ -91,7 +91,7 @@ class PeriodFilter(ConditionFilter):
 
     def conditions(self, model: type[Model]) -> Conditions:
         is_chosen = self.value() == RUNS_OUT
-        short = load_short_components(FundingPeriod.objects.all(), clock.today()) if is_chosen else {}
+        short = load_short_components(FundingPeriod.objects.all()) if is_chosen else {}
         return {RUNS_OUT: (RUNS_OUT_LABEL, Q(pk__in=short))}
 
 
@@ -99,8 +99,9 @@ class PeriodFilter(ConditionFilter):
 RUNS_OUT, RUNS_OUT_LABEL = "short", "Funding period runs out early"
 
 
-def load_short_components(periods: QuerySet[FundingPeriod], today: dt.date) -> dict[UUID, Decimal]:
+def load_short_components(periods: QuerySet[FundingPeriod]) -> dict[UUID, Decimal]:
     """The money missing by the end of today's period, by component. One query, a row for each period."""
+    today = clock.today()
     rows = periods.filter(current_plans(today, "category_budget__"))
     columns = ("first_day", "last_day", "released", "claimed", "waiting")
     found = rows.order_by("category_budget", "first_day").values_list(

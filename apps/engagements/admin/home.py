@@ -8,7 +8,6 @@ from django.contrib import admin
 from django.db.models import Count, F, Model, QuerySet
 from django.http import HttpRequest
 
-from apps.base import clock
 from apps.base.money import ZERO
 from apps.core.admin_base import HOME_PANELS, Conditions, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import list_url
@@ -44,7 +43,7 @@ def plan_work(request: HttpRequest) -> HomeContent:
 
 def short_period_rows(person: object) -> list[Work]:
     """The components whose funding period runs out before its end, and what is missing by then."""
-    short = load_short_components(visible_rows(person, FundingPeriod.objects.all()), clock.today())
+    short = load_short_components(visible_rows(person, FundingPeriod.objects.all()))
     if not short:
         return []
     link = list_url(CategoryBudget, **{PeriodFilter.parameter_name: RUNS_OUT})
