@@ -188,8 +188,6 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 LANGUAGE_CODE = "en-au"
 LANGUAGES = [(LANGUAGE_CODE, "Australian English")]  # else each page names the hundred that Django knows
 TIME_ZONE = "Australia/Sydney"
-USE_TZ = True
-USE_I18N = True
 #: The library of the back office reads the days of filters by these, and not by the language.
 DATE_INPUT_FORMATS = ["%d/%m/%Y", "%d/%m/%y", "%Y-%m-%d"]
 DATETIME_INPUT_FORMATS = [f"{day} {time}" for day in DATE_INPUT_FORMATS for time in ("%H:%M", "%H:%M:%S")]
@@ -218,14 +216,11 @@ AUTH_PASSWORD_VALIDATORS = [
 SILENCED_SYSTEM_CHECKS = ["auth.W004", "models.W040"]
 LOGIN_URL = LOGOUT_REDIRECT_URL = reverse_lazy("admin:login")
 LOGIN_REDIRECT_URL = reverse_lazy("admin:index")
-SESSION_COOKIE_HTTPONLY = True
-SESSION_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_AGE = SESSION_SECONDS = env.int("SESSION_SECONDS", 12 * 3600)  # since signing in
 SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", 3600)  # without a request
 PASSWORD_LINK_HOURS = env.int("PASSWORD_LINK_HOURS", 24)
 PASSWORD_RESET_TIMEOUT = PASSWORD_LINK_HOURS * 3600
 CSRF_COOKIE_HTTPONLY = True
-CSRF_COOKIE_SAMESITE = "Lax"
 CSRF_FAILURE_VIEW = "apps.core.expired_forms.expired_form"
 DEVICE_COOKIE_NAME = "device"  # of a device on which somebody has signed in
 AXES_HANDLER = "apps.people.authentication.attempts.LoginAttempts"
@@ -239,7 +234,6 @@ AXES_USERNAME_FORM_FIELD = "username"
 AXES_USERNAME_CALLABLE = "apps.people.authentication.attempts.counted_login"
 AXES_CLIENT_IP_CALLABLE = "apps.access.throttling.counted_address"
 AXES_LOCKOUT_CALLABLE = "apps.people.authentication.attempts.locked_out_response"
-AXES_HTTP_RESPONSE_CODE = 429
 AXES_VERBOSE = False
 AXES_SENSITIVE_PARAMETERS = ["username"]  # in log lines; the address is what a guard looks for
 AXES_ENABLE_ADMIN = False
@@ -347,9 +341,6 @@ SECURE_REDIRECT_EXEMPT = [r"^livez$", r"^readyz$", r"^metrics$"]  # asked on the
 TRUST_PROXY = env.bool("TRUST_PROXY", False)
 if TRUST_PROXY:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
-SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "same-origin"
-X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [SELF],
@@ -374,8 +365,8 @@ DATA_SECURITY_POLICY = protocol.DATA_SECURITY_POLICY
 #: Headers of every response.
 BROWSER_HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": X_FRAME_OPTIONS,
-    "Referrer-Policy": SECURE_REFERRER_POLICY,
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": PERMISSIONS_POLICY,
 }
@@ -470,7 +461,6 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "PREPROCESSING_HOOKS": ["apps.odata.metadata.openapi.normalise_endpoints"],
     "POSTPROCESSING_HOOKS": ["apps.odata.metadata.openapi.complete_document"],
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
     "SERVE_AUTHENTICATION": [],
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
@@ -527,12 +517,11 @@ BACKUP_PASSPHRASE_FILE = env.str("BACKUP_PASSPHRASE_FILE", "")  # whose text is 
 
 # --- personal data ------------------------------------------------------------------------------------
 
-#: Years after the last service during which nobody's records are erased.
 READ_LOG_DAYS = env.int("READ_LOG_DAYS", 730)  # after which purge_expired deletes an entry; 0: never
 READ_LOG_TO = env.str("READ_LOG_TO", "")  # where each entry is sent as it is written, besides
 if not re.fullmatch(r"(syslog://[^/\s]+|(syslog|file):/\S+)?", READ_LOG_TO):
     raise ImproperlyConfigured("READ_LOG_TO is syslog://host:514, syslog:/dev/log or file:/path.")
-RETENTION_YEARS = env.int("RETENTION_YEARS", 7)
+RETENTION_YEARS = env.int("RETENTION_YEARS", 7)  # after the last service, before which nobody is erased
 
 # --- the back office ----------------------------------------------------------------------------------
 
@@ -540,7 +529,6 @@ UNFOLD = {
     "SITE_TITLE": "Records Service",
     "SITE_HEADER": "Records Service",
     "SITE_SYMBOL": "folder_shared",
-    "SITE_URL": "/",
     "ACCOUNT": {
         "navigation": [
             {"title": "Change password", "link": reverse_lazy("admin:password_change")},
@@ -551,7 +539,6 @@ UNFOLD = {
     "SITE_FAVICONS": [
         {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("favicon.svg")},
     ],
-    "SHOW_HISTORY": True,
     "SHOW_VIEW_ON_SITE": False,
     "ENVIRONMENT": "apps.core.admin_base.home.environment_label",
     "DASHBOARD_CALLBACK": "apps.core.admin_base.home.home_page",

@@ -19,10 +19,12 @@ from django.db import connection, transaction
 from django.template import RequestContext, Template
 from django.test import Client
 from django.test.utils import instrumented_test_render, override_settings
+from django.utils import timezone
 from playwright.sync_api import sync_playwright
 
 from apps.base import clock
 from apps.core.models import Subscriber
+from apps.core.read_log import READ_LOG
 from apps.core.table_files import opening, reader
 from apps.core.untrusted import run_limited
 from tests import races
@@ -30,9 +32,11 @@ from tests.any_day import MOMENT
 from tests.chromium import HEADLESS_SHELL, find_chromium, launch
 from tests.dependence import depends_on_engine, uses_database
 from tests.engines import in_ci
+from tests.mail_server import running_mail_server
 from tests.operations.databases import Databases
 from tests.people.records import an_administrator
 from tests.schema_template import database_of_tests, schema_template
+from tests.virus_scanner import running_scanner
 
 # A slow machine is no fault of the code. In CI the examples are always the same: red means something changed.
 # Every run has other examples; so fewer than Hypothesis' hundred find as much in the end.
@@ -95,7 +99,9 @@ def no_state_is_left(monkeypatch):
     yield
     Subscriber.clear_cache()
     clock.reset_now()
+    timezone.deactivate()  # back to that of the settings, Sydney
     cache.clear()
+    READ_LOG.waiting.clear()
 
 
 @pytest.fixture(scope="session")
@@ -241,14 +247,35 @@ def quick_flush():
 
 
 @pytest.fixture(autouse=True, scope="session")
-def documents_apart(tmp_path_factory):
-    """Documents that tests keep lie beside no others."""
+def files_apart(tmp_path_factory):
+    """Documents that tests keep, and files of their workers, lie beside no others."""
+    var = tmp_path_factory.mktemp("var")
     folder = {
         "BACKEND": "apps.documents.storage.DocumentFolder",
-        "OPTIONS": {"location": tmp_path_factory.mktemp("documents")},
+        "OPTIONS": {"location": var / "documents"},
     }
-    with override_settings(STORAGES={**settings.STORAGES, "documents": folder}):
+    with override_settings(VAR_DIR=var, STORAGES={**settings.STORAGES, "documents": folder}):
         yield
+
+
+@pytest.fixture
+def log_of_one_writer(settings):
+    """A test is one transaction, of which a snapshot does not tell what came earlier."""
+    settings.ODATA_CHANGE_LOG = "apps.core.change_log.SerialLog"
+
+
+@pytest.fixture
+def mail_server(settings):
+    """The server that our mail goes to: ``received`` are its messages; the next ``refusals`` it refuses."""
+    with running_mail_server(settings) as server:
+        yield server
+
+
+@pytest.fixture
+def scanner(settings):
+    """The scanner that files are sent to: ``scanned`` has what it got."""
+    with running_scanner(settings) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

@@ -108,7 +108,7 @@ def filter_can_be_followed(draft: WebhookDraft) -> Iterator[Issue]:
     if not application.caller.may(READ, entity_set):
         return
     try:
-        delta_reader(entity_set, draft.filter, application.caller, DeltaToken(""))
+        delta_reader(entity_set, draft.filter, application.caller)
     except (ServiceError, UntrackableError) as error:
         yield Issue("InvalidFilter", "filter", str(error))
 
@@ -258,7 +258,7 @@ def make_message(webhook: Webhook, entity_set: EntitySet) -> bool:
     try:
         if not caller.may(READ, entity_set):
             raise Forbidden(caller.refusal(READ, entity_set.name))
-        reader = delta_reader(entity_set, webhook.filter, caller, DeltaToken(""))
+        reader = delta_reader(entity_set, webhook.filter, caller)
     except (ServiceError, UntrackableError):
         store_position(webhook, "")
         return False
@@ -322,15 +322,12 @@ def add_message(webhook: Webhook, body: str) -> WebhookMessage:
     return webhook.messages.create(body=body, creation_date=date)
 
 
-def delta_reader(
-    entity_set: EntitySet, condition: str, caller: ApplicationCaller, token: DeltaToken
-) -> DeltaReader:
+def delta_reader(entity_set: EntitySet, condition: str, caller: ApplicationCaller) -> DeltaReader:
     options = parse_options(f"$filter={quote(condition)}" if condition else "")
     rows = filter_rows(entity_set, entity_set.rows_for(caller), options, caller)
     current = JsonReader(entity_set, rows, options, caller=caller)
-    return DeltaReader(
-        current, find_dependencies(entity_set, current.projection, options, current.request), token
-    )
+    dependencies = find_dependencies(entity_set, current.projection, options, current.request)
+    return DeltaReader(current, dependencies, DeltaToken(""))
 
 
 def changes_of(webhook: Webhook, entity_set: EntitySet, page: DeltaPage) -> Iterator[dict[str, object]]:

@@ -99,7 +99,3 @@ class ComputedDecimal(models.DecimalField):
 
     def get_col(self, alias: Any, output_field: Any = None) -> object:
         return ComputedColumn(alias, self, output_field or self)
-
-    @property
-    def cached_col(self) -> object:
-        return self.get_col(self.model._meta.db_table)

@@ -242,17 +242,16 @@ def insert_records(
 def insert_rows(
     model: type[models.Model],
     drafts: Sequence[Draft],
-    extra_columns: ExtraColumns | None = None,
-    batch: WriteBatch | None = None,
+    extra_columns: ExtraColumns | None,
+    batch: WriteBatch,
 ) -> list[object]:
-    """Insert the drafts as new rows, without lists and history; their keys in the same order.
+    """Insert the drafts as new rows with the batch, without lists and history; their keys in the same order.
 
     So the rows of contained lists are inserted, whose history is their record's.
     """
     if not drafts:
         return []
     keys, members = new_keys(model, len(drafts)), vars(drafts[0]).keys()
-    own_batch = batch or WriteBatch()
     names = [
         f.name for f in model._meta.concrete_fields if f.name in members and f.name not in SYSTEM_COLUMNS
     ]
@@ -273,7 +272,7 @@ def insert_rows(
         elif name not in given:
             if field.null and not field.has_default():
                 continue
-            default = own_batch.moment if field.default is clock.now else plain(field.get_default())
+            default = batch.moment if field.default is clock.now else plain(field.get_default())
             values = [default] * len(drafts)
         else:
             values = given[name]
@@ -288,9 +287,7 @@ def insert_rows(
         is_needed = len(drafts) <= FEW or field.has_default() or text_field is not None
         if is_needed or has_value(values):
             columns[field.attname] = values
-    own_batch.insert(model, tuple(columns), zip(*columns.values(), strict=True))
-    if batch is None:
-        own_batch.send()
+    batch.insert(model, tuple(columns), zip(*columns.values(), strict=True))
     return keys
 
 

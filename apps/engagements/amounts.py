@@ -20,11 +20,11 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from apps.base.money import ZERO
-from apps.core import history, saving
+from apps.core import history
 from apps.core.bulk_insert import WriteBatch, in_batches
 from apps.core.computed import to_the_cent
 from apps.engagements.funding_periods import PeriodAmounts, lies_in, share_of_days
-from apps.engagements.models import Budget, CategoryBudget, FundingPeriod, ServiceBooking
+from apps.engagements.models import Budget, CategoryBudget, FundingPeriod
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +62,16 @@ class DatedChange(NamedTuple):
 AMOUNT_COLUMNS = ("claimed", "paid", "waiting")
 
 
-def record_amounts(
-    changes: Mapping[UUID, Amounts],
-    model: type[Budget] = ServiceBooking,
-    batch: WriteBatch | None = None,
-) -> None:
-    """Add to the claimed, paid and waiting amounts of service bookings (or category budgets), by key.
+def record_amounts(changes: Mapping[UUID, Amounts], model: type[Budget], batch: WriteBatch) -> None:
+    """Add to the claimed, paid and waiting amounts of service bookings or category budgets, by key.
 
-    To be called in the transaction that enters, claims or cancels. The database adds, so that two writers at
+    To be sent in the transaction that enters, claims or cancels. The database adds, so that two writers at
     once lose nothing; rows are locked in the order of their keys, so that two writers never wait for each
-    other. The statements, of a constant number, are sent with the ``batch`` when one is given.
+    other. The number of statements is constant.
     """
-    own_batch = batch or WriteBatch()
     if len(changes) > 1:
-        lock_in_order(changes, model, own_batch)
-    own_batch.execute(*addition(model, changes))
-    if batch is None:
-        with saving.in_transaction():
-            own_batch.send()
+        lock_in_order(changes, model, batch)
+    batch.execute(*addition(model, changes))
 
 
 #: The stored funding periods of budgets, by the keys of these.
@@ -87,7 +79,7 @@ Periods = Mapping[UUID, Sequence[PeriodAmounts]]
 
 
 def record_dated_amounts(
-    changes: Sequence[DatedChange], batch: WriteBatch | None = None, periods: Periods | None = None
+    changes: Sequence[DatedChange], batch: WriteBatch, periods: Periods | None = None
 ) -> None:
     """As ``record_amounts`` for category budgets, and add to their funding periods by the days of supports.
 
@@ -95,12 +87,11 @@ def record_dated_amounts(
     budgets are locked before: the periods are then those that are stored, however long another transaction
     that replaces them had to be waited for.
     """
-    own_batch = batch or WriteBatch()
     sums: dict[UUID, Amounts] = defaultdict(Amounts)
     for change in changes:
         sums[change.budget] += change.amounts
     if len(sums) > 1 or periods is None:
-        lock_in_order(sums, CategoryBudget, own_batch)
+        lock_in_order(sums, CategoryBudget, batch)
     budgets = addition(CategoryBudget, sums)
     of_periods: Addition | None = None
     if periods is None:
@@ -112,14 +103,11 @@ def record_dated_amounts(
     if of_periods is not None and connection.vendor == "postgresql":
         # One statement. A single budget is locked before its periods; several are locked already.
         text = f"WITH _locked AS ({budgets[0]} RETURNING 1) {of_periods[0]} AND EXISTS (SELECT FROM _locked)"
-        own_batch.execute(text, [*budgets[1], *of_periods[1]])
+        batch.execute(text, [*budgets[1], *of_periods[1]])
     else:
-        own_batch.execute(*budgets)
+        batch.execute(*budgets)
         if of_periods is not None:
-            own_batch.execute(*of_periods)
-    if batch is None:
-        with saving.in_transaction():
-            own_batch.send()
+            batch.execute(*of_periods)
 
 
 def lock_in_order(keys: Iterable[UUID], model: type[Budget], batch: WriteBatch) -> None:

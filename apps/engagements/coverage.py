@@ -6,7 +6,7 @@ take one more trip, whatever the number of supports::
     [plan_rows] = fetch_all([plan_query({support.contact for support in supports})])
     coverages = load_coverages(supports, plan_rows)
 
-What was claimed is posted afterwards by ``services.record_amounts``.
+What was claimed is posted afterwards by ``amounts.record_amounts``.
 """
 
 import datetime as dt

@@ -218,7 +218,7 @@ class ClientEngagement(Record):
 
 
 class Budget(Record):
-    """A budget of a plan and the sums of the claims on it, which ``services.record_amounts`` updates.
+    """A budget of a plan and the sums of the claims on it, which ``amounts.record_amounts`` updates.
 
     ``claimed`` is claimed from the agency, ``paid`` the part of it that was paid, ``waiting`` entered and
     not yet claimed; ``used_elsewhere`` was spent by others, or before this service was used.

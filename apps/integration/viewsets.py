@@ -37,7 +37,6 @@ from apps.core.table_files.tables import ImportFileError
 from apps.integration import openapi, resources
 from apps.integration.export_jobs import MEDIA_TYPES, check_sight, query_of
 from apps.integration.import_forms import FILE, ImportFormParser, importable_sets, read_form
-from apps.odata.delta.tokens import DeltaToken
 from apps.odata.errors import BadQuery
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
@@ -277,7 +276,7 @@ class SubscriptionViewSet(ODataViewSet):
             entity_set = entity_set_named(name)
             if entity_set is None or not caller.may(READ, entity_set):
                 raise Forbidden(caller.refusal(READ, name))
-            delta_reader(entity_set, condition, caller, DeltaToken(""))
+            delta_reader(entity_set, condition, caller)
 
     def find_subscription(self, request: Request, key: str) -> Webhook:
         self.refuse_plain_filters()

@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 
 from apps.access.throttling import RateLimiter
 from apps.base import clock
 from apps.base.declaration.service import declared_sets
-from apps.core.models import Subscriber
 from apps.core.resources import LookupResource
 from apps.people.models import CustomField, CustomFieldAnswer, CustomFieldResponse
-from tests.api.caller import Caller, an_application, ok
+from tests.api.caller import Caller, LaterCaller, an_application, ok
 from tests.documents.records import documents_records
 from tests.engagements.records import engagements_records
 from tests.funding.records import funding_records
@@ -34,20 +32,22 @@ from tests.sales.records import sales_records
 
 @pytest.fixture(autouse=True)
 def fresh_state(monkeypatch):
-    """No subscriber's settings and no limits left over from another test."""
+    """No limits left over from another test."""
     half_past = time.time() // 60 * 60 + 30
     meter = RateLimiter(lambda: half_past)
     monkeypatch.setattr("apps.access.throttling.RATE_LIMITER", meter)
-    Subscriber.clear_cache()
-    with timezone.override("Australia/Sydney"):
-        yield
-    Subscriber.clear_cache()
 
 
 @pytest.fixture
 def api(db):
     """A caller that may read and write everything."""
     return Caller(an_application())
+
+
+@pytest.fixture
+def later(api):
+    """A caller of version 2.1 that may read and write everything."""
+    return LaterCaller(api.authorization)
 
 
 @pytest.fixture
@@ -195,8 +195,7 @@ OTHER_APPS = (
 @pytest.fixture(scope="module")
 def module_records(module_transaction):
     """The records, made once for a file of tests."""
-    with timezone.override("Australia/Sydney"):
-        return some_records(Caller(an_application(name="Who made the records")))
+    return some_records(Caller(an_application(name="Who made the records")))
 
 
 @pytest.fixture

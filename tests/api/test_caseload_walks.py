@@ -18,14 +18,13 @@ from apps.odata.delta.tokens import sight_of
 from apps.people.drafts import StaffDraft
 from apps.people.models import Contact, Staff
 from apps.people.services import update_staff
-from tests.api.caller import refused
+from tests.api.caller import LaterCaller, refused
 from tests.api.followers import TRACK_CHANGES, Follower
 from tests.api.random_writes import Walk, changed
-from tests.api.test_version_2_1 import LaterCaller
 from tests.caseloads import a_limited_application, keys_in_caseload, limit, managers_of
 from tests.people.builders import a_location
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("log_of_one_writer")]
 
 STEPS = int(os.environ.get("CASELOAD_STEPS", "0"))
 
@@ -135,11 +134,6 @@ def follow(office, steps):
             count = office.limited.get(f"{copy.path}/$count").content.decode()
             assert int(count) == len(keys)
     return left
-
-
-@pytest.fixture(autouse=True)
-def log_of_one_writer(settings):
-    settings.ODATA_CHANGE_LOG = "apps.core.change_log.SerialLog"  # a test is one transaction
 
 
 def test_a_copy_follows_participants_that_change_hands(monkeypatch):

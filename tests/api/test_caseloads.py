@@ -14,9 +14,8 @@ from apps.core import caseload
 from apps.core.caseload import caseload_path
 from apps.payments.models import Statement
 from apps.people.models import Contact
-from tests.api.caller import Caller, an_application, faults, ok, refused
+from tests.api.caller import Caller, LaterCaller, an_application, faults, ok, refused
 from tests.api.test_set_navigations import filter_of
-from tests.api.test_version_2_1 import LaterCaller
 from tests.caseloads import a_limited_application, keys_in_caseload, limit
 from tests.documents.builders import PDF, a_category, a_document, a_file, fields, form, part
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice

@@ -15,13 +15,7 @@ from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim
 from tests.people.builders import a_client, a_contact
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def log_of_one_writer(settings):
-    """A test is one transaction, of which a snapshot does not tell what came earlier."""
-    settings.ODATA_CHANGE_LOG = "apps.core.change_log.SerialLog"
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("log_of_one_writer")]
 
 
 def test_a_delta_has_what_changed_and_what_is_new_in_the_selection_of_the_first_read(api):

@@ -10,8 +10,7 @@ from apps.core.models import normalised
 from apps.core.saving import uniques_of
 from apps.people.merging import merge
 from apps.people.models import Contact
-from tests.api.caller import faults, refused
-from tests.api.test_version_2_1 import LaterCaller
+from tests.api.caller import LaterCaller, faults, refused
 from tests.caseloads import a_limited_application
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, an_invoice_body

@@ -6,18 +6,13 @@ from apps.funding.models import AcknowledgedWarning, Claim, ProviderInvoice
 from apps.people.merging import merge
 from apps.people.models import Client, Contact
 from tests.api.caller import ok, refused
-from tests.api.test_upserts import LaterCaller, stored  # noqa: F401
+from tests.api.test_upserts import stored  # noqa: F401  (a fixture)
 from tests.funding.bodies import a_claim_body
 from tests.funding.builders import a_provider_invoice
 from tests.people.import_files import a_csv, imported
 from tests.people.records import a_client, a_contact
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def later(api):
-    return LaterCaller(api.authorization)
 
 
 @pytest.fixture
@@ -100,11 +95,10 @@ def test_a_merged_record_is_not_changed_by_its_code(later, tmp_path):
     kept, duplicate = a_contact(unique_code="P-1"), a_contact(unique_code="P-2")
     merge(kept, duplicate)
     sentence = f"It was merged into {kept.pk}: change that one."
-    change = later.patch("contact(UniqueCode='P-2')", {"Phone1": "0400 000 000"}, if_match="*")
+    change = later.patch("contact(UniqueCode='P-2')", {"Phone1": "0400 000 000"})
     assert refused(change, 409)["details"][0]["message"] == sentence
-    assert (
-        sentence in later.delta("contact", {"UniqueCode": "P-2", "Phone1": "0400 000 000"}).content.decode()
-    )
+    payload = {"@context": "#$delta", "value": [{"UniqueCode": "P-2", "Phone1": "0400 000 000"}]}
+    assert sentence in later.patch("contact", payload).content.decode()
     result = imported("contact", a_csv(tmp_path, "P-2,0400000001", header="Unique code,Mobile"))
     assert result.status == 1
     assert sentence in result.err

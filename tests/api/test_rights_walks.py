@@ -17,10 +17,10 @@ from apps.access.webhooks import send_changes
 from apps.core.models import FileExport
 from tests.api.caller import Caller, ok
 from tests.api.followers import key_of
-from tests.api.test_caseload_walks import Office, log_of_one_writer  # noqa: F401  (a fixture)
+from tests.api.test_caseload_walks import Office
 from tests.tasks import run_tasks
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("log_of_one_writer")]
 
 #: The sets of the walk: participants themselves, what belongs to them, what belongs to nobody.
 SETS = ("Contact", "Claim", "Team")

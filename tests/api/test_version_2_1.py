@@ -16,7 +16,7 @@ from apps.funding.models import Claim, ClaimLine, PriceBook
 from apps.odata.write.bodies import record_reader
 from apps.payments.models import PaymentRun
 from tests.api.batches import Request, get, send_json
-from tests.api.caller import Caller, an_application, faults, ok, refused
+from tests.api.caller import LaterCaller, an_application, faults, ok, refused
 from tests.engagements.builders import a_booking, a_category_budget, with_periods
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_line_body, an_invoice_body
 from tests.funding.builders import a_claim, a_claim_file, a_remittance
@@ -36,19 +36,6 @@ def options_of(name):
 def those_with(method):
     names = [each.name for each in CHANGEABLE if method in each.resource.methods_of_2_1]
     return pytest.mark.parametrize("name", names)
-
-
-class LaterCaller(Caller):
-    """Sends every request in version 2.1, changes of any state of the record."""
-
-    def call(self, method, path, query=None, body=None, **headers):
-        tag = {"If_Match": "*"} if method in ("PUT", "PATCH", "DELETE") else {}
-        return super().call(method, path, query, body, **{"api_version": "2.1", **tag, **headers})
-
-
-@pytest.fixture
-def later(api):
-    return LaterCaller(api.authorization)
 
 
 @pytest.fixture

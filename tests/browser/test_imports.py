@@ -31,9 +31,8 @@ ASK_WHEN_TOLD = """
 
 
 @pytest.fixture
-def page(request, window_of, settings, tmp_path):
+def page(request, window_of):
     """The page of a plan manager, or of the role that a test names."""
-    settings.VAR_DIR = tmp_path
     page = window_of(user=a_staff_member(role=load_roles()[getattr(request, "param", "Plan manager")]))
     page.add_init_script(ASK_WHEN_TOLD)
     return page

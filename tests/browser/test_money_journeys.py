@@ -29,9 +29,8 @@ MOST_CLICKS = 12
 
 
 @pytest.fixture
-def sign_in(window_of, settings, tmp_path):
+def sign_in(window_of):
     """sign_in(role) -> the page of a person who has the role of the demo data."""
-    settings.VAR_DIR = tmp_path
 
     def signed_in(role):
         page = window_of(user=a_staff_member(role=load_roles()[role], first_name="Robin", last_name=role))

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import time
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.clients.commands import Failed, execute
+from tests.server.server_process import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 #: More contacts than a page has without $top; claims take the longest to load.
@@ -88,9 +88,3 @@ def fetch(url: str, token: str) -> str:
     request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"})
     with urllib.request.urlopen(request) as response:
         return str(response.read().decode())
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -34,13 +34,6 @@ from tests.people.records import (
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("changes are found by statements of their own")]
 
 
-@pytest.fixture(autouse=True)
-def fresh_settings():
-    Subscriber.clear_cache()
-    yield
-    Subscriber.clear_cache()
-
-
 def page_of(record, name="change"):
     label = record._meta
     return f"/admin/{label.app_label}/{label.model_name}/{record.pk}/{name}/"

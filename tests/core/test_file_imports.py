@@ -35,11 +35,6 @@ FAULTY = "Al,Orr,al-at-home,431000009,02/03/1990,0400,1 Low Road,Hobart,TAS,7000
 CONTACTS = "\n".join([HEADER, *GOOD, FAULTY])
 
 
-@pytest.fixture(autouse=True)
-def worker_folder(settings, tmp_path):
-    settings.VAR_DIR = tmp_path
-
-
 def upload(client, text=CONTACTS, kind="contact", name="people.csv", **more):
     content = text.encode() if isinstance(text, str) else text
     return client.post(

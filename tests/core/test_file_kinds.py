@@ -15,11 +15,9 @@ from apps.core.table_files.tables import ImportFileError
 from apps.people.drafts import ContactDraft
 from apps.people.models import Contact
 from apps.people.services import update_contacts
-from tests.core.test_file_imports import an_import, page, press, worker_folder
+from tests.core.test_file_imports import an_import, page, press
 from tests.people.records import a_contact
 from tests.tasks import run_tasks
-
-__all__ = ["worker_folder"]  # a fixture
 
 pytestmark = pytest.mark.django_db
 

@@ -113,10 +113,7 @@ def notices_that_are_mailed():
     ],
     ids=lambda each: getattr(each, "__name__", each),
 )
-def test_what_fails_on_its_way_leaves_nothing_half_done(
-    monkeypatch, settings, tmp_path, place, name, prepare
-):
-    settings.VAR_DIR = tmp_path
+def test_what_fails_on_its_way_leaves_nothing_half_done(monkeypatch, place, name, prepare):
     call = prepare()
     before = all_rows()
     monkeypatch.setattr(place, name, BrokenTask if hasattr(getattr(place, name), "enqueue") else fail)

@@ -12,13 +12,11 @@ from apps.core.importing.rejected_rows import WorkbookRejectedRows
 from apps.core.models import FileImport, FileImportPage, ImportMapping
 from apps.core.table_files.tables import Row, Table
 from apps.people.models import Contact
-from tests.core.test_file_imports import IMPORTS, an_import, chosen, page, press, upload, worker_folder
+from tests.core.test_file_imports import IMPORTS, an_import, chosen, page, press, upload
 from tests.funding.import_claims import GOOD as CLAIMS
 from tests.funding.import_claims import HEADER as CLAIM_HEADER
 from tests.funding.import_claims import an_office
 from tests.tasks import run_tasks
-
-__all__ = ["worker_folder"]  # a fixture
 
 pytestmark = pytest.mark.django_db
 

@@ -6,14 +6,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from apps.core.admin.file_imports import MOST_FILES
 from apps.core.models import FileImport
 from apps.funding.models import Claim, Remittance
-from tests.core.test_file_imports import CONTACTS, IMPORTS, an_import, press, worker_folder
+from tests.core.test_file_imports import CONTACTS, IMPORTS, an_import, press
 from tests.funding.answer_files import REMITTANCE, a_payment, as_csv
 from tests.funding.builders import a_claim
 from tests.funding.claim_files import claimed_lines
 from tests.people.records import get_unrendered
 from tests.tasks import run_tasks
-
-__all__ = ["worker_folder"]  # a fixture
 
 pytestmark = pytest.mark.django_db
 

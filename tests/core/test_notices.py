@@ -32,11 +32,6 @@ pytestmark = pytest.mark.django_db
 NOTICES = "/admin/core/notice/"
 
 
-@pytest.fixture(autouse=True)
-def worker_folder(settings, tmp_path):
-    settings.VAR_DIR = tmp_path
-
-
 def texts(person):
     return list(Notice.objects.filter(staff=person).order_by("pk").values_list("text", flat=True))
 

@@ -21,13 +21,6 @@ from tests.races import call_at_once
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def empty_log():
-    READ_LOG.waiting.clear()
-    yield
-    READ_LOG.waiting.clear()
-
-
 def read(count=1, staff=None):
     """So many entries, written together, and none that other tests have left."""
     READ_LOG.waiting.clear()

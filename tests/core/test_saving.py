@@ -147,11 +147,12 @@ def test_conflicts_are_reported_with_the_issues_of_the_rules():
 
 
 def test_rows_of_contained_lists_have_no_history_entries():
-    drafts = teams("a", "b")
-    keys = insert_rows(Team, drafts)
+    batch = WriteBatch()
+    keys = insert_rows(Team, teams("a", "b"), None, batch)
+    batch.send()
     assert [Team.objects.get(pk=key).name for key in keys] == ["a", "b"]
     assert not Change.objects.exists()
-    assert insert_rows(Team, []) == []
+    assert insert_rows(Team, [], None, batch) == []
 
 
 def test_changes_of_rows_are_in_the_history_entry_of_their_record():

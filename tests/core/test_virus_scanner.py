@@ -20,12 +20,6 @@ from tests.virus_scanner import EICAR, running_scanner
 IMPORTS = "/admin/core/fileimport/"
 
 
-@pytest.fixture
-def scanner(settings):
-    with running_scanner(settings) as server:
-        yield server
-
-
 def a_dead_address():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -4,18 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.core.models import Subscriber
 from apps.documents.models import Document
 from tests.api.caller import Caller, an_application
 from tests.documents.builders import a_category, form
 from tests.people.builders import a_staff_member
-
-
-@pytest.fixture(autouse=True)
-def fresh_settings():
-    Subscriber.clear_cache()
-    yield
-    Subscriber.clear_cache()
 
 
 @pytest.fixture(autouse=True)

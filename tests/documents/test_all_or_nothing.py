@@ -27,6 +27,7 @@ from tests.documents.builders import PDF, a_category, a_document, a_file, fields
 from tests.documents.conftest import stored
 from tests.operations.databases import default_database
 from tests.people.builders import a_staff_member
+from tests.server.server_process import free_port, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Files are stamped by the system's clock, which a test's clock may be years away from.
@@ -185,20 +186,6 @@ def test_a_sweep_waits_for_documents_that_are_being_created(folder):
 
 
 # --- a process that dies --------------------------------------------------------------------------------
-
-
-def free_port():
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        return listening.getsockname()[1]
-
-
-def wait_for(condition, seconds=20):
-    until = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < until
-        time.sleep(0.05)
-    return found
 
 
 #: A server that hands bodies on while they arrive; ours would not call the application before it has them.

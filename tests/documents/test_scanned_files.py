@@ -9,16 +9,10 @@ from apps.documents.models import Document
 from tests.api.caller import faults, ok, refused
 from tests.documents.builders import PDF, a_file, fields, files
 from tests.documents.conftest import stored
-from tests.virus_scanner import EICAR, running_scanner
+from tests.virus_scanner import EICAR
 
 pytestmark = pytest.mark.django_db
 INFECTED = PDF + EICAR
-
-
-@pytest.fixture
-def scanner(settings):
-    with running_scanner(settings) as server:
-        yield server
 
 
 @pytest.fixture

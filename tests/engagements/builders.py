@@ -3,8 +3,11 @@
 import datetime as dt
 from decimal import Decimal
 
+from django.db import transaction
+
 from apps.base.drafts import apply_rules
-from apps.engagements.amounts import Amounts
+from apps.core.bulk_insert import WriteBatch
+from apps.engagements.amounts import Amounts, record_amounts, record_dated_amounts
 from apps.engagements.drafts import BookingDraft, EngagementDraft
 from apps.engagements.models import (
     CategoryBudget,
@@ -25,6 +28,17 @@ def day(text):
 
 def amounts(claimed="0.00", paid="0.00", waiting="0.00"):
     return Amounts(Decimal(claimed), Decimal(paid), Decimal(waiting))
+
+
+def add_amounts(changes, model=ServiceBooking):
+    """Record the changes of budgets by key, or those of category budgets that have days."""
+    batch = WriteBatch()
+    if isinstance(changes, dict):
+        record_amounts(changes, model, batch)
+    else:
+        record_dated_amounts(changes, batch)
+    with transaction.atomic():
+        batch.send()
 
 
 def sums(budget):

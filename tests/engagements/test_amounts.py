@@ -7,17 +7,17 @@ import pytest
 from django.db import connection
 
 from apps.core.models import Change
-from apps.engagements.amounts import Amounts, lock_amounts, record_amounts, restate_amounts
+from apps.engagements.amounts import Amounts, lock_amounts, restate_amounts
 from apps.engagements.models import CategoryBudget, ServiceBooking
-from tests.engagements.builders import a_booking, a_category_budget, a_plan, amounts, sums
+from tests.engagements.builders import a_booking, a_category_budget, a_plan, add_amounts, amounts, sums
 
 
 @pytest.mark.django_db
 def test_recorded_amounts_are_added():
     booking, other = a_booking(), a_booking()
-    record_amounts({booking.pk: amounts(waiting="80.10")})
-    record_amounts({booking.pk: amounts(claimed="50.00", waiting="-50.00"), other.pk: amounts(paid="1.00")})
-    record_amounts({booking.pk: amounts(paid="20.05")})
+    add_amounts({booking.pk: amounts(waiting="80.10")})
+    add_amounts({booking.pk: amounts(claimed="50.00", waiting="-50.00"), other.pk: amounts(paid="1.00")})
+    add_amounts({booking.pk: amounts(paid="20.05")})
     assert sums(booking) == amounts("50.00", "20.05", "30.10")
     assert sums(other) == amounts(paid="1.00")
     assert booking.remaining == Decimal("19.90")
@@ -27,8 +27,8 @@ def test_recorded_amounts_are_added():
 def test_an_amount_and_its_negative_leave_zero():
     booking = a_booking()
     entered = amounts("1.10", "0.30", "2.20")
-    record_amounts({booking.pk: entered})
-    record_amounts({booking.pk: -entered})
+    add_amounts({booking.pk: entered})
+    add_amounts({booking.pk: -entered})
     assert sums(booking) == Amounts()
     assert entered + -entered == Amounts()
 
@@ -36,7 +36,7 @@ def test_an_amount_and_its_negative_leave_zero():
 @pytest.mark.django_db
 def test_category_budgets_have_amounts_too():
     budget = a_category_budget()
-    record_amounts({budget.pk: amounts("1.00")}, model=CategoryBudget)
+    add_amounts({budget.pk: amounts("1.00")}, model=CategoryBudget)
     assert sums(budget) == amounts("1.00")
 
 
@@ -45,7 +45,7 @@ def test_claims_are_no_change_of_the_booking_or_its_plan():
     plan = a_plan()
     booking = a_booking(plan)
     lines, stamps = Change.objects.count(), (plan.modify_date, booking.modify_date)
-    record_amounts({booking.pk: amounts("1.00")})
+    add_amounts({booking.pk: amounts("1.00")})
     plan.refresh_from_db()
     booking.refresh_from_db()
     assert (plan.modify_date, booking.modify_date) == stamps
@@ -55,7 +55,7 @@ def test_claims_are_no_change_of_the_booking_or_its_plan():
 @pytest.mark.django_db
 def test_a_recount_corrects_amounts_and_returns_how_many_differed():
     right, wrong, forgotten = a_booking(), a_booking(), a_booking()
-    record_amounts({right.pk: amounts("1.00"), wrong.pk: amounts("2.00"), forgotten.pk: amounts("3.00")})
+    add_amounts({right.pk: amounts("1.00"), wrong.pk: amounts("2.00"), forgotten.pk: amounts("3.00")})
     stored = lock_amounts(ServiceBooking.objects.all())
     correct = {right.pk: amounts("1.00"), wrong.pk: amounts(waiting="2.00")}
     assert restate_amounts(ServiceBooking, stored, correct) == 2
@@ -76,7 +76,7 @@ def test_of_callers_at_once_none_is_lost_and_none_waits_for_ever():
         start.wait()
         try:
             for _ in range(15):
-                record_amounts({key: amounts("0.01") for key in keys})
+                add_amounts({key: amounts("0.01") for key in keys})
         finally:
             connection.close()
 
@@ -96,5 +96,5 @@ def test_of_callers_at_once_none_is_lost_and_none_waits_for_ever():
 def test_statements_are_constant_in_the_number_of_budgets(django_assert_max_num_queries):
     changes = {a_booking().pk: amounts("1.00", "0.50", "-2.00") for _ in range(5)}
     with django_assert_max_num_queries(4):
-        record_amounts(changes)
+        add_amounts(changes)
     assert {sums(each) for each in ServiceBooking.objects.all()} == {amounts("1.00", "0.50", "-2.00")}

@@ -9,7 +9,6 @@ from apps.base.drafts import ValidationFailed
 from apps.engagements.drafts import ComponentDraft, EnteredComponent
 from apps.engagements.imports.components import (
     NEW_COMPONENT,
-    categories_by_number,
     compare_components,
     components_of,
     period_drafts,
@@ -58,7 +57,7 @@ def test_periods_that_two_people_change_at_once_are_those_of_one_of_them(number)
     def store(*rows):
         text = "\n".join(f"Skills\t15\t{row}" for row in rows)
         _, read = read_pasted(text)
-        changes = compare_components(read, components_of([plan.pk])[plan.pk], categories_by_number())
+        changes = compare_components(read, components_of([plan.pk])[plan.pk])
         entered = [each.entered(plan) for each in changes]
         return save_components(plan.pk, entered, ignore_warnings=True)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.engagements.amounts import Amounts, DatedChange, record_dated_amounts
+from apps.engagements.amounts import Amounts, DatedChange
 from apps.engagements.funding_periods import (
     PeriodAmounts,
     draw,
@@ -18,7 +18,7 @@ from apps.engagements.funding_periods import (
     with_used_elsewhere,
 )
 from apps.engagements.models import FundingPeriod
-from tests.engagements.builders import a_category_budget, with_periods
+from tests.engagements.builders import a_category_budget, add_amounts, with_periods
 
 START = dt.date(2026, 7, 1)
 
@@ -122,11 +122,11 @@ def test_the_database_divides_alike(name):
         component, *((str(each.first_day), str(each.last_day), "1") for each in periods_of(*[("0", "0")] * 3))
     )
     support = support_days(first, last)
-    record_dated_amounts([DatedChange(component.pk, *support, Amounts(waiting=money(amount)))])
+    add_amounts([DatedChange(component.pk, *support, Amounts(waiting=money(amount)))])
     assert list(component.periods.values_list("waiting", flat=True)) == [money(each) for each in shares]
     component.refresh_from_db()
     assert component.waiting == money(amount)
-    record_dated_amounts([DatedChange(component.pk, *support, Amounts(waiting=-money(amount)))])
+    add_amounts([DatedChange(component.pk, *support, Amounts(waiting=-money(amount)))])
     assert not FundingPeriod.objects.exclude(waiting=0).exists()
 
 
@@ -148,7 +148,7 @@ def test_many_supports_divide_in_the_database_as_in_python(supports):
         changes.append(DatedChange(component.pk, *support, amounts))
         periods = use_days(periods, *support, amount)
     if changes:
-        record_dated_amounts(changes)
+        add_amounts(changes)
     assert [each.amounts.used for each in component.periods.all()] == [each.used for each in periods]
     component.refresh_from_db()
     counted = [each.amounts.claimed + each.amounts.waiting for each in changes]

@@ -12,12 +12,10 @@ from apps.core.models import Change
 from apps.engagements.models import CategoryBudget, FundingPeriod
 from apps.engagements.services import create_support_categories
 from apps.people.merging import merge
-from tests.core.test_file_imports import an_import, page, press, worker_folder
+from tests.core.test_file_imports import an_import, page, press
 from tests.engagements.builders import a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.people.records import a_contact
 from tests.tasks import run_tasks
-
-__all__ = ["worker_folder"]  # a fixture
 
 pytestmark = pytest.mark.django_db
 

@@ -10,11 +10,11 @@ from django.core.management import CommandError, call_command
 
 from apps.base import clock
 from apps.core.models import Change
-from apps.engagements.amounts import Amounts, record_amounts
+from apps.engagements.amounts import Amounts
 from apps.engagements.models import ClientEngagement, ServiceBooking
 from apps.people.merging import merge
 from apps.people.models import Contact
-from tests.engagements.builders import a_booking, a_pace_plan, a_plan, day
+from tests.engagements.builders import a_booking, a_pace_plan, a_plan, add_amounts, day
 from tests.people.records import a_client, a_contact
 
 pytestmark = pytest.mark.django_db
@@ -156,7 +156,7 @@ def test_accrued_money_is_gone_and_our_own_claims_are_not_counted_twice(import_r
     import_rows({"accrual_amount": "50.00"})
     booking = ServiceBooking.objects.get()
     assert booking.remaining == Decimal("350.00")
-    record_amounts({booking.pk: Amounts(claimed=Decimal("100.00"))})
+    add_amounts({booking.pk: Amounts(claimed=Decimal("100.00"))})
     result = import_rows(
         {"accrual_amount": "50.00", "remaining_amount": "300.00", "last_modified_date": "2026-09-30"}
     )
@@ -168,7 +168,7 @@ def test_accrued_money_is_gone_and_our_own_claims_are_not_counted_twice(import_r
 def test_where_the_balance_does_not_know_of_our_claims_yet_nothing_is_used_elsewhere(import_rows, mia):
     import_rows({"remaining_amount": "1000.00"})
     booking = ServiceBooking.objects.get()
-    record_amounts({booking.pk: Amounts(claimed=Decimal("100.00"))})
+    add_amounts({booking.pk: Amounts(claimed=Decimal("100.00"))})
     import_rows({"remaining_amount": "1000.00"})
     booking.refresh_from_db()
     assert (booking.used_elsewhere, booking.remaining) == (Decimal("0.00"), Decimal("900.00"))

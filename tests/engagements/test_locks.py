@@ -3,10 +3,9 @@
 import pytest
 
 from apps.base.drafts import ValidationFailed, WarningsPresent
-from apps.engagements.amounts import record_amounts
 from apps.engagements.models import ClientEngagement
 from apps.engagements.services import archive_engagements, delete_budget
-from tests.engagements.builders import a_booking, amounts
+from tests.engagements.builders import a_booking, add_amounts, amounts
 from tests.races import call_during
 
 pytestmark = [
@@ -18,7 +17,7 @@ pytestmark = [
 def claim_on(booking):
     """What entering a claim writes to plan and booking."""
     ClientEngagement.objects.select_for_update(no_key=True).get(pk=booking.engagement_id)
-    record_amounts({booking.pk: amounts(waiting="1.00")})
+    add_amounts({booking.pk: amounts(waiting="1.00")})
 
 
 def test_a_budget_that_is_claimed_on_meanwhile_is_not_deleted():

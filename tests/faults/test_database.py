@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -17,6 +16,7 @@ import pytest
 
 from tests import postgres
 from tests.faults.database_process import Database
+from tests.server.server_process import free_port
 
 pytestmark = [
     pytest.mark.postgres("SQLite is no server"),
@@ -37,9 +37,7 @@ class Service:
         self.url = url
         self.environment = {**os.environ, "DATABASE_URL": url, "VAR_DIR": str(folder)}
         self.environment["DATABASE_LOCK_SECONDS"] = "0.3"
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         command = [sys.executable, "-m", "tests.faults.web_process", str(self.port)]
         self.process = subprocess.Popen(
             command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True

@@ -1,16 +1,15 @@
-"""What the tests about funding share: the zone of a request, and settings that are read once."""
+"""What the tests about funding share: a day and a participant of whom no warning tells."""
 
 import pytest
-from django.utils import timezone
 
-from apps.core.models import Subscriber
+from tests.funding.warned import TODAY, Scene
 
 
-@pytest.fixture(autouse=True)
-def in_sydney(monkeypatch):
-    # On a busy machine a test takes longer than the cache lasts: its statements would be one more.
-    monkeypatch.setattr(Subscriber, "CACHE_SECONDS", 3600)
-    Subscriber.clear_cache()
-    with timezone.override("Australia/Sydney"):
-        yield
-    Subscriber.clear_cache()
+@pytest.fixture
+def on_a_thursday(at):
+    at(TODAY)
+
+
+@pytest.fixture
+def scene():
+    return Scene()

@@ -10,15 +10,13 @@ from apps.core.models import FileImport
 from apps.funding.models import Claim, ClaimResult, Remittance
 from apps.funding.rejection_codes import REJECTION_CODES
 from apps.funding.services.transitions import apply_transition
-from tests.core.test_file_imports import an_import, page, press, worker_folder
+from tests.core.test_file_imports import an_import, page, press
 from tests.core.test_home import home
 from tests.funding.answer_files import a_payment, a_result, as_csv
 from tests.funding.builders import a_claim
 from tests.funding.claim_files import claimed_lines
 from tests.people.records import a_role, a_staff_member, get_unrendered
 from tests.tasks import run_tasks
-
-__all__ = ["worker_folder"]  # a fixture
 
 pytestmark = pytest.mark.django_db
 

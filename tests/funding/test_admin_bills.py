@@ -32,7 +32,7 @@ from tests.funding.builders import (
     an_entry,
     an_invoice,
 )
-from tests.funding.warned import TODAY, WEDNESDAY, Scene
+from tests.funding.warned import WEDNESDAY, Scene
 from tests.people.records import (
     a_client,
     a_contact,
@@ -43,21 +43,8 @@ from tests.people.records import (
     unrendered,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday", "ada")]
 read_in_python = pytest.mark.any_engine("what a form or a role refuses is decided in Python")
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at(TODAY)
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person)
-    return person
-
-
-@pytest.fixture
-def scene():
-    return Scene()
 
 
 def open_claim_form(client, provider_invoice):

@@ -15,23 +15,10 @@ from tests.funding.admin_forms import bill_form_data, line
 from tests.funding.builders import a_price, a_provider_invoice, an_entry
 from tests.funding.test_admin_bills import enter, post_invoice
 from tests.funding.test_admin_funding import form_with_prices
-from tests.funding.warned import TODAY, Scene
+from tests.funding.warned import TODAY
 from tests.people.records import a_role, a_staff_member, an_administrator, get_unrendered
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at(TODAY)
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person)
-    return person
-
-
-@pytest.fixture
-def scene():
-    return Scene()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday", "ada")]
 
 
 @pytest.fixture

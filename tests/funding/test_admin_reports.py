@@ -13,18 +13,14 @@ from apps.funding.models import Claim
 from tests.engagements.builders import a_booking, a_category_budget, a_plan
 from tests.funding.admin_forms import CLAIMS, INVOICES, PROVIDER_INVOICES
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
-from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, get_unrendered
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, get_unrendered
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("figures are statements of their own")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("on_a_thursday", "ada"),
+    pytest.mark.both_engines("figures are statements of their own"),
+]
 QUEUES, MONTH_END = f"{CLAIMS}queues/", f"{CLAIMS}month-end/"
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at("2026-08-20 10:00")
-    person = an_administrator()
-    client.force_login(person)
-    return person
 
 
 def an_unclaimed_invoice(**columns):

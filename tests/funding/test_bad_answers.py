@@ -12,7 +12,7 @@ from apps.funding.file_formats import answer_files
 from apps.funding.models import Claim, ClaimResult, Remittance, RemittanceLine, StatusMove
 from apps.payments.models import PaymentRunClaim, PaymentRunItem
 from apps.payments.services.runs import create_run, release_run
-from tests.core.test_file_imports import page, press, upload, worker_folder
+from tests.core.test_file_imports import page, press, upload
 from tests.funding.answer_files import REMITTANCE, RESULTS, a_payment, a_result
 from tests.funding.builders import a_claim
 from tests.funding.claim_files import claimed_lines
@@ -20,8 +20,6 @@ from tests.payments.bank_returns import returns_of
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
 from tests.people.records import a_client
 from tests.tasks import run_tasks
-
-__all__ = ["worker_folder"]  # a fixture
 
 pytestmark = pytest.mark.django_db
 

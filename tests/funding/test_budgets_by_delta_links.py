@@ -14,9 +14,8 @@ from apps.funding.models import Claim
 from apps.funding.services.effects import recount_budgets
 from apps.funding.services.plan_changes import change_plan
 from apps.funding.services.update import update_claims
-from tests.api.caller import an_application, ok
+from tests.api.caller import LaterCaller, an_application, ok
 from tests.api.followers import Follower
-from tests.api.test_version_2_1 import LaterCaller
 from tests.engagements.builders import (
     a_booking,
     a_category_budget,

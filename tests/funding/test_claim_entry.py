@@ -19,26 +19,13 @@ from tests.funding.admin_forms import (
     save_anyway,
     warning_labels,
 )
-from tests.funding.warned import TODAY, WEDNESDAY, Scene
-from tests.people.records import a_role, a_staff_member, an_administrator, get_unrendered
+from tests.funding.warned import WEDNESDAY
+from tests.people.records import a_role, a_staff_member, get_unrendered
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday", "ada")]
 
 FILE = "/admin/documents/document/file/"
 ADD = f"{CLAIMS}add/"
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at(TODAY)
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person)
-    return person
-
-
-@pytest.fixture
-def scene():
-    return Scene()
 
 
 def choose_file(client, name="INV-9.pdf", content=PDF):

@@ -12,24 +12,11 @@ from tests.funding.admin_forms import (
     save_anyway,
     warning_labels,
 )
-from tests.funding.warned import TODAY, WEDNESDAY, Scene
+from tests.funding.warned import WEDNESDAY
 from tests.people.import_files import imported
-from tests.people.records import an_administrator, form_data, get_unrendered
+from tests.people.records import form_data, get_unrendered
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at(TODAY)
-    person = an_administrator()
-    client.force_login(person)
-    return person
-
-
-@pytest.fixture
-def scene():
-    return Scene()
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday", "ada")]
 
 
 @pytest.fixture

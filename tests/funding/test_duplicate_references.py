@@ -11,32 +11,17 @@ from apps.people.models import Contact
 from tests.funding.admin_forms import CLAIMS, INVOICES, PROVIDER_INVOICES, bill_form_data, errors_of, line
 from tests.funding.bodies import a_claim_body, a_full_provider_invoice, a_funder, a_priced_entry, submitted
 from tests.funding.builders import a_claim, a_provider_invoice, an_invoice
-from tests.funding.warned import TODAY, Scene
 from tests.people.caseload_office import a_limited_role
 from tests.people.records import (
     a_contact,
     a_role,
     a_staff_member,
-    an_administrator,
     form_data,
     get_unrendered,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday", "ada")]
 JULY_3 = dt.datetime(2026, 7, 3, 2, tzinfo=dt.UTC)
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at(TODAY)
-    person = an_administrator()
-    client.force_login(person)
-    return person
-
-
-@pytest.fixture
-def scene():
-    return Scene()
 
 
 def of_the_provider(scene, **columns):

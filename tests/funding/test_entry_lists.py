@@ -13,19 +13,11 @@ from apps.funding.services import entry_lists
 from tests.documents.builders import PDF, a_category, a_document
 from tests.funding.admin_forms import CLAIMS, bill_form_data, errors_of, line, save_anyway
 from tests.funding.builders import a_claim, a_provider_invoice
-from tests.funding.warned import TODAY, Scene
-from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator, get_unrendered
+from tests.funding.warned import Scene
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, get_unrendered
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday", "ada")]
 DOCUMENTS, ADD, OVERVIEW = "/admin/documents/document/", f"{CLAIMS}add/", f"{CLAIMS}documents/"
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at(TODAY)
-    person = an_administrator()
-    client.force_login(person)
-    return person
 
 
 @pytest.fixture

@@ -6,27 +6,15 @@ from django_tasks_db.models import DBTaskResult
 from apps.core.models import Notice, PersonalDataRead
 from apps.funding.models import Invoice
 from apps.funding.services.invoice_mail import mail_invoice, send_invoices
-from apps.people.models import Role, Staff
 from tests.funding.admin_forms import INVOICES
 from tests.funding.builders import an_invoice
-from tests.payments.mail_server import mail_server
+from tests.people.lost_rights import lose_rights, see_some
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
 from tests.tasks import NotStored, let_retries_be_due, run_tasks, store_one_task
 
 pytestmark = pytest.mark.django_db
 
 EMAIL = "mia@example.org"
-
-
-@pytest.fixture(autouse=True)
-def worker_folder(settings, tmp_path):
-    settings.VAR_DIR = tmp_path
-
-
-@pytest.fixture
-def server(settings):
-    with mail_server(settings) as found:
-        yield found
 
 
 def an_approved_invoice(email=EMAIL, accepts="Yes", **columns):
@@ -39,13 +27,13 @@ def status(invoice):
     return Invoice.objects.get(pk=invoice.pk).funding_status
 
 
-def test_it_is_sent_once_the_server_has_taken_it_and_only_once(server):
+def test_it_is_sent_once_the_server_has_taken_it_and_only_once(mail_server):
     staff, invoice = an_administrator(), an_approved_invoice(invoice_number="INV-7")
     for _ in range(2):
         assert send_invoices([invoice.pk], staff).done == [invoice.pk]
     assert status(invoice) == "Approved"
     run_tasks()
-    ((to, message),) = server.received
+    ((to, message),) = mail_server.received
     assert (to, status(invoice)) == ([EMAIL], "Sent")
     (file,) = message.iter_attachments()
     assert file.get_filename() == "INV-7.pdf"
@@ -57,20 +45,20 @@ def test_it_is_sent_once_the_server_has_taken_it_and_only_once(server):
     assert "Sent" in refused.message or "sent" in refused.message
 
 
-def test_a_server_that_refuses_once_is_asked_again_and_it_stays_approved_until_then(server):
+def test_a_server_that_refuses_once_is_asked_again_and_it_stays_approved_until_then(mail_server):
     invoice = an_approved_invoice()
-    server.refusals = 1
+    mail_server.refusals = 1
     send_invoices([invoice.pk], None)
     run_tasks()
-    assert (server.received, status(invoice)) == ([], "Approved")
+    assert (mail_server.received, status(invoice)) == ([], "Approved")
     let_retries_be_due()
     run_tasks()
-    assert (len(server.received), status(invoice)) == (1, "Sent")
+    assert (len(mail_server.received), status(invoice)) == (1, "Sent")
 
 
-def test_a_server_that_never_takes_it_is_told_to_who_sent_it(server):
+def test_a_server_that_never_takes_it_is_told_to_who_sent_it(mail_server):
     staff, invoice = an_administrator(), an_approved_invoice()
-    server.refusals = 100
+    mail_server.refusals = 100
     send_invoices([invoice.pk], staff)
     for _ in range(5):
         run_tasks()
@@ -90,7 +78,7 @@ def test_a_server_that_never_takes_it_is_told_to_who_sent_it(server):
         ({"funding_status": "AwaitingStaffApproval"}, "awaiting"),
     ],
 )
-def test_what_cannot_be_mailed_is_named_and_stays(server, columns, reason):
+def test_what_cannot_be_mailed_is_named_and_stays(mail_server, columns, reason):
     invoice = an_approved_invoice(**columns)
     result = send_invoices([invoice.pk], an_administrator())
     assert not result.done
@@ -98,7 +86,7 @@ def test_what_cannot_be_mailed_is_named_and_stays(server, columns, reason):
     assert reason in refused.message.lower()
     mail_invoice.call(str(invoice.pk), None, 0)
     run_tasks()
-    assert server.received == []
+    assert mail_server.received == []
 
 
 def test_when_the_task_of_one_cannot_be_stored_there_is_none_of_the_others(monkeypatch):
@@ -109,30 +97,22 @@ def test_when_the_task_of_one_cannot_be_stored_there_is_none_of_the_others(monke
     assert not DBTaskResult.objects.exists()
 
 
-def lose_rights(staff):
-    Staff.objects.filter(pk=staff.pk).update(role=a_role("funding.view_invoice"))
-
-
-def see_some(staff):
-    Role.objects.filter(pk=staff.role_id).update(participants="Own")
-
-
 @pytest.mark.parametrize("change", [lose_rights, see_some])
-def test_what_somebody_had_sent_who_may_no_longer_is_not_sent(server, change):
+def test_what_somebody_had_sent_who_may_no_longer_is_not_sent(mail_server, change):
     staff, invoice = an_administrator(), an_approved_invoice()
     send_invoices([invoice.pk], staff)
     change(staff)
     run_tasks()
-    assert (server.received, status(invoice)) == ([], "Approved")
+    assert (mail_server.received, status(invoice)) == ([], "Approved")
 
 
-def test_it_needs_the_permission_to_send(server):
+def test_it_needs_the_permission_to_send(mail_server):
     staff = a_staff_member(role=a_role("funding.administer_funding_invoices"))
     (refused,) = send_invoices([an_approved_invoice().pk], staff).refused
     assert "lacks the permission" in refused.message
 
 
-def test_pages_send_one_or_those_that_are_selected(server, client):
+def test_pages_send_one_or_those_that_are_selected(mail_server, client):
     client.force_login(an_administrator())
     first, second, third = an_approved_invoice(), an_approved_invoice(), an_approved_invoice(email=None)
     shown = client.get(f"{INVOICES}{first.pk}/mail/").content.decode()

@@ -5,20 +5,13 @@ from decimal import Decimal
 
 import pytest
 
-from apps.engagements.amounts import Amounts, DatedChange, record_dated_amounts
+from apps.engagements.amounts import Amounts, DatedChange
 from apps.funding.statuses import ENDED
-from tests.engagements.builders import a_category_budget, a_pace_plan, with_periods
+from tests.engagements.builders import a_category_budget, a_pace_plan, add_amounts, with_periods
 from tests.funding.builders import a_claim, an_invoice
-from tests.funding.warned import TODAY, a_guide_item
-from tests.people.records import an_administrator
+from tests.funding.warned import a_guide_item
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at(TODAY)
-    client.force_login(an_administrator(first_name="Ada", last_name="Byron"))
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday", "ada")]
 
 
 def lefts(client, plan, *days, of="claim", bill=""):
@@ -58,7 +51,7 @@ def test_the_lines_of_a_saved_bill_are_left_for_its_own_form(client, make, of):
     day = dt.date(2026, 8, 12)
     line = {"entry": entry, "category_budget": budget, "from_date": day, "quantity": "1", "price": "40.00"}
     saved = make(contact=plan.participant, lines=[line])
-    record_dated_amounts([DatedChange(budget.pk, day, day, Amounts(waiting=Decimal("40.00")))])
+    add_amounts([DatedChange(budget.pk, day, day, Amounts(waiting=Decimal("40.00")))])
     [others] = lefts(client, plan, "2026-08-14", of=of)
     assert others == "Left for 14 Aug 2026: 110.00 of Flexible core (period to 30 Sep 2026)"
     [own] = lefts(client, plan, "2026-08-14", of=of, bill=saved.pk)

@@ -20,7 +20,6 @@ from tests.funding.builders import a_claim, a_claim_file, a_price_book, a_provid
 from tests.funding.guide_files import as_csv, last_year
 from tests.funding.test_invoice_mail import an_approved_invoice
 from tests.funding.test_recurring import D, a_recurring_invoice, run
-from tests.payments.mail_server import mail_server
 from tests.people.records import an_administrator
 from tests.races import call_during
 
@@ -30,11 +29,10 @@ pytestmark = [
 ]
 
 
-def test_two_tasks_at_once_send_an_invoice_once(settings):
+def test_two_tasks_at_once_send_an_invoice_once(mail_server):
     invoice = an_approved_invoice()
-    with mail_server(settings) as server:
-        call_during(*[lambda: mail_invoice.call(str(invoice.pk), None, 0)] * 2)
-        assert len(server.received) == 1
+    call_during(*[lambda: mail_invoice.call(str(invoice.pk), None, 0)] * 2)
+    assert len(mail_server.received) == 1
 
 
 def test_a_provider_invoice_that_is_claimed_meanwhile_is_not_archived():

@@ -9,14 +9,12 @@ from apps.core import archive
 from apps.core.models import Change
 from apps.funding.models import ClaimResult, RejectionSentence
 from apps.funding.rejection_codes import REJECTION_CODES
-from tests.core.test_file_imports import an_import, page, worker_folder
+from tests.core.test_file_imports import an_import, page
 from tests.funding.answer_files import a_result, as_csv
 from tests.funding.builders import a_claim
 from tests.funding.claim_files import claimed_lines
 from tests.funding.test_admin_answers import run
 from tests.people.records import a_role, a_staff_member
-
-__all__ = ["worker_folder"]  # a fixture
 
 pytestmark = pytest.mark.django_db
 

@@ -9,22 +9,15 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from apps.engagements.amounts import Amounts, DatedChange, record_dated_amounts
+from apps.engagements.amounts import Amounts, DatedChange
 from apps.engagements.models import FundingPeriod
 from tests.api.caller import Caller, an_application, ok, refused
-from tests.engagements.builders import a_category_budget, with_periods
+from tests.engagements.builders import a_category_budget, add_amounts, with_periods
 from tests.engagements.test_component_grid import address, sent
 from tests.funding.builders import a_claim, an_invoice
-from tests.funding.warned import TODAY
-from tests.people.records import an_administrator, get_unrendered
+from tests.people.records import get_unrendered
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def ada(client, at):
-    at(TODAY)
-    client.force_login(an_administrator(first_name="Ada", last_name="Byron"))
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday", "ada")]
 
 
 @pytest.fixture
@@ -46,7 +39,7 @@ def entered(core, first, amount, last=None, make=a_claim, **columns):
     days = {"from_date": first, "to_date": last, "first_day": first, "last_day": last}
     line = {"category_budget": core, "quantity": "1", "price": amount, **days}
     bill = make(lines=[line], contact=core.engagement.participant, **columns)
-    record_dated_amounts([DatedChange(core.pk, first, last, Amounts(waiting=Decimal(amount)))])
+    add_amounts([DatedChange(core.pk, first, last, Amounts(waiting=Decimal(amount)))])
     return bill
 
 

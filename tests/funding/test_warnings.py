@@ -14,7 +14,6 @@ from apps.people.entered_texts import PLACEHOLDERS
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.builders import a_price, a_provider_invoice, an_entry
 from tests.funding.warned import (
-    TODAY,
     WEDNESDAY,
     Scene,
     a_guide_item,
@@ -26,19 +25,9 @@ from tests.funding.warned import (
 )
 from tests.people.records import a_client, a_contact
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("on_a_thursday")]
 
 SATURDAY, SUNDAY = day("2026-08-15"), day("2026-08-16")
-
-
-@pytest.fixture(autouse=True)
-def on_a_thursday(at):
-    at(TODAY)
-
-
-@pytest.fixture
-def scene():
-    return Scene()
 
 
 def line_of(number, member=None):

@@ -18,15 +18,10 @@ from apps.funding.services.update import update_claims
 from tests.api.caller import Caller, an_application
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan
 from tests.funding.bodies import a_funder
-from tests.funding.warned import TODAY, Scene
+from tests.funding.warned import Scene
 from tests.people.records import a_contact
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("sums of the database warn")]
-
-
-@pytest.fixture(autouse=True)
-def on_a_thursday(at):
-    at(TODAY)
 
 
 @pytest.fixture

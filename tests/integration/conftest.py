@@ -2,14 +2,8 @@
 
 import pytest
 
-from tests.api.caller import an_application
+from tests.api.caller import LaterCaller, an_application
 from tests.api.conftest import fresh_state  # noqa: F401  (a fixture)
-from tests.api.test_version_2_1 import LaterCaller
-
-
-@pytest.fixture(autouse=True)
-def worker_folder(settings, tmp_path):
-    settings.VAR_DIR = tmp_path
 
 
 @pytest.fixture

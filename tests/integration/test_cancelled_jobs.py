@@ -19,7 +19,7 @@ from apps.core.file_exports import ExportCancelled
 from apps.core.importing import runs
 from apps.core.models import Change, FileExport, FileImport
 from apps.integration import export_jobs
-from apps.people.models import Contact, Role, Staff
+from apps.people.models import Contact
 from apps.people.services import update_contacts
 from tests.api.caller import ok, refused
 from tests.core.test_file_imports import IMPORTS, an_import, chosen, page, press
@@ -35,7 +35,8 @@ from tests.integration.test_import_jobs import (
 )
 from tests.people.builders import a_contact
 from tests.people.import_files import GOOD, HEADER
-from tests.people.records import a_role, an_administrator
+from tests.people.lost_rights import lose_login, lose_rights, see_some
+from tests.people.records import an_administrator
 from tests.tasks import run_tasks
 
 pytestmark = pytest.mark.django_db
@@ -186,19 +187,7 @@ def test_a_person_imports_on_while_the_application_that_brought_the_file_is_revo
     assert (FileImport.objects.get().status, Contact.objects.count()) == ("Imported", 3)
 
 
-def disabled(person):
-    Staff.objects.filter(pk=person.pk).update(disable_login_date=timezone.now())
-
-
-def without_rights(person):
-    Staff.objects.filter(pk=person.pk).update(role=a_role("people.view_contact"))
-
-
-def seeing_some(person):
-    Role.objects.filter(pk=person.role_id).update(participants="Own")
-
-
-@pytest.mark.parametrize("change", [disabled, without_rights, seeing_some])
+@pytest.mark.parametrize("change", [lose_login, lose_rights, see_some])
 def test_an_import_stops_before_the_next_batch_when_its_person_may_no_longer(client, monkeypatch, change):
     person = an_administrator(first_name="Ada", last_name="Quill")
     client.force_login(person)

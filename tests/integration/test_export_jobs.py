@@ -21,20 +21,14 @@ from apps.core.models import FileExport, PersonalDataRead
 from apps.core.read_log import READ_LOG
 from apps.integration import export_jobs
 from apps.people.models import Contact
-from tests.api.caller import Caller, an_application, faults, ok, refused
-from tests.api.test_version_2_1 import LaterCaller
+from tests.api.caller import Caller, LaterCaller, an_application, faults, ok, refused
 from tests.caseloads import a_limited_application, limit
 from tests.funding.builders import a_claim
 from tests.people.builders import a_client, a_contact, a_staff_member
 from tests.people.records import an_administrator
 from tests.tasks import run_tasks
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def one_transaction(settings):
-    settings.ODATA_CHANGE_LOG = "apps.core.change_log.SerialLog"  # a test is one transaction
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("log_of_one_writer")]
 
 
 def started(caller, address):

@@ -18,8 +18,7 @@ from apps.core.models import Change, FileImport
 from apps.core.read_log import READ_LOG
 from apps.integration.import_forms import importable_sets
 from apps.people.models import Contact
-from tests.api.caller import Caller, an_application, ok, refused
-from tests.api.test_version_2_1 import LaterCaller
+from tests.api.caller import Caller, LaterCaller, an_application, ok, refused
 from tests.caseloads import limit
 from tests.core.test_virus_scanner import a_dead_address
 from tests.documents.builders import form, part

@@ -17,8 +17,7 @@ from apps.core.change_log import SnapshotLog, split_snapshot
 from apps.core.models import Change
 from apps.people.models import Client
 from tests.access.test_webhooks import changes_in, receiver, server  # noqa: F401  (fixtures)
-from tests.api.caller import Caller, an_application, faults, ok, refused
-from tests.api.test_version_2_1 import LaterCaller
+from tests.api.caller import Caller, LaterCaller, an_application, faults, ok, refused
 from tests.engagements.builders import a_booking
 from tests.people.builders import a_client, a_contact
 from tests.people.records import an_administrator

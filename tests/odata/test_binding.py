@@ -25,12 +25,6 @@ JOBS = sample.JOBS.type
 SYDNEY = ZoneInfo("Australia/Sydney")
 
 
-@pytest.fixture(autouse=True)
-def in_sydney():
-    with timezone.override(SYDNEY):
-        yield
-
-
 def jobs(text, **aliases):
     found = {f"@{name}": value for name, value in aliases.items()}
     return sample.Job.objects.filter(bind_filter(parse_expression(text), JOBS, RequestContext(found)))

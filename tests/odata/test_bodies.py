@@ -10,7 +10,6 @@ import pytest
 from django.apps.registry import Apps
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -169,12 +168,6 @@ class FirmType(OrderResource):
 
 
 FIRM = bind_resource(FirmType)
-
-
-@pytest.fixture(autouse=True)
-def in_sydney():
-    with timezone.override("Australia/Sydney"):
-        yield
 
 
 def read(*records, of=ORDERS):
@@ -668,8 +661,7 @@ order_bodies = members(
 
 @given(st.lists(order_bodies, min_size=1, max_size=3))
 def test_every_attribute_of_a_draft_has_a_value_or_is_invalid(records):
-    with timezone.override("Australia/Sydney"):
-        body = read(*records)
+    body = read(*records)
     for number, draft in enumerate(body.drafts):
         assert bool(draft.invalid) is any(at == number for at, _ in body.faults)
         for name in record_reader(ORDERS.type).attributes:

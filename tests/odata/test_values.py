@@ -15,12 +15,6 @@ from apps.base.declaration import values
 GUID = UUID("0190163d-8694-739b-aea5-966c26f8ad91")
 
 
-@pytest.fixture(autouse=True)
-def in_sydney():
-    with timezone.override(ZoneInfo("Australia/Sydney")):
-        yield
-
-
 def utc(*parts: int) -> dt.datetime:
     return dt.datetime(*parts, tzinfo=dt.UTC)
 

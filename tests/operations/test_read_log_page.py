@@ -14,18 +14,10 @@ from apps.core.read_log import READ_LOG, join_keys
 from apps.funding.models import Claim
 from apps.people.models import Contact
 from tests.funding.builders import a_claim
-from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
+from tests.people.records import a_contact, a_role, a_staff_member
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("reads are found by statements of their own")]
 PAGE = "/admin/core/personaldataread/"
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person)
-    READ_LOG.waiting.clear()
-    return person
 
 
 def read(who, records, kind="List", count=None, keys=None):

@@ -27,7 +27,6 @@ from tests.api.caller import Caller, an_application
 from tests.funding.admin_forms import run_list_action
 from tests.funding.builders import a_claim
 from tests.operations.persons import LAST_SERVICE, NAME
-from tests.people.records import an_administrator
 
 #: Addresses that show no value of a person: a reason each. ``*`` stands for anything.
 WITHOUT_PERSONAL_DATA = {
@@ -101,13 +100,6 @@ WORDS = {
     "<path:content_type_id>": "1",
     "<path:url>": "anything",
 }
-
-
-@pytest.fixture
-def ada(client):
-    person = an_administrator(first_name="Ada", last_name="Byron")
-    client.force_login(person)
-    return person
 
 
 @pytest.fixture

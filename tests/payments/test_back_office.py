@@ -22,7 +22,7 @@ from apps.payments.services.ready import load_ready
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
 from apps.people.merging import merge
-from tests.core.test_file_imports import an_import, page, press, worker_folder
+from tests.core.test_file_imports import an_import, page, press
 from tests.funding.admin_forms import run_list_action
 from tests.payments.bank_file_checker import read_bank_file
 from tests.payments.builders import a_paid_claim, a_releaser, an_account, payment_settings
@@ -35,8 +35,6 @@ from tests.people.records import (
     form_data,
 )
 from tests.tasks import run_tasks
-
-__all__ = ["worker_folder"]  # a fixture
 
 pytestmark = pytest.mark.django_db
 

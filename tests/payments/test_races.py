@@ -50,7 +50,6 @@ from tests.payments.builders import (
     an_account,
     payment_settings,
 )
-from tests.payments.mail_server import mail_server
 from tests.payments.statement_builders import a_consent, a_statement
 from tests.people.records import a_client, a_contact
 from tests.races import ROUNDS, call_at_once, call_during
@@ -142,12 +141,11 @@ def test_a_run_while_a_payment_is_recorded_has_all_of_it_or_nothing(claims):
         assert held == claim.amount_paid == 20
 
 
-def test_two_tasks_at_once_send_a_remittance_advice_once(claims, settings):
+def test_two_tasks_at_once_send_a_remittance_advice_once(claims, mail_server):
     run = release_run(create_run(None, clock.today(), None).pk, a_releaser())
     item = run.items.first()
-    with mail_server(settings) as server:
-        call_at_once(*[lambda: mail_advice.call(item.pk, None, 0) or True] * 2)
-        assert len(server.received) == 1
+    call_at_once(*[lambda: mail_advice.call(item.pk, None, 0) or True] * 2)
+    assert len(mail_server.received) == 1
 
 
 @pytest.mark.parametrize("number", range(ROUNDS))
@@ -271,10 +269,9 @@ def test_a_run_that_is_withdrawn_leaves_what_another_one_has_of_its_claims(claim
     assert Claim.objects.get(pk=claims[0].pk).paid_out == 5
 
 
-def test_two_tasks_at_once_send_a_statement_once(db, settings):
+def test_two_tasks_at_once_send_a_statement_once(db, mail_server):
     contact = a_contact(primary_email="mia@example.org")
     a_consent(contact)
     statement = a_statement(contact)
-    with mail_server(settings) as server:
-        call_during(*[lambda: mail_statement.call(str(statement.pk), None, 0)] * 2)
-        assert len(server.received) == 1
+    call_during(*[lambda: mail_statement.call(str(statement.pk), None, 0)] * 2)
+    assert len(mail_server.received) == 1

@@ -27,23 +27,11 @@ from tests.payments.builders import (
     payment_settings,
     somebody,
 )
-from tests.payments.mail_server import mail_server
-from tests.payments.test_statement_mail import lose_login, lose_rights, see_some
+from tests.people.lost_rights import lose_login, lose_rights, see_some
 from tests.people.records import a_client, a_contact, an_administrator
 from tests.tasks import NotStored, let_retries_be_due, run_tasks, store_one_task
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def worker_folder(settings, tmp_path):
-    settings.VAR_DIR = tmp_path
-
-
-@pytest.fixture
-def server(settings):
-    with mail_server(settings) as found:
-        yield found
 
 
 @pytest.fixture
@@ -92,12 +80,12 @@ def test_what_is_set_off_has_the_reason_for_which_it_was_taken_back():
     assert (found[start : start + 5], found[-2:]) == (row, ["Total", "20.00"])
 
 
-def test_each_payee_with_an_address_gets_one_and_a_second_press_sends_none(run, server):
+def test_each_payee_with_an_address_gets_one_and_a_second_press_sends_none(run, mail_server):
     assert send_advice(run.pk) == 2
     assert send_advice(run.pk) == 2  # pressed twice, before a worker came
     run_tasks()
-    assert sorted(to for to, _ in server.received) == [["first@example.org"], ["second@example.org"]]
-    message = server.received[0][1]
+    assert sorted(to for to, _ in mail_server.received) == [["first@example.org"], ["second@example.org"]]
+    message = mail_server.received[0][1]
     assert "remittance advice" in message["subject"]
     (file,) = message.iter_attachments()
     assert file.get_content().startswith(b"%PDF-")
@@ -112,19 +100,19 @@ def test_when_the_task_of_one_cannot_be_stored_there_is_none_of_the_others(run, 
     assert not DBTaskResult.objects.exists()
 
 
-def test_a_server_that_refuses_once_is_asked_again(run, server):
-    server.refusals = 1
+def test_a_server_that_refuses_once_is_asked_again(run, mail_server):
+    mail_server.refusals = 1
     send_advice(run.pk)
     run_tasks()
-    assert len(server.received) == 1
+    assert len(mail_server.received) == 1
     assert PaymentRunItem.objects.filter(advice_sent_at=None).count() == 2
     let_retries_be_due()
     run_tasks()
-    assert sorted(to for to, _ in server.received) == [["first@example.org"], ["second@example.org"]]
+    assert sorted(to for to, _ in mail_server.received) == [["first@example.org"], ["second@example.org"]]
 
 
-def test_a_server_that_never_takes_it_ends_in_a_failed_task_and_another_press_begins_anew(run, server):
-    server.refusals = 100
+def test_a_server_that_never_takes_it_ends_in_a_failed_task_and_another_press_begins_anew(run, mail_server):
+    mail_server.refusals = 100
     send_advice(run.pk)
     minutes = []
     for _ in range(5):
@@ -134,13 +122,13 @@ def test_a_server_that_never_takes_it_ends_in_a_failed_task_and_another_press_be
         let_retries_be_due()
     assert minutes == [1, 10, 60, 360]  # as docs/payments.md says
     assert DBTaskResult.objects.failed().count() == 2
-    server.refusals = 0
+    mail_server.refusals = 0
     send_advice(run.pk)
     run_tasks()
-    assert len(server.received) == 2
+    assert len(mail_server.received) == 2
 
 
-def test_a_task_whose_worker_was_killed_sends_what_it_had_not_sent(run, server):
+def test_a_task_whose_worker_was_killed_sends_what_it_had_not_sent(run, mail_server):
     """Killed after it had sent, it sends nothing; before, it sends once."""
     send_advice(run.pk)
     item = PaymentRunItem.objects.get(client__business_name="First")
@@ -148,30 +136,30 @@ def test_a_task_whose_worker_was_killed_sends_what_it_had_not_sent(run, server):
     DBTaskResult.objects.update(status="RUNNING", worker_ids=["killed"])
     assert repeat_unfinished_tasks("killed") == 2
     run_tasks()
-    assert sorted(to for to, _ in server.received) == [["first@example.org"], ["second@example.org"]]
+    assert sorted(to for to, _ in mail_server.received) == [["first@example.org"], ["second@example.org"]]
 
 
-def test_a_payment_that_came_back_meanwhile_is_not_told(run, server):
+def test_a_payment_that_came_back_meanwhile_is_not_told(run, mail_server):
     send_advice(run.pk)
     mark_returned(PaymentRunItem.objects.get(client__business_name="First").pk, "closed", None)
     run_tasks()
-    assert [to for to, _ in server.received] == [["second@example.org"]]
+    assert [to for to, _ in mail_server.received] == [["second@example.org"]]
     with pytest.raises(RunRefused, match="No remittance advice"):
         send_advice(run.pk)
 
 
 @pytest.mark.parametrize("change", [lose_rights, see_some, lose_login])
-def test_what_somebody_had_sent_who_may_no_longer_waits_for_another(run, server, change):
+def test_what_somebody_had_sent_who_may_no_longer_waits_for_another(run, mail_server, change):
     staff = an_administrator()
     with history.as_author(history.Author("Back office", staff.pk)):
         send_advice(run.pk)
     change(staff)
     run_tasks()
-    assert server.received == []
+    assert mail_server.received == []
     with history.as_author(history.Author("Back office", an_administrator().pk)):
         assert send_advice(run.pk) == 2
     run_tasks()
-    assert len(server.received) == 2
+    assert len(mail_server.received) == 2
 
 
 def test_a_run_that_is_not_released_is_told_to_nobody():
@@ -185,13 +173,13 @@ def test_a_run_that_is_not_released_is_told_to_nobody():
         send_advice(run.pk)
 
 
-def test_the_page_of_a_run_sends_it_and_names_payees_without_an_address(run, server, ada, client):
+def test_the_page_of_a_run_sends_it_and_names_payees_without_an_address(run, mail_server, ada, client):
     address = f"/admin/payments/paymentrun/{run.pk}/"
     shown = client.get(f"{address}run/")
     assert "Without an email address: Third" in shown.content.decode()
     client.post(f"{address}send-advice/")
     run_tasks()
-    assert len(server.received) == 2
+    assert len(mail_server.received) == 2
     item = run.items.first()
     advice = client.get(f"{address}advice/{item.pk}/")
     assert advice.content.startswith(b"%PDF-")

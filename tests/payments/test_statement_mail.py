@@ -24,32 +24,20 @@ from apps.payments.services.statement_mail import (
 )
 from apps.payments.services.statement_runs import process_run, start_run
 from apps.payments.services.statements import StatementRefused, make_statements
-from apps.people.models import Role, Staff
-from tests.payments.mail_server import mail_server
 from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_consent, a_statement
 from tests.payments.test_statements import a_participant
-from tests.people.records import a_contact, a_role, an_administrator
+from tests.people.lost_rights import lose_login, lose_rights, see_some
+from tests.people.records import a_contact, an_administrator
 from tests.tasks import NotStored, let_retries_be_due, run_tasks, store_one_task
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def worker_folder(settings, tmp_path):
-    settings.VAR_DIR = tmp_path
+def recipients(mail_server):
+    return sorted(to for to, _ in mail_server.received)
 
 
-@pytest.fixture
-def server(settings):
-    with mail_server(settings) as found:
-        yield found
-
-
-def recipients(server):
-    return sorted(to for to, _ in server.received)
-
-
-def test_nothing_is_sent_without_a_consent_and_each_reason_is_named(server):
+def test_nothing_is_sent_without_a_consent_and_each_reason_is_named(mail_server):
     own, other = {"primary_email": "own@example.org"}, a_contact(primary_email=None)
     cases = {
         Obstacle.NO_CONSENT: a_participant(**own),
@@ -69,7 +57,7 @@ def test_nothing_is_sent_without_a_consent_and_each_reason_is_named(server):
             send_statement(statement.pk)
         mail_statement.call(str(statement.pk), None, 0)
     run_tasks()
-    assert server.received == []
+    assert mail_server.received == []
     assert set(Obstacle) == set(cases)
 
 
@@ -81,7 +69,7 @@ def test_a_representative_who_is_archived_is_sent_nothing():
     assert find_recipients([statement])[statement.pk].obstacle is Obstacle.ARCHIVED
 
 
-def test_it_goes_to_whom_the_consent_names_with_the_document_that_is_kept(server):
+def test_it_goes_to_whom_the_consent_names_with_the_document_that_is_kept(mail_server):
     representative = a_contact(primary_email=None, secondary_email="daughter@example.org")
     contact = a_participant(primary_email="own@example.org", representative=representative)
     a_consent(contact, "Representative")
@@ -90,7 +78,7 @@ def test_it_goes_to_whom_the_consent_names_with_the_document_that_is_kept(server
     Subscriber.objects.update_or_create(pk=1, defaults={"name": "Southern\nLight"})
     Subscriber.clear_cache()
     run_tasks()
-    ((to, message),) = server.received
+    ((to, message),) = mail_server.received
     assert message["subject"].startswith("Southern Light: ")
     assert to == ["daughter@example.org"]
     assert message["subject"].endswith("your statement for October 2025")
@@ -103,17 +91,17 @@ def test_it_goes_to_whom_the_consent_names_with_the_document_that_is_kept(server
         send_statement(statement.pk)
 
 
-def test_a_consent_that_is_withdrawn_before_the_worker_comes_counts(server):
+def test_a_consent_that_is_withdrawn_before_the_worker_comes_counts(mail_server):
     contact = a_participant(primary_email="own@example.org")
     consent = a_consent(contact)
     statement = a_statement(contact)
     send_statement(statement.pk)
     StatementConsent.objects.filter(pk=consent.pk).update(archive_date=clock.now())
     run_tasks()
-    assert server.received == []
+    assert mail_server.received == []
 
 
-def test_one_that_was_corrected_before_the_worker_comes_is_not_sent(server):
+def test_one_that_was_corrected_before_the_worker_comes_is_not_sent(mail_server):
     contact = a_participant(primary_email="own@example.org")
     a_consent(contact)
     statement = a_statement(contact)
@@ -121,33 +109,33 @@ def test_one_that_was_corrected_before_the_worker_comes_is_not_sent(server):
     a_claim_of_the_month(contact)
     a_statement(contact)
     run_tasks()
-    assert server.received == []
+    assert mail_server.received == []
 
 
-def test_a_server_that_refuses_once_is_asked_again_and_each_is_sent_once(server):
+def test_a_server_that_refuses_once_is_asked_again_and_each_is_sent_once(mail_server):
     for number in range(3):
         a_consent(a_participant(primary_email=f"p{number}@example.org"))
     make_statements(MONTH)
-    server.refusals = 1
+    mail_server.refusals = 1
     start_run(MONTH, StatementWork.SEND, None)
     run_tasks()
-    assert len(server.received) == 2
+    assert len(mail_server.received) == 2
     assert Statement.objects.filter(sent_at=None).count() == 1
     let_retries_be_due()
     run_tasks()
-    assert recipients(server) == [["p0@example.org"], ["p1@example.org"], ["p2@example.org"]]
+    assert recipients(mail_server) == [["p0@example.org"], ["p1@example.org"], ["p2@example.org"]]
     clock.reset_now()
     run = start_run(MONTH, StatementWork.SEND, None)
     run_tasks()
     run.refresh_from_db()
-    assert (len(server.received), run.rows_done) == (3, 0)
+    assert (len(mail_server.received), run.rows_done) == (3, 0)
 
 
-def test_a_server_that_never_takes_it_is_named_and_another_press_begins_anew(server):
+def test_a_server_that_never_takes_it_is_named_and_another_press_begins_anew(mail_server):
     contact = a_participant(primary_email="own@example.org")
     a_consent(contact)
     statement = a_statement(contact)
-    server.refusals = 100
+    mail_server.refusals = 100
     send_statement(statement.pk)
     for _ in range(5):
         run_tasks()
@@ -155,11 +143,11 @@ def test_a_server_that_never_takes_it_is_named_and_another_press_begins_anew(ser
     statement.refresh_from_db()
     assert "try again later" in statement.mail_error
     assert statement.sent_at is None
-    server.refusals = 0
+    mail_server.refusals = 0
     send_statement(statement.pk)
     run_tasks()
     statement.refresh_from_db()
-    assert (len(server.received), statement.mail_error) == (1, None)
+    assert (len(mail_server.received), statement.mail_error) == (1, None)
 
 
 def test_the_page_of_a_statement_names_no_path_of_the_server():
@@ -275,18 +263,6 @@ def test_a_run_whose_person_cannot_be_told_has_not_ended(monkeypatch):
     assert run.is_running
 
 
-def lose_rights(person):
-    Staff.objects.filter(pk=person.pk).update(role=a_role("payments.view_statement"))
-
-
-def see_some(person):
-    Role.objects.filter(pk=person.role_id).update(participants="Own")
-
-
-def lose_login(person):
-    Staff.objects.filter(pk=person.pk).update(disable_login_date=timezone.now())
-
-
 @pytest.mark.parametrize("change", [lose_rights, see_some, lose_login])
 def test_a_run_stops_before_the_next_chunk_when_its_person_may_no_longer(change, monkeypatch):
     staff = an_administrator(first_name="Ada", last_name="Quill")
@@ -312,7 +288,7 @@ def test_a_run_stops_before_the_next_chunk_when_its_person_may_no_longer(change,
 
 
 @pytest.mark.parametrize("change", [lose_rights, see_some, lose_login])
-def test_what_somebody_had_sent_who_may_no_longer_waits_for_another(server, change):
+def test_what_somebody_had_sent_who_may_no_longer_waits_for_another(mail_server, change):
     contact, staff = a_participant(primary_email="own@example.org"), an_administrator()
     a_consent(contact)
     statement = a_statement(contact)
@@ -322,10 +298,10 @@ def test_what_somebody_had_sent_who_may_no_longer_waits_for_another(server, chan
     change(staff)
     run_tasks()
     run.refresh_from_db()
-    assert (server.received, run.status, run.rows_done) == ([], "Failed", 0)
+    assert (mail_server.received, run.status, run.rows_done) == ([], "Failed", 0)
     start_run(MONTH, StatementWork.SEND, an_administrator().pk)
     run_tasks()
-    assert recipients(server) == [["own@example.org"]]
+    assert recipients(mail_server) == [["own@example.org"]]
 
 
 def test_a_run_that_ended_its_worker_each_time_says_so_and_can_be_begun_again():

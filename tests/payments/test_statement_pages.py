@@ -15,7 +15,6 @@ from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.statements import make_statements
 from apps.people.models import Contact
 from tests.payments.builders import somebody
-from tests.payments.mail_server import mail_server
 from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_consent, a_statement
 from tests.payments.test_statements import a_participant
 from tests.people.records import a_contact, a_role, a_staff_member, an_administrator
@@ -28,17 +27,10 @@ CONSENTS = "/admin/payments/statementconsent/"
 
 
 @pytest.fixture(autouse=True)
-def signed_in(client, settings, tmp_path):
-    settings.VAR_DIR = tmp_path
+def signed_in(client):
     staff = an_administrator()
     client.force_login(staff)
     return staff
-
-
-@pytest.fixture
-def server(settings):
-    with mail_server(settings) as found:
-        yield found
 
 
 def shown(client, address):
@@ -50,7 +42,7 @@ def shown(client, address):
 # --- a month --------------------------------------------------------------------------------------------
 
 
-def test_a_month_is_made_and_sent_from_its_page(client, server):
+def test_a_month_is_made_and_sent_from_its_page(client, mail_server):
     first, second = a_participant(primary_email="a@example.org"), a_participant()
     a_consent(first)
     address = f"{PAGES}month/2025-10/"
@@ -72,7 +64,7 @@ def test_a_month_is_made_and_sent_from_its_page(client, server):
         assert expected in page
     client.post(f"{PAGES}send/2025-10/")
     run_tasks()
-    assert [to for to, _ in server.received] == [["a@example.org"]]
+    assert [to for to, _ in mail_server.received] == [["a@example.org"]]
     page = shown(client, address)
     assert "<dt>Sent</dt><dd>1</dd>" in page
     assert "1 of 1 sent at once" in page
@@ -240,7 +232,7 @@ def output_of(*arguments):
     return out.getvalue().splitlines()
 
 
-def test_the_command_makes_and_sends_and_a_second_time_does_nothing(server):
+def test_the_command_makes_and_sends_and_a_second_time_does_nothing(mail_server):
     a_consent(a_participant(primary_email="a@example.org"))
     a_participant()
     assert output_of("--dry-run") == [
@@ -258,7 +250,7 @@ def test_the_command_makes_and_sends_and_a_second_time_does_nothing(server):
         "0 will be sent by mail.",
     ]
     run_tasks()
-    assert len(server.received) == 1
+    assert len(mail_server.received) == 1
 
 
 def test_the_command_makes_that_of_one_participant():

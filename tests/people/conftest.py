@@ -1,19 +1,9 @@
-"""What the tests about people share: the zone of a request, and how a refusal is read."""
+"""What the tests about people share: how a refusal is read."""
 
 import pytest
-from django.utils import timezone
 
 from apps.base.errors import InvalidRecords
-from apps.core.models import Subscriber
 from tests.people.builders import posted
-
-
-@pytest.fixture(autouse=True)
-def in_sydney():
-    Subscriber.clear_cache()
-    with timezone.override("Australia/Sydney"):
-        yield
-    Subscriber.clear_cache()
 
 
 @pytest.fixture

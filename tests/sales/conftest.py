@@ -1,16 +1,9 @@
-"""What the tests about sales share: the zone of a request, and how a refusal is read."""
+"""What the tests about sales share: how a refusal is read."""
 
 import pytest
-from django.utils import timezone
 
 from apps.base.errors import InvalidRecords
 from tests.people.builders import posted
-
-
-@pytest.fixture(autouse=True)
-def in_sydney():
-    with timezone.override("Australia/Sydney"):
-        yield
 
 
 @pytest.fixture

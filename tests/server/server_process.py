@@ -19,9 +19,7 @@ class Server:
     """A running server, and what its parent prints."""
 
     def __init__(self, folder, workers=2, **environment):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         self.log = folder / "log"
         self.log.write_text("")
         command = [sys.executable, "-m", "records_site.server", "--no-worker", "--port", str(self.port)]
@@ -78,6 +76,19 @@ class Server:
     def stop(self):
         self.process.terminate()
         return self.process.wait(40)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def output_of(program, environment, *arguments):
+    """What a program of Python prints as JSON."""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    run = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
+    return json.loads(run.stdout)
 
 
 def variables(folder, **environment):

@@ -15,7 +15,7 @@ from django.test import Client
 from tests.operations.databases import default_database
 from tests.people.records import an_administrator
 from tests.server.conftest import DATABASE
-from tests.server.server_process import wait_for
+from tests.server.server_process import free_port, wait_for
 
 # Only so that there is a migrated database to copy.
 pytestmark = pytest.mark.django_db
@@ -129,9 +129,7 @@ def proxy(request, server, tmp_path):
     program = shutil.which(request.param, path="/usr/sbin:/usr/bin:/usr/local/bin")
     if program is None:
         pytest.skip(f"{request.param} is not installed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     text = {"haproxy": HAPROXY, "nginx": NGINX}[request.param]
     configuration = tmp_path / "configuration"
     configuration.write_text(text.format(port=port, server_port=server.port, folder=tmp_path))

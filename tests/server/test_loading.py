@@ -1,7 +1,5 @@
 """What the parent loads: nothing that belongs to one process is there when a worker is forked."""
 
-import json
-import subprocess
 import sys
 
 import pytest
@@ -9,7 +7,7 @@ from django.db import OperationalError
 
 from records_site.log_lines import LineFormatter
 from records_site.server import loading
-from tests.server.server_process import ROOT, variables
+from tests.server.server_process import output_of, variables
 
 #: Loads the site as the parent does, then lets two children say what they find.
 PROGRAM = """
@@ -83,16 +81,10 @@ print(json.dumps({"settings": described, "database": database}))
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads open files from /proc")
 
 
-def output_of(program, folder):
-    command = [sys.executable, "-c", program]
-    run = subprocess.run(command, cwd=ROOT, env=variables(folder), stdout=subprocess.PIPE, check=True)
-    return json.loads(run.stdout)
-
-
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("loading")
-    return {**output_of(PROGRAM, folder), "fresh": output_of(FRESH, folder)}
+    return {**output_of(PROGRAM, variables(folder)), "fresh": output_of(FRESH, variables(folder))}
 
 
 def test_no_file_thread_or_connection_of_the_site_is_open_when_workers_are_forked(report):

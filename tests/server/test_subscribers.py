@@ -1,11 +1,9 @@
 """One parent for many subscribers: their workers have the settings of their own files, and nothing else."""
 
 import contextlib
-import json
 import os
 import pwd
 import signal
-import socket
 import subprocess
 import sys
 from http.client import HTTPConnection, HTTPException
@@ -13,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.server_process import ROOT, variables, wait_for
+from tests.server.server_process import ROOT, free_port, output_of, variables, wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the workers' ids from /proc")
 
@@ -104,18 +102,6 @@ def write_file(folder, name, port, **others):
     lines = (f"{key}={value}\n" for key, value in own_settings(folder, name, port, **others).items())
     path.write_text("".join(lines))
     return path
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def output_of(program, environment, *arguments):
-    command = [sys.executable, "-c", program, *map(str, arguments)]
-    run = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, check=True)
-    return json.loads(run.stdout)
 
 
 def test_nothing_of_the_parents_settings_is_left_in_a_subscribers_worker(tmp_path):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.server_process import free_port, wait_for
+
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the workers' ids from /proc")
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -59,9 +61,7 @@ class Parent:
     def __init__(self, folder, *arguments):
         self.broken, self.unloadable = folder / "broken", folder / "unloadable"
         self.slow, self.log = folder / "slow", folder / "log"
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = free_port()
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-c", PROGRAM, "--port", str(self.port), "--workers", "2", *arguments],
@@ -84,14 +84,6 @@ class Parent:
         seen = set()
         wait_for(lambda: seen.add(self.worker()) or len(seen - {None}) == 2)
         return seen - {None}
-
-
-def wait_for(condition, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return found
 
 
 @pytest.fixture(params=[["--no-worker"]], ids=["requests"])

@@ -16,6 +16,7 @@ from django.http import HttpRequest, QueryDict
 from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.text import capfirst
+from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.base.declaration.values import WireValueError, parse_datetime
 from apps.base.drafts import Draft, Issue
@@ -120,6 +121,12 @@ class DayField(forms.DateField):
             with suppress(WireValueError):  # whose advice is for files: the base class says that it is no day
                 value = DayColumn(stated=True, is_past=self.is_past).read(cleaned(value)).text
         return super().to_python(value)
+
+
+def typed_day_field(label: str) -> DayField:
+    """The field of a day beside which no calendar stands."""
+    widget = UnfoldAdminTextInputWidget(attrs={"placeholder": "dd/mm/yyyy", "autocomplete": "off"})
+    return DayField(label=label, localize=True, widget=widget)
 
 
 def offer_visible_records(form: forms.BaseForm, person: object, record: Model | None = None) -> None:

@@ -23,7 +23,6 @@ from apps.engagements.admin.component_grid import (
 from apps.engagements.choices import CATEGORIES
 from apps.engagements.imports.components import (
     ComponentChange,
-    categories_by_number,
     check_changes,
     compare_components,
     components_of,
@@ -98,7 +97,7 @@ def read_text(text: str, plan: ClientEngagement, components: Sequence[CategoryBu
             "Nothing was pasted: a row is a component, what it pays for, from, to and released."
         )
         return pasted
-    pasted.changes = compare_components(read, components, categories_by_number())
+    pasted.changes = compare_components(read, components)
     check_changes(plan, pasted.changes)
     rows = sorted((row for each in read for row in each.rows), key=lambda row: row.row.number)
     for row in rows:

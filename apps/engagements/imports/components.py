@@ -141,14 +141,13 @@ def period_drafts(periods: Iterable[tuple[dt.date, dt.date, Any]]) -> list[Perio
 
 
 def compare_components(
-    components: Iterable[ReadComponent],
-    existing: Sequence[CategoryBudget],
-    categories: Mapping[int, SupportCategory],
+    components: Iterable[ReadComponent], existing: Sequence[CategoryBudget]
 ) -> list[ComponentChange]:
     """The changes of each component that was read; one that cannot be stored gets errors.
 
     ``existing`` are the components of the plan, with their periods.
     """
+    categories = categories_by_number()
     by_name: dict[str, CategoryBudget] = {}
     for budget in existing:
         by_name.setdefault(letters_of(str(budget)), budget)
@@ -378,7 +377,7 @@ def store_plan(
             # Of two imports of one plan, the second compares with what the first has stored.
             ClientEngagement.objects.select_for_update(of=("self",)).get(pk=plan.pk)
             existing = components_of([plan.pk])[plan.pk]
-            changes = compare_components(components, existing, categories_by_number())
+            changes = compare_components(components, existing)
             changing = check_changes(plan, changes)
             if not any(component.has_errors for component in components) and changing and not dry_run:
                 save_components(plan.pk, [each.entered(plan) for each in changing], ignore_warnings=True)

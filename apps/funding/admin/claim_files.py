@@ -16,7 +16,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.base import clock
 from apps.base.errors import Conflict, plural
@@ -32,7 +31,7 @@ from apps.core.admin_base.display import (
     short_day,
     staff_name,
 )
-from apps.core.admin_base.forms import DayField
+from apps.core.admin_base.forms import typed_day_field
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.funding.admin.actions import MENU
 from apps.funding.admin.first_files import CLAIM_FILE_REQUIREMENTS, lacking_rows, rows_of, shown_files
@@ -68,11 +67,7 @@ def missing_permissions(request: HttpRequest) -> list[BillPermission]:
 class UntilForm(forms.Form):
     """The last day of the bills that go into a file."""
 
-    until = DayField(
-        label="What ends by",
-        localize=True,
-        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "dd/mm/yyyy"}),
-    )
+    until = typed_day_field("What ends by")
 
 
 @admin.register(ClaimFile)

@@ -29,7 +29,7 @@ from apps.core.admin_base.display import (
     short_day,
     short_period,
 )
-from apps.core.admin_base.forms import AmountField, DayField
+from apps.core.admin_base.forms import AmountField, typed_day_field
 from apps.core.admin_base.pages import PageAdmin
 from apps.core.caseload import visible_rows
 from apps.engagements.calendars import later
@@ -54,16 +54,11 @@ PLAN_CHANGE = Page("plan-change/<uuid:key>", permission="plan_change")
 LISTED = 100
 
 
-def plan_day_field(label: str) -> DayField:
-    widget = UnfoldAdminTextInputWidget(attrs={"placeholder": "dd/mm/yyyy", "autocomplete": "off"})
-    return DayField(label=label, localize=True, widget=widget)
-
-
 class TermsForm(forms.Form):
     """The days and the total of the new plan."""
 
-    first_day = plan_day_field("First day of the new plan")
-    last_day = plan_day_field("Last day")
+    first_day = typed_day_field("First day of the new plan")
+    last_day = typed_day_field("Last day")
     total = AmountField(
         decimal_places=2,
         label="Total budget",

@@ -144,8 +144,9 @@ def post_to_budgets(
             else:
                 of_days.append(amounts)
     changes = {key: amounts for key, amounts in bookings.items() if amounts != Amounts()}
+    own_batch = batch or WriteBatch()
     if changes:
-        record_amounts(changes, ServiceBooking, batch)
+        record_amounts(changes, ServiceBooking, own_batch)
     dated = [
         DatedChange(*key, amounts)
         for key, of_days in components.items()
@@ -153,7 +154,9 @@ def post_to_budgets(
         if amounts != Amounts()
     ]
     if dated:
-        record_dated_amounts(dated, batch, periods)
+        record_dated_amounts(dated, own_batch, periods)
+    if batch is None:
+        own_batch.send()
 
 
 #: The budgets in the order in which they are locked everywhere, by the line's reference to them.

@@ -12,12 +12,12 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.base import clock
 from apps.base.errors import Conflict, plural
-from apps.core.admin_base import DateRangeFilter, DayField, Page
+from apps.core.admin_base import DateRangeFilter, Page
 from apps.core.admin_base.display import admin_url, amount_cell, list_column, short_day, staff_name
+from apps.core.admin_base.forms import typed_day_field
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.core.downloads import bytes_response
 from apps.payments.models import AccountCode, AccountsExport, PaymentRun, PaymentSettings
@@ -39,11 +39,7 @@ QUARTERS = 8
 class ExportUntilForm(forms.Form):
     """The last day of an export."""
 
-    until = DayField(
-        label="What happened until",
-        localize=True,
-        widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "dd/mm/yyyy"}),
-    )
+    until = typed_day_field("What happened until")
 
 
 @admin.register(AccountsExport)

@@ -38,7 +38,7 @@ class Session(socketserver.StreamRequestHandler):
 
 
 @contextlib.contextmanager
-def mail_server(settings):
+def running_mail_server(settings):
     """A server that our mail goes to: ``received`` are its messages; the next ``refusals`` it refuses."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Session) as server:
         server.daemon_threads = True
