@@ -11,7 +11,7 @@ from apps.access.models import ApiApplication
 from apps.access.services import issue_token
 from apps.people.models import Contact, Location, Staff, Team
 from bench.calling import Caller
-from bench.growth import figure, get, make_databases, use
+from bench.growth import add_copies, figure, get, make_databases, use
 from bench.measuring import Contender, measure
 
 SAMPLES = 9
@@ -33,7 +33,7 @@ READS = (
 
 def caseloads(caller: Caller) -> Iterator[str]:
     """A table in Markdown: milliseconds of CPU, and how often those of a caller who sees all."""
-    _, large = make_databases()
+    _, large = make_databases(add_copies)
     use(large)
     kinds = assign()
     callers = [caller, *(limited_caller(name, limit) for name, limit in kinds.items())]

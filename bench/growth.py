@@ -86,7 +86,7 @@ def growth(caller: Caller) -> Iterator[str]:
     """A table in Markdown, a row for each kind of work."""
     browser = signed_in()
     began = time.monotonic()
-    small, large = make_databases()
+    small, large = make_databases(add_copies)
     sizes = []
     works = []
     for database in (small, large):
@@ -126,8 +126,8 @@ def figure(number: float) -> str:
 # --- the two databases ----------------------------------------------------------------------------------
 
 
-def make_databases() -> tuple[BaseDatabaseWrapper, BaseDatabaseWrapper]:
-    """The database as it was filled, and a copy of it with copies of its contacts, claims and lines."""
+def make_databases(grow: Callable[[], None]) -> tuple[BaseDatabaseWrapper, BaseDatabaseWrapper]:
+    """The database as it was filled, and a copy of it that is the default one when it grows."""
     small = connections[DEFAULT_DB_ALIAS]
     template = small.settings_dict["NAME"]
     with small._nodb_cursor() as cursor:
@@ -149,7 +149,8 @@ def use(database: BaseDatabaseWrapper) -> None:
         cursor.execute("SET max_parallel_workers_per_gather = 0")
 
 
-def grow() -> None:
+def add_copies() -> None:
+    """Copies of contacts, claims and lines."""
     lines = ClaimLine.objects.count()
     people, copies = CONTACTS // Contact.objects.count(), LINES // lines
     claim = {**COPIED_CLAIM, "contact_id": COPIED_CLAIM["contact_id"].format(copies=people - 1)}

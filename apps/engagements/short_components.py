@@ -8,8 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import F, Func, IntegerField, Max, Q, QuerySet, Value
-from django.db.models.functions import Coalesce, Greatest
+from django.db.models import F, Func, IntegerField, Max, Min, Q, QuerySet, Value
+from django.db.models.functions import Greatest
 from django.db.models.lookups import GreaterThan, LessThanOrEqual
 from django.db.models.sql.compiler import SQLCompiler
 
@@ -52,28 +52,33 @@ def load_short_components(periods: QuerySet[FundingPeriod], today: dt.date) -> d
 def components_that_may_run_out(
     periods: QuerySet[FundingPeriod], today: dt.date
 ) -> QuerySet[FundingPeriod, Any]:
-    """The components of current plans but those whose money surely lasts, which are nine of ten.
+    """The components of current plans but those whose money surely lasts, which are nearly all.
 
     At least so much is left for today's period: what is released by now, less all that was ever used, credits
-    apart. Where its days so far went at a pace that this lasts for, nothing runs out. So 104,000 components
-    take 0.4 s of Python and 1.1 of PostgreSQL, where forecasts of all took 1.9 and 1.0.
+    apart. Where its days so far went at a pace that this lasts for, nothing runs out; in the first days of a
+    period at that of the fastest earlier one. So 70,000 components take 0.01 s of Python and 0.26 of
+    PostgreSQL, where forecasts of all took 1.14 and 0.20.
     """
-    used, is_now = F("claimed") + F("waiting"), Q(first_day__lte=today, last_day__gte=today)
+    used = F("claimed") + F("waiting")
+    is_now, is_before = Q(first_day__lte=today, last_day__gte=today), Q(last_day__lt=today)
     sums = {
         "released_by_now": MoneySum("released", filter=Q(first_day__lte=today)),
         "used_ever": MoneySum(Greatest(used, ZERO)),
         "used_now": MoneySum(used, filter=is_now),
-        "used_before": Coalesce(MoneySum(used, filter=Q(last_day__lt=today)), ZERO),
+        "most_before": Max(used, filter=is_before),
+        "shortest_before": Min(DaysBetween(F("first_day"), F("last_day")), filter=is_before) + 1,
         "days_gone": Max(DaysBetween(F("first_day"), Value(today)), filter=is_now) + 1,
         "days_left": Max(DaysBetween(Value(today), F("last_day")), filter=is_now),
     }
     left = F("released_by_now") - F("used_ever") - F("category_budget__used_elsewhere")
     is_spent = Q(LessThanOrEqual(left, ZERO))
     is_too_fast = Q(GreaterThan(F("used_now") * F("days_left"), left * F("days_gone")))
-    has_earlier_pace = Q(days_gone__lt=DAYS_OF_A_PACE, used_before__gt=0)
+    was_too_fast = Q(days_gone__lt=DAYS_OF_A_PACE, most_before__gt=0) & Q(
+        GreaterThan(F("most_before") * F("days_left"), left * F("shortest_before"))
+    )
     found: Any = periods.filter(current_plans(today, "category_budget__")).order_by()
     found = found.values("category_budget", "category_budget__used_elsewhere").annotate(**sums)
-    return found.filter(is_spent | is_too_fast | has_earlier_pace, days_left__gte=0).values("category_budget")
+    return found.filter(is_spent | is_too_fast | was_too_fast, days_left__gte=0).values("category_budget")
 
 
 class DaysBetween(Func):

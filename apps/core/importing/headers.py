@@ -152,13 +152,12 @@ def columns_of_headers(
     """
     texts = [letters_of(text) for text in header]
     found = {index: chosen.get(index, by_spelling.get(text)) for index, text in enumerate(texts)}
-    with_word: dict[int, str] = {}
-    for index, text in enumerate(texts):
-        column = found[index]
-        own = [text.removeprefix(word) for word in map(letters_of, definition.record_words)]
-        own = [each for each in own if each != text and by_spelling.get(each) is column]
-        if own and column is not None and not column.refers and index not in chosen:
-            with_word[index] = texts[index] = own[0]
+    with_word = {
+        index: own
+        for index, text in enumerate(texts)
+        if index not in chosen and (own := own_header(text, by_spelling, definition))
+    }
+    texts = [with_word.get(index, text) for index, text in enumerate(texts)]
     plain = {id(column) for index, column in found.items() if index not in with_word}
     for index in with_word:
         if id(found[index]) in plain:
@@ -166,18 +165,28 @@ def columns_of_headers(
     given = {column.target for column in found.values() if column is not None}
     seconds = [column for column in definition.columns if column.second_headers]
     for index in sorted(found, key=lambda index: header_rank(texts[index], found[index])):
-        column, text = found[index], texts[index]
-        if index in chosen or (
-            index in with_word if column is None else is_first(index, found, texts, chosen)
-        ):
+        is_taken = index in with_word if found[index] is None else is_first(index, found, texts, chosen)
+        if index in chosen or is_taken:
             continue
         for second in seconds:
             other = by_spelling[letters_of(second.name)]
-            if other.target not in given and text in map(letters_of, second.second_headers):
+            if other.target not in given and texts[index] in map(letters_of, second.second_headers):
                 found[index] = other
                 given.add(other.target)
                 break
     return found
+
+
+def own_header(text: str, by_spelling: Mapping[str, RecordColumn], definition: ImportDefinition) -> str:
+    """The header without the word for the record before it, ``participantphone`` as ``phone``, or nothing."""
+    column = by_spelling.get(text)
+    if column is None or column.refers:
+        return ""
+    for word in map(letters_of, definition.record_words):
+        own = text.removeprefix(word)
+        if own != text and by_spelling.get(own) is column:
+            return own
+    return ""
 
 
 def is_second(column: RecordColumn, by_spelling: Mapping[str, RecordColumn]) -> bool:

@@ -34,9 +34,10 @@ MEASUREMENTS = (
     "growth",
     "months",
     "caseloads",
+    "pages",
 )
 #: Those whose lines are a table of bench/README.md as well.
-TABLES = ("frameworks", "growth", "months", "peers", "caseloads")
+TABLES = ("frameworks", "growth", "months", "peers", "caseloads", "pages")
 #: The tables of bench/README.md stand between these lines.
 BEGIN, END = "<!-- written by ./run bench {} -->\n", "<!-- until here -->\n"
 
