@@ -2,10 +2,19 @@
    library's own script fails where there is none, and opens one of the words before while their answer is awaited. */
 "use strict";
 
-window.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.target.id !== "search-input-command") return;
-    const results = document.getElementById("command-results-list");
-    if (results?.dataset.words === event.target.value && results.querySelector(".active")) return;
-    event.preventDefault();
-    event.stopPropagation();
-}, true);
+{
+    let answered = "";
+
+    window.addEventListener("htmx:afterSwap", (event) => {
+        const words = event.detail.requestConfig.parameters.s;
+        if (event.target.id === "command-results") answered = words;
+    });
+
+    window.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" || event.target.id !== "search-input-command") return;
+        const results = document.getElementById("command-results-list");
+        if (answered === event.target.value && results?.querySelector(".active")) return;
+        event.preventDefault();
+        event.stopPropagation();
+    }, true);
+}

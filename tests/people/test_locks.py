@@ -7,7 +7,7 @@ from django.db import transaction
 
 from apps.base.drafts import ValidationFailed
 from apps.funding.models import Claim
-from apps.people.authentication.forms import LimitedCodes
+from apps.people.authentication.forms import CodeForm
 from apps.people.merging import merge, undo_merge
 from apps.people.models import Client
 from tests.funding.builders import a_claim
@@ -51,7 +51,8 @@ def test_of_the_last_two_roles_that_may_do_everything_one_stays():
 
 
 def test_a_code_is_taken_once_by_workers_of_different_machines():
-    form = LimitedCodes()
-    form.authenticator = TOTP.activate(an_administrator(), generate_totp_secret()).instance
+    person = an_administrator()
+    form = CodeForm(user=person)
+    form.authenticator = TOTP.activate(person, generate_totp_secret()).instance
     with pytest.raises(forms.ValidationError, match="has been used"):
         call_during(*[lambda: form.refuse_used("123456")] * 2)
