@@ -151,7 +151,8 @@ class ImportKind:
     not ``undoable`` by the history of its records is not undone.
 
     ``takes_many_files``: several are read in one go. Nothing is asked of such files, and the first notice of
-    each sums up what would become of it. ``doubts`` are the codes of warnings that somebody looks at first.
+    each sums up what would become of it. ``blocking_warnings`` are codes: files that have one are not
+    imported together, before somebody has looked at them.
     """
 
     name: str
@@ -170,7 +171,7 @@ class ImportKind:
     undoable: bool = True
     suffixes: Sequence[str] = tuple(FORMATS)
     takes_many_files: bool = False
-    doubts: Collection[str] = ()
+    blocking_warnings: Collection[str] = ()
 
     def good_count(self, counts: Mapping[str, int]) -> int:
         """How many rows of a file an import applies."""

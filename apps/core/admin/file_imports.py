@@ -366,7 +366,7 @@ def find_obstacle(file_import: FileImport) -> str:
         return f"its status is {file_import.get_status_display()}"
     if file_import.counts.get("rejected") or any(not each["is_warning"] for each in file_import.issue_kinds):
         return "open it to see its faults"
-    if any(each["code"] in kind.doubts for each in file_import.issue_kinds):
+    if any(each["code"] in kind.blocking_warnings for each in file_import.issue_kinds):
         return "open it to see its warnings"
     return "" if kind.good_count(file_import.counts) else "there is nothing to import in it"
 

@@ -110,7 +110,7 @@ FILE_KINDS.extend(
             good_noun="payment",
             undoable=False,
             takes_many_files=True,
-            doubts=(CLAIMED_DIFFERS, PAID_TOO_EARLY),
+            blocking_warnings=(CLAIMED_DIFFERS, PAID_TOO_EARLY),
         ),
     )
 )

@@ -73,7 +73,7 @@ class RemittanceImport:
                 note_payment(line, row.amount, row.day)
                 line.recorded += row.amount
                 self.certain.append((row, line, self.store(row, line, "")))
-                self.doubt(row, line)
+                self.warn(row, line)
                 continue
             if word != "applied_already":
                 self.store(row, line, message)
@@ -103,7 +103,7 @@ class RemittanceImport:
             return "in_conflict", text + (f", of which {line.paid:,.2f} were paid." if line.paid else ".")
         return "applied", ""
 
-    def doubt(self, row: RemittanceRow, line: AnsweredLine) -> None:
+    def warn(self, row: RemittanceRow, line: AnsweredLine) -> None:
         """Note what looks as if the row were another line's; it is applied all the same."""
         notes = {}
         if row.claimed is not None and row.claimed != line.amount:
