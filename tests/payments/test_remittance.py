@@ -176,7 +176,7 @@ def test_a_run_that_is_not_released_is_told_to_nobody():
 def test_the_page_of_a_run_sends_it_and_names_payees_without_an_address(run, mail_server, ada, client):
     address = f"/admin/payments/paymentrun/{run.pk}/"
     shown = client.get(f"{address}run/")
-    assert "Without an email address: Third" in shown.content.decode()
+    assert "1 without an email address (Third" in shown.content.decode()
     client.post(f"{address}send-advice/")
     run_tasks()
     assert len(mail_server.received) == 2
