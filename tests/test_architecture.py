@@ -82,6 +82,7 @@ OWN_FILES: dict[str, dict[str, str]] = {
         "handover": "the services that hand over the work of a leaver and end their login",
         "limited_roles": "the permissions that a role does not have which sees some participants",
         "merging": "the services that merge two records and undo it",
+        "usual_roles": "the roles that an office begins with, for the office and the demo",
     },
     "documents": {
         "storage": "a storage backend of Django's",

@@ -1,6 +1,5 @@
 """Creates the demo's people: their short lists, organisations, staff and contacts."""
 
-import fnmatch
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -8,7 +7,6 @@ from random import Random
 from typing import Any, Self
 from uuid import UUID
 
-from django.contrib.auth.models import Permission
 from django.utils.text import slugify
 from stdnum.au import abn
 
@@ -24,9 +22,9 @@ from apps.core.demo import (
     read_data,
     sometimes,
 )
-from apps.core.models import Consent, Subscriber
+from apps.core.models import Consent, Subscriber, normalised
 from apps.core.services import SettingsDraft, save_settings
-from apps.people.choices import AppliesTo, Gender, Participants
+from apps.people.choices import AppliesTo, Gender
 from apps.people.drafts import ClientDraft, ContactDraft, StaffDraft
 from apps.people.models import Client, Contact, CustomField, Location, Position, Role, Staff, Team
 from apps.people.services import (
@@ -36,6 +34,7 @@ from apps.people.services import (
     update_clients,
     update_staff,
 )
+from apps.people.usual_roles import USUAL_ROLES, add_usual_roles
 
 DATA = read_data(__file__)
 WORDS, LISTS = DATA["words"], DATA["lists"]
@@ -191,24 +190,9 @@ def load(context: Context) -> None:
 
 def load_roles() -> dict[str, Role]:
     """The roles by name. Roles that the database has keep the permissions that they have there."""
-    known = {
-        f"{permission.content_type.app_label}.{permission.codename}": permission
-        for permission in Permission.objects.select_related("content_type").order_by("pk")
-    }
-    entries = [
-        {
-            "name": role["name"],
-            "all_permissions": role.get("all_permissions", False),
-            "participants": role.get("participants", Participants.ALL.value),
-            "permissions": [
-                permission
-                for code, permission in known.items()
-                if any(fnmatch.fnmatch(code, pattern) for pattern in role.get("permissions", ()))
-            ],
-        }
-        for role in DATA["roles"]
-    ]
-    return load_lookups(Role, entries)
+    names = {normalised(role.name): role.name for role in USUAL_ROLES}
+    add_usual_roles(names.values())
+    return {names[role.name_key]: role for role in Role.objects.filter(name_key__in=names)}
 
 
 def load_custom_fields(context: Context, applies_to: str) -> Examples:
@@ -285,9 +269,7 @@ def load_staff(context: Context, roles: Mapping[str, Role], examples: Examples) 
     chance = context.chance("staff")
     with context.clock_at(context.workdays[0], 8.1):
         positions = {
-            role["name"]: list(load_lookups(Position, role["positions"]).values())
-            for role in DATA["roles"]
-            if "positions" in role
+            role: list(load_lookups(Position, names).values()) for role, names in DATA["positions"].items()
         }
         locations = list(load_lookups(Location, LISTS["locations"]).values())
         load_lookups(Location, LISTS["archived_locations"], is_archived=True)

@@ -106,7 +106,8 @@ def money_of(record):
 
 def test_every_figure_is_the_number_and_the_sum_of_the_list_that_it_links_to(client, records):
     panels = home(client)
-    assert set(panels) == {panel.title for panel in HOME_PANELS}
+    # Where there are claims an office has started (tests/payments/test_first_steps.py).
+    assert set(panels) == {panel.title for panel in HOME_PANELS} - {"Getting started"}
     for title, content in panels.items():
         figures = list(figures_of(content))
         assert figures, title

@@ -3,7 +3,6 @@
 import csv
 import datetime as dt
 import email
-import fnmatch
 import hashlib
 import io
 import re
@@ -13,7 +12,6 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
-from django.contrib.auth.models import Permission
 from django.core.validators import validate_email
 from django.db import connection
 from django.db.models import F
@@ -182,13 +180,6 @@ def test_the_limited_login_sees_participants_of_its_own_with_all_that_belongs_to
         assert person.has_perm(f"{model._meta.app_label}.view_{model._meta.model_name}"), model
         seen = visible_rows(person, model.objects.all()).count()
         assert 0 < seen < model.objects.count() / 2, model
-
-
-def test_every_permission_that_a_role_names_exists():
-    pairs = Permission.objects.values_list("content_type__app_label", "codename")
-    known = [f"{app}.{codename}" for app, codename in pairs]
-    for pattern in (pattern for role in people_demo.DATA["roles"] for pattern in role.get("permissions", ())):
-        assert fnmatch.filter(known, pattern), pattern
 
 
 def test_nobody_can_sign_in_until_given_a_password():

@@ -6,7 +6,7 @@ from apps.funding.admin import (
     claim_windows,
     claims,
     documents,
-    first_files,
+    first_steps,
     home,
     invoices,
     notices,

@@ -34,7 +34,7 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.forms import typed_day_field
 from apps.core.admin_base.pages import ReadOnlyAdmin
 from apps.funding.admin.actions import MENU
-from apps.funding.admin.first_files import CLAIM_FILE_REQUIREMENTS, lacking_rows, rows_of, shown_files
+from apps.funding.admin.first_steps import CLAIM_FILE_REQUIREMENTS, lacking_rows, rows_of, shown_steps
 from apps.funding.admin.remittances import result_text
 from apps.funding.admin.rights import may_administer_all
 from apps.funding.choices import BillPermission
@@ -94,7 +94,7 @@ class ClaimFileAdmin(ReadOnlyAdmin):
     )
     list_select_related = ("created_by", "sent_by")
     list_filter = (("status", ChoicesDropdownFilter),)
-    list_pages = (Page("first-files", permission="first_files", method="GET"),)
+    list_pages = (Page("first-steps", permission="first_steps", method="GET"),)
     record_pages = (
         Page("file", method="GET"),
         Page("content", method="GET"),
@@ -198,19 +198,19 @@ class ClaimFileAdmin(ReadOnlyAdmin):
             shown_records=shown,
         )
 
-    # --- before the first files
+    # --- getting started
 
-    def has_first_files_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return bool(shown_files(request))
+    def has_first_steps_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return bool(shown_steps(request))
 
-    def first_files_page(self, request: HttpRequest) -> HttpResponse:
-        """The page of what a first file of each kind needs, and which of it is missing."""
-        files = [(each.title, rows_of(each.requirements, request)) for each in shown_files(request)]
+    def first_steps_page(self, request: HttpRequest) -> HttpResponse:
+        """The page of what the first record or file of each kind needs, and which of it is missing."""
+        steps = [(each.title, rows_of(each.requirements, request)) for each in shown_steps(request)]
         return self.render_page(
             request,
-            "funding/first_files.html",
-            "Before the first files",
-            files=[(title, rows, sum(bool(row.lacking) for row in rows)) for title, rows in files],
+            "funding/first_steps.html",
+            "Getting started",
+            steps=[(title, rows, sum(bool(row.lacking) for row in rows)) for title, rows in steps],
         )
 
     # --- one file

@@ -5,7 +5,7 @@ from apps.payments.admin import (
     accounts_exports,
     bank_returns,
     consents,
-    first_files,
+    first_steps,
     home,
     paid_out,
     settings,

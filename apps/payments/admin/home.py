@@ -38,7 +38,9 @@ def payment_work(request: HttpRequest) -> HomeContent:
         rows.append(Work("Runs in no accounts export", found["unexported"], link, found["unexported_amount"]))
     links = [("Tracker", admin_url(Claim, "tracker"))] if request.user.has_perm("funding.view_claim") else []
     if not (RunStatus.RELEASED in statuses and ClaimFile.objects.exists()):
-        links.append(("Before the first files", admin_url(ClaimFile, "first_files")))
+        if not Claim.objects.exists():
+            return HomeContent(rows)  # the panel "Getting started" is there, and nothing to track
+        links.append(("Getting started", admin_url(ClaimFile, "first_steps")))
     return HomeContent(rows, links=links)
 
 

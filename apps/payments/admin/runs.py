@@ -24,10 +24,10 @@ from apps.core.computed import count_of
 from apps.core.downloads import bytes_response
 from apps.core.history_display import changes_of, history_lines
 from apps.core.read_log import ShownRecords, log_shown
-from apps.funding.admin.first_files import lacking_rows
+from apps.funding.admin.first_steps import lacking_rows
 from apps.funding.models import Claim
 from apps.funding.public_holidays import business_day_from
-from apps.payments.admin.first_files import PAYMENT_RUN_REQUIREMENTS
+from apps.payments.admin.first_steps import PAYMENT_RUN_REQUIREMENTS
 from apps.payments.admin.refusals import refusals_shown
 from apps.payments.choices import RunStatus
 from apps.payments.downloads import bank_file_response

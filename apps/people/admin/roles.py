@@ -5,18 +5,21 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from django import forms
-from django.apps import apps
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.models import Permission
 from django.db.models import Model, QuerySet
 from django.forms.models import ModelChoiceIterator
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.utils.text import capfirst
 from unfold.decorators import display
 
-from apps.core.admin_base import LookupAdmin, RecordAdmin, RecordForm, fieldset
+from apps.base.drafts import ValidationFailed
+from apps.core.admin_base import LookupAdmin, Page, RecordAdmin, RecordForm, fieldset
 from apps.core.admin_base.record_fields import RecordsField
+from apps.people.choices import Participants
 from apps.people.models import Role, Staff
+from apps.people.usual_roles import add_usual_roles, missing_roles, service_permissions
 
 USUAL_PERMISSIONS = ("view", "add", "change")
 LIMITED = (
@@ -24,13 +27,6 @@ LIMITED = (
     " remittances, payment runs, accounts exports, the history of all records, imports, applications, staff"
     " and roles."
 )
-
-
-def service_permissions() -> Any:
-    """The permissions that mean something here: of this service's records, and nothing is ever deleted."""
-    labels = [app.label for app in apps.get_app_configs() if app.name.startswith("apps.")]
-    found = Permission.objects.filter(content_type__app_label__in=labels).select_related("content_type")
-    return found.exclude(codename__startswith="delete_").order_by("content_type__app_label", "codename")
 
 
 class PermissionMatrix(forms.CheckboxSelectMultiple):
@@ -108,6 +104,7 @@ class RoleAdmin(CoveredAdmin, LookupAdmin):
     form = RoleForm
     menu_order = 800
     icon = "verified_user"
+    list_pages = (Page("usual", permission="add_usual"),)
     list_display = ("name", "participants", "all_permissions", "requires_second_factor", "archived")
     fieldsets = (
         fieldset(None, "name", "participants", "all_permissions", "requires_second_factor"),
@@ -134,3 +131,29 @@ class RoleAdmin(CoveredAdmin, LookupAdmin):
 
     def role_of(self, record: Role) -> Role:
         return record
+
+    # --- the roles that most offices begin with
+
+    def has_add_usual_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Their rules refuse whoever may not do what a role grants."""
+        role = getattr(request.user, "role", None)
+        return self.has_add_permission(request) and role is not None and role.all_permissions
+
+    def import_links(self, request: HttpRequest) -> list[dict[str, str]]:
+        usual = [{"title": "Usual roles", "link": self.page_url("usual")}]
+        offered = self.has_add_usual_permission(request) and missing_roles()
+        return [*super().import_links(request), *(usual if offered else [])]
+
+    def usual_page(self, request: HttpRequest) -> HttpResponse:
+        """Show the usual roles that are missing; add those that were ticked."""
+        if request.method == "POST":
+            try:
+                added = add_usual_roles(request.POST.getlist("role"))
+            except ValidationFailed as failed:  # somebody else added one at the same moment
+                messages.error(request, " ".join(issue.message for _, issue in failed.issues))
+                return redirect(self.page_url("usual"))
+            words = f"Added: {', '.join(added)}." if added else "Nothing was added: no role was ticked."
+            messages.add_message(request, messages.SUCCESS if added else messages.WARNING, words)
+            return redirect(self.page_url("changelist"))
+        missing = [(role, Participants(role.participants).label) for role in missing_roles()]
+        return self.render_page(request, "people/usual_roles.html", "Usual roles", missing=missing)

@@ -1,6 +1,6 @@
-"""Requirements of the first payment run (``funding.admin.first_files``)."""
+"""Requirements of the first payment run (``funding.admin.first_steps``)."""
 
-from apps.funding.admin.first_files import FIRST_FILES, FirstFile, Requirement, granted_to_two
+from apps.funding.admin.first_steps import FIRST_STEPS, FirstStep, Requirement, granted_to_two
 from apps.payments.models import BankAccount, PaymentRun, PaymentSettings
 from apps.payments.services.ready import sum_ready
 from apps.payments.validation import CONFIRM_PERMISSION, RELEASE_PERMISSION
@@ -51,4 +51,4 @@ PAYMENT_RUN_REQUIREMENTS: tuple[Requirement, ...] = (
     ),
 )
 
-FIRST_FILES.append(FirstFile("A first payment run", PaymentRun, PAYMENT_RUN_REQUIREMENTS))
+FIRST_STEPS.append(FirstStep("A first payment run", PaymentRun, PAYMENT_RUN_REQUIREMENTS))

@@ -1,28 +1,31 @@
-"""Requirements of the first files: a row for each thing that a file needs, and where it is mended.
+"""The first steps of an office: a row for each thing that the first claim or file needs, and its page.
 
-The page *Before the first files* has all rows; the pages that make a file show on top the rows that lack
-something. Apps above add rows and files of their own to ``FIRST_FILES``.
+The page *Getting started* has all rows; the pages that make a file show on top the rows that lack
+something. Apps above add steps of their own to ``FIRST_STEPS``.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.contrib import admin
-from django.db.models import Model
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
+from apps.core.admin_base import HOME_PANELS, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import admin_url
 from apps.core.models import Subscriber
+from apps.engagements.models import ClientEngagement
 from apps.funding.choices import ADMINISTER_PERMISSION, BillPermission
-from apps.funding.models import ClaimFile
+from apps.funding.models import Claim, ClaimFile, PriceBookEntry
 from apps.funding.validation.guards import lower_first
-from apps.people.models import Role
-from apps.people.services import who_may
+from apps.people.models import Client, Contact, Role, Staff
+from apps.people.services import who_may, with_enabled_login
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """Something that a first file needs; ``lacks`` says in a sentence what is missing, else nothing.
+    """Something that a first step needs; ``lacks`` says in a sentence what is missing, else nothing.
 
     It is mended on the ``page`` of the admin of ``model``, called ``place``, by those with ``permission``
     there. ``key``: of the record whose page it is. ``who_else``: who does it, for those who may not.
@@ -45,8 +48,8 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True)
-class FirstFile:
-    """A kind of file with what its first one needs; shown to those who may view the model's records."""
+class FirstStep:
+    """A first record or file with what it needs; shown to those who may view the model's records."""
 
     title: str
     model: type[Model]
@@ -103,6 +106,58 @@ def entered_in_settings(label: str, sentence: str, column: str) -> Requirement:
     return Requirement(label, lacks, "Organisation settings", Subscriber, "change", "change", 1)
 
 
+def there_is(label: str, sentence: str, place: str, records: QuerySet[Any]) -> Requirement:
+    """Records of which there must be one, entered or imported in their list."""
+    return Requirement(label, lambda: "" if records.exists() else sentence, place, records.model)
+
+
+def no_own_name() -> str:
+    default = Subscriber._meta.get_field("name").default
+    if Subscriber.current().name != default:
+        return ""
+    return f"Invoices, statements and mails are from “{default}” before its name is entered."
+
+
+def no_roles() -> str:
+    roles = Role.objects.filter(archive_date=None, all_permissions=False, permissions__isnull=False)
+    return "" if roles.exists() else "Only administrators may do anything: others have no role yet."
+
+
+def no_second_person() -> str:
+    found = with_enabled_login(Staff.objects.filter(archive_date=None))
+    return "" if len(found[:2]) == 2 else "Only one person can sign in: payments take two."
+
+
+CLAIM_REQUIREMENTS: tuple[Requirement, ...] = (
+    Requirement(
+        "Name of the organisation",
+        no_own_name,
+        *("Organisation settings", Subscriber, "change", "change", 1),
+    ),
+    Requirement("Roles", no_roles, "Usual roles", Role, "usual", "add_usual"),
+    Requirement("Colleagues", no_second_person, "Staff", Staff),
+    there_is(
+        "Price guide",
+        "No price guide is imported: there is nothing to claim.",
+        *("Price books", PriceBookEntry.objects.filter(price_book__archive_date=None)),
+    ),
+    there_is(
+        "A provider",
+        "No organisation is entered whose invoices could be claimed.",
+        *("Organisations and providers", Client.objects.filter(archive_date=None, is_self=False)),
+    ),
+    there_is(
+        "A participant",
+        "No contact has a scheme number.",
+        "Participants and contacts",
+        Contact.objects.filter(archive_date=None).exclude(scheme_number=None),
+    ),
+    there_is(
+        "A plan",
+        "No participant has a plan: every claim would be warned about.",
+        *("Plans", ClientEngagement.objects.filter(archive_date=None)),
+    ),
+)
 CLAIM_FILE_REQUIREMENTS: tuple[Requirement, ...] = (
     entered_in_settings(
         "Registration number",
@@ -129,11 +184,30 @@ CLAIM_FILE_REQUIREMENTS: tuple[Requirement, ...] = (
     ),
 )
 
-FIRST_FILES: list[FirstFile] = [FirstFile("A first claim file", ClaimFile, CLAIM_FILE_REQUIREMENTS)]
+FIRST_STEPS: list[FirstStep] = [
+    FirstStep("A first claim", Claim, CLAIM_REQUIREMENTS),
+    FirstStep("A first claim file", ClaimFile, CLAIM_FILE_REQUIREMENTS),
+]
 
 
-def shown_files(request: HttpRequest) -> list[FirstFile]:
-    """The kinds of files that this person may view."""
+def shown_steps(request: HttpRequest) -> list[FirstStep]:
+    """The steps whose records this person may view."""
     return [
-        each for each in FIRST_FILES if admin.site.get_model_admin(each.model).has_view_permission(request)
+        each for each in FIRST_STEPS if admin.site.get_model_admin(each.model).has_view_permission(request)
     ]
+
+
+def first_steps(request: HttpRequest) -> HomeContent:
+    """How much each first step lacks, on the home page while there is no claim."""
+    if Claim.objects.exists():
+        return HomeContent()
+    address = admin_url(ClaimFile, "first_steps")
+    return HomeContent(
+        [
+            Work(f"{step.title}: missing", len(lacking_rows(step.requirements, request)), address)
+            for step in shown_steps(request)
+        ]
+    )
+
+
+HOME_PANELS.append(HomePanel("Getting started", Claim, 1, first_steps))
