@@ -269,6 +269,11 @@ def test_the_last_day_of_a_bill_is_its_first_until_another_is_entered(open_windo
     page.keyboard.type("3/7/25")
     press(page, "Tab")
     assert page.input_value("[name=end_date]") == "09/07/2025"
+    page.fill("[name=end_date]", "")
+    page.fill("[name=start_date]", "4/7/25")
+    page.click("[name=end_date]")
+    page.keyboard.type("8/7/25")  # by a click as well
+    assert page.input_value("[name=end_date]") == "8/7/25"
     assert page.errors == []
 
 
