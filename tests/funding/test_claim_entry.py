@@ -6,7 +6,8 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from apps.documents.models import Document
+from apps.base import clock
+from apps.documents.models import Document, DocumentCategory
 from apps.documents.storage import document_storage
 from apps.funding.admin.forms import QuantityField
 from apps.funding.models import Claim, ProviderInvoice
@@ -115,6 +116,15 @@ def test_issues_of_all_three_records_are_on_their_fields_and_the_file_is_kept(cl
     assert counts() == [0, 0, 0]
     assert answer.context["form_file"]["file"]["name"] == "INV-9.pdf"
     assert data["file"] in answer.content.decode()
+
+
+def test_where_there_is_no_category_the_page_says_where_one_is_added(client, scene):
+    data = entry_form(client, scene, document_category="")
+    head, _ = errors_of(client.post(ADD, data))
+    assert head == {"document_category": ["A document has a category."]}
+    DocumentCategory.objects.update(archive_date=clock.now())
+    head, _ = errors_of(client.post(ADD, data))
+    assert head == {"document_category": ["There are no document categories yet: add one to their list."]}
 
 
 def test_a_used_reference_stores_nothing(client, scene):

@@ -4,6 +4,7 @@ import pytest
 
 from apps.base import clock
 from apps.core.models import Subscriber
+from apps.documents.models import DocumentCategory
 from apps.engagements.models import ClientEngagement
 from apps.funding.admin.first_steps import FIRST_STEPS, lacking_rows
 from apps.funding.models import PriceBook
@@ -11,6 +12,7 @@ from apps.payments.models import PaymentRun
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.runs import create_run, release_run
 from apps.people.models import Client, Contact, Role, Staff
+from tests.documents.builders import a_category
 from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim, a_claim_file, an_entry
 from tests.funding.claimable import save_settings
@@ -44,6 +46,7 @@ MENDS = {
     ),
     "Colleagues": lambda: a_staff_member(),
     "Price guide": lambda: an_entry(),
+    "A document category": lambda: a_category(),
     "A provider": lambda: a_client(),
     "A participant": lambda: a_contact(scheme_number="430000001"),
     "A plan": lambda: a_plan(participant=a_contact()),
@@ -69,7 +72,7 @@ def nothing(client):
     Subscriber.objects.all().delete()
     Subscriber.clear_cache()
     a_paid_claim("20.00")
-    for model in (Client, Contact, Staff, PriceBook, ClientEngagement):
+    for model in (Client, Contact, Staff, PriceBook, ClientEngagement, DocumentCategory):
         model.objects.update(archive_date=clock.now())
     client.force_login(staff_with("funding.view_claim", "funding.view_claimfile", "payments.view_paymentrun"))
 

@@ -15,6 +15,7 @@ from django.http import HttpRequest
 from apps.core.admin_base import HOME_PANELS, HomeContent, HomePanel, Work
 from apps.core.admin_base.display import admin_url
 from apps.core.models import Subscriber
+from apps.documents.models import DocumentCategory
 from apps.engagements.models import ClientEngagement
 from apps.funding.choices import ADMINISTER_PERMISSION, BillPermission
 from apps.funding.models import Claim, ClaimFile, PriceBookEntry
@@ -140,6 +141,11 @@ CLAIM_REQUIREMENTS: tuple[Requirement, ...] = (
         "Price guide",
         "No price guide is imported: there is nothing to claim.",
         *("Price books", PriceBookEntry.objects.filter(price_book__archive_date=None)),
+    ),
+    there_is(
+        "A document category",
+        "No category is there for documents, of which claims are made: “Provider invoices”, for example.",
+        *("Document categories", DocumentCategory.objects.filter(archive_date=None)),
     ),
     there_is(
         "A provider",

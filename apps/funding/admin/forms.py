@@ -458,6 +458,8 @@ class ClaimForm(BillForm):
 
     def add_issue(self, issue: Issue) -> None:
         name = DOCUMENT_FIELDS.get(str(issue.field), issue.field)
+        if name == "document_category" and not self.fields[name].queryset.exists():
+            issue = replace(issue, message="There are no document categories yet: add one to their list.")
         super().add_issue(replace(issue, field=name))
 
 
