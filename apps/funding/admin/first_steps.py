@@ -126,7 +126,7 @@ def no_roles() -> str:
 
 def no_second_person() -> str:
     found = with_enabled_login(Staff.objects.filter(archive_date=None))
-    return "" if len(found[:2]) == 2 else "Only one person can sign in: what one enters, another approves and pays out."
+    return "" if len(found[:2]) == 2 else "Only one person can sign in: what one enters, another approves."
 
 
 CLAIM_REQUIREMENTS: tuple[Requirement, ...] = (
