@@ -421,6 +421,9 @@ class BillForm(RecordForm):
         return {"label": warning_label(issue.code), "place": place}
 
 
+CATEGORIES = DocumentCategory.objects.filter(archive_date=None)
+
+
 class ClaimForm(BillForm):
     """The form of a claim, which creates or completes the provider invoice and its document.
 
@@ -432,9 +435,7 @@ class ClaimForm(BillForm):
     uploaded_document: ClassVar[Document | None] = None
 
     file = StoredFileField(required=False)
-    document_category = forms.ModelChoiceField(
-        DocumentCategory.objects.filter(archive_date=None), required=False, widget=UnfoldAdminSelectWidget
-    )
+    document_category = forms.ModelChoiceField(CATEGORIES, required=False, widget=UnfoldAdminSelectWidget)
     invoice_total = amount_cell_field(decimal_places=2)
 
     def __init__(self, *args: object, **options: object) -> None:
@@ -458,7 +459,7 @@ class ClaimForm(BillForm):
 
     def add_issue(self, issue: Issue) -> None:
         name = DOCUMENT_FIELDS.get(str(issue.field), issue.field)
-        if name == "document_category" and not self.fields[name].queryset.exists():
+        if name == "document_category" and not CATEGORIES.exists():
             issue = replace(issue, message="There are no document categories yet: add one to their list.")
         super().add_issue(replace(issue, field=name))
 
