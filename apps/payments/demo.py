@@ -27,7 +27,11 @@ from apps.payments.models import (
     StatementConsent,
 )
 from apps.payments.services.account_codes import create_account_codes
-from apps.payments.services.accounts import confirm_account, create_bank_accounts
+from apps.payments.services.accounts import (
+    confirm_account,
+    create_bank_accounts,
+    save_payment_settings,
+)
 from apps.payments.services.accounts_exports import (
     ADD_PERMISSION,
     AccountsRefused,
@@ -37,7 +41,6 @@ from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import open_claims
 from apps.payments.services.returns import mark_returned
 from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
-from apps.payments.services.settings import save_payment_settings
 from apps.payments.validation import CONFIRM_PERMISSION, RELEASE_PERMISSION
 from apps.people.models import Client, Contact, Staff
 

@@ -1,16 +1,20 @@
-"""Entering bank accounts, and confirming them by a second person."""
+"""Entering bank accounts, and confirming them by a second person; the organisation's own."""
 
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 from django.db import transaction
 
 from apps.base import clock
 from apps.core import archive, history, saving
+from apps.core.services import save_single
 from apps.payments.drafts import AccountDraft
-from apps.payments.models import BankAccount
+from apps.payments.models import BankAccount, PaymentSettings
 from apps.payments.validation import ACCOUNT_RULES, confirmation_problem
 from apps.people.models import Client, Contact, Staff
+
+save_payment_settings = partial(save_single, PaymentSettings)
 
 
 class ConfirmationRefused(Exception):
