@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
@@ -20,6 +19,7 @@ from apps.base.errors import plural
 from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, list_column, record_link
+from apps.core.admin_base.record_fields import guid_of
 from apps.core.computed import count_of
 from apps.core.downloads import bytes_response
 from apps.core.history_display import changes_of, history_lines
@@ -318,13 +318,6 @@ def payment_day(text: str) -> Any:
         return DayField().clean(text)
     except ValidationError:
         raise RunRefused("Give the day of payment, such as 31/12/2026.") from None
-
-
-def guid_of(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
 
 
 def value_of(payee: ReadyPayee) -> str:

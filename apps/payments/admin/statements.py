@@ -18,9 +18,8 @@ from apps.base import clock
 from apps.core.admin_base import DateRangeFilter, Page, Panel, RecordFilter, register_panels
 from apps.core.admin_base.display import admin_url, amount_cell, list_column, list_url, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin, sees_everybody
-from apps.core.caseload import visible_rows
+from apps.core.admin_base.record_fields import find_visible
 from apps.payments.admin.refusals import refusals_shown
-from apps.payments.admin.runs import guid_of
 from apps.payments.choices import StatementWork
 from apps.payments.downloads import statement_response
 from apps.payments.models import Statement, StatementConsent, StatementRun, month_name
@@ -179,8 +178,7 @@ class StatementAdmin(ReadOnlyAdmin):
         return redirect(self.page_url("month", month))
 
     def progress_page(self, request: HttpRequest, run: str) -> JsonResponse:
-        key = guid_of(run)
-        found = StatementRun.objects.filter(pk=key).first() if key else None
+        found = find_visible(StatementRun.objects.all(), run, request.user)
         if found is None:
             raise Http404
         note_dead_run(found)
@@ -189,8 +187,7 @@ class StatementAdmin(ReadOnlyAdmin):
 
     def make_one_page(self, request: HttpRequest, contact: str) -> HttpResponse:
         """A participant's statement of the month that is asked for."""
-        key = guid_of(contact)
-        person = visible_rows(request.user, Contact.objects.filter(pk=key)).first() if key else None
+        person = find_visible(Contact.objects.all(), contact, request.user)
         if person is None:
             raise Http404
         with refusals_shown(request):
