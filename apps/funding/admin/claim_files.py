@@ -134,17 +134,9 @@ class ClaimFileAdmin(ReadOnlyAdmin):
         return super().get_queryset(request).defer("content")
 
     name = list_column("file", "file_name")
-
-    @display(description="lines", ordering="line_count")
-    def number_of_lines(self, file: ClaimFile) -> str:
-        return f"{file.line_count:,}"
-
+    number_of_lines = list_column("lines", "line_count", "{:,}".format)
     amount = list_column("total", "total", amount_cell)
-
-    @display(description="status", ordering="status", label=STATUS_COLOURS)
-    def status_label(self, file: ClaimFile) -> str:
-        return file.get_status_display()
-
+    status_label = list_column("status", "get_status_display", ordering="status", label=STATUS_COLOURS)
     made = list_column("made", "creation_date", short_day)
     made_by = list_column("made by", "created_by", staff_name, is_sorted=False)
     sent = list_column("sent", "sent_at", short_day)

@@ -28,7 +28,7 @@ from apps.core.admin_base import (
     record_panel,
     register_panels,
 )
-from apps.core.admin_base.display import record_link
+from apps.core.admin_base.display import list_column, record_link
 from apps.payments.drafts import AccountDraft
 from apps.payments.models import BSB, BankAccount
 from apps.payments.services.accounts import ConfirmationRefused, confirm_account, create_bank_accounts
@@ -136,9 +136,7 @@ class BankAccountAdmin(RecordAdmin):
     def record_links(self, request: HttpRequest, record: BankAccount) -> list[RecordLink]:
         return [] if record.is_confirmed or record.is_archived else super().record_links(request, record)
 
-    @display(description="owner")
-    def owner_name(self, account: BankAccount) -> str:
-        return str(account.owner)
+    owner_name = list_column("owner", "owner", str, is_sorted=False)
 
     @display(
         description="state",

@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
-from unfold.decorators import display
 
 from apps.base import clock
 from apps.base.errors import Conflict, plural
@@ -74,11 +73,7 @@ class AccountsExportAdmin(ReadOnlyAdmin):
     # --- the list
 
     period = list_column("until", "until", short_day)
-
-    @display(description="package", ordering="style")
-    def package(self, export: AccountsExport) -> str:
-        return export.get_style_display()
-
+    package = list_column("package", "get_style_display", ordering="style")
     amount_received = list_column("received", "received", amount_cell)
     amount_paid = list_column("paid out", "paid_out", amount_cell)
     fee = list_column("own fee", "own_fee", amount_cell)

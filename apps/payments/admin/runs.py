@@ -12,7 +12,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
-from unfold.decorators import display
 
 from apps.base import clock
 from apps.base.errors import plural
@@ -108,14 +107,8 @@ class PaymentRunAdmin(RecordAdmin):
 
     # --- the list
 
-    @display(description="state", ordering="status", label=COLOURS)
-    def state(self, run: PaymentRun) -> str:
-        return run.get_status_display()
-
-    @display(description="payments")
-    def payees(self, run: Any) -> int:
-        return int(run.payee_count)
-
+    state = list_column("state", "get_status_display", ordering="status", label=COLOURS)
+    payees = list_column("payments", "payee_count", int, is_sorted=False)
     amount = list_column("total", "total", amount_cell)
 
     # --- what is ready

@@ -103,9 +103,7 @@ class StatementAdmin(ReadOnlyAdmin):
         messages.info(request, "Open a participant: “Make statement” is on their page.")
         return redirect(list_url(Contact))
 
-    @display(description="participant", ordering="contact__last_name")
-    def participant(self, statement: Statement) -> str:
-        return str(statement.contact)
+    participant = list_column("participant", "contact", str, ordering="contact__last_name")
 
     @display(description="month", ordering="month")
     def month_label(self, statement: Statement) -> str:
