@@ -19,7 +19,7 @@ from apps.core.admin_base import DateRangeFilter, Page, Panel, RecordFilter, reg
 from apps.core.admin_base.display import admin_url, amount_cell, list_column, list_url, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin, sees_everybody
 from apps.core.admin_base.record_fields import find_visible
-from apps.payments.admin.refusals import refusals_shown
+from apps.core.admin_base.refusals import refusals_shown
 from apps.payments.choices import StatementWork
 from apps.payments.downloads import statement_response
 from apps.payments.models import Statement, StatementConsent, StatementRun, month_name

@@ -15,6 +15,7 @@ from django.db.models.lookups import Exact
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.errors import Refusal
 from apps.base.retries import retry_on_conflict
 from apps.core import history, saving
 from apps.core.bulk_insert import in_batches
@@ -45,10 +46,6 @@ Part = TypeVar("Part", StatementLine, StatementBudget)
 CHUNK = 50
 
 
-class StatementRefused(Exception):
-    """Why no statement was made or sent, as a sentence."""
-
-
 class Made(NamedTuple):
     """How many statements were made, how many of them correct one, and how many stay as they are."""
 
@@ -75,15 +72,15 @@ def participants_of(month: dt.date) -> QuerySet[Contact]:
 
 
 def check_month(month: dt.date) -> None:
-    """Raises ``StatementRefused`` for a month that is not over."""
+    """Raises ``Refusal`` for a month that is not over."""
     if month_end(month) >= clock.today():
-        raise StatementRefused(f"{month_name(month)} is not over: choose a month before.")
+        raise Refusal(f"{month_name(month)} is not over: choose a month before.")
 
 
 def make_statements(month: dt.date, contacts: Iterable[UUID] | None = None) -> Made:
     """Make the statements of a month, of these participants or of all; each chunk is a transaction.
 
-    ``month`` is its first day. Raises ``StatementRefused`` when it is not over.
+    ``month`` is its first day. Raises ``Refusal`` when it is not over.
     """
     check_month(month)
     keys = list(participants_of(month).values_list("pk", flat=True)) if contacts is None else sorted(contacts)
