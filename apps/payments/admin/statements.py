@@ -141,7 +141,7 @@ class StatementAdmin(ReadOnlyAdmin):
         runs = StatementRun.objects.filter(month=first).select_related("staff")
         for run in runs.filter(status=RUNNING):
             note_dead_run(run)
-        earlier, later = month_before(first), month_after(first)
+        earlier, later = clock.months_after(first, -1), clock.months_after(first, 1)
         return self.render_page(
             request,
             "payments/statements.html",
@@ -158,7 +158,7 @@ class StatementAdmin(ReadOnlyAdmin):
             later=(month_name(later), self.page_url("month", month_text(later)))
             if later <= last_month()
             else None,
-            list_url=list_url(Statement, month__gte=first, month__lt=month_after(first)),
+            list_url=list_url(Statement, month__gte=first, month__lt=later),
             may_make=self.has_add_permission(request),
             may_send=self.has_send_permission(request),
             shown_records={Statement: [key for group in groups for key in group.keys]},
@@ -255,17 +255,9 @@ def month_text(month: dt.date) -> str:
     return f"{month:%Y-%m}"
 
 
-def month_before(month: dt.date) -> dt.date:
-    return (month.replace(day=1) - dt.timedelta(days=1)).replace(day=1)
-
-
-def month_after(month: dt.date) -> dt.date:
-    return (month.replace(day=28) + dt.timedelta(days=4)).replace(day=1)
-
-
 def last_month() -> dt.date:
     """The last month that is over."""
-    return month_before(clock.today())
+    return clock.months_after(clock.today().replace(day=1), -1)
 
 
 # --- what cannot be sent ------------------------------------------------------------------------------------
@@ -323,9 +315,7 @@ def panel_context(request: HttpRequest, contact: Contact) -> dict[str, Any] | No
     person, obstacle = recipient_of(contact, consent)
     may_record = consent is None and request.user.has_perm("payments.add_statementconsent")
     shown = found[:LISTED_OF_PARTICIPANT]
-    months = [last_month()]
-    while len(months) < 12:
-        months.append(month_before(months[-1]))
+    months = [clock.months_after(last_month(), -number) for number in range(12)]
     return {
         "keys": [each.pk for each in shown],
         "rows": [(record_link(each), page.state(each), each) for each in shown],

@@ -34,7 +34,6 @@ from apps.payments.services.statement_figures import (
     AMOUNTS,
     StatementFigures,
     load_figures,
-    month_end,
     plans_in,
 )
 from apps.payments.statement_text import find_changes, find_plan_change, statement_text
@@ -73,7 +72,7 @@ def participants_of(month: dt.date) -> QuerySet[Contact]:
 
 def check_month(month: dt.date) -> None:
     """Raises ``Refusal`` for a month that is not over."""
-    if month_end(month) >= clock.today():
+    if clock.month_end(month) >= clock.today():
         raise Refusal(f"{month_name(month)} is not over: choose a month before.")
 
 
@@ -174,7 +173,7 @@ def count_changed(month: dt.date) -> int:
     """How many current statements of a month have a ``first_change``; read once for all of them."""
     current = Statement.objects.filter(month=month, is_replaced=False)
     lines = StatementLine.objects.filter(statement__in=current).annotate(key=Lower("number"))
-    days = (month, month_end(month))
+    days = (month, clock.month_end(month))
     changed: set[UUID] = set()
     for bills, key in BILLS:
         in_month = bills.filter(
