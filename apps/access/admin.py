@@ -26,6 +26,7 @@ from apps.access.webhooks import (
 )
 from apps.base.errors import plural
 from apps.core.admin_base import RecordAdmin, RecordForm
+from apps.core.admin_base.display import list_column
 from apps.core.admin_base.pages import PageAdmin, ReadOnlyAdmin
 
 
@@ -202,13 +203,8 @@ class WebhookAdmin(SecretAdmin):
         states = {name: Count("messages", filter=Q(messages__state=name.title())) for name in COUNTED_STATES}
         return super().get_queryset(request).annotate(**states)
 
-    @display(description="Waiting messages", ordering="waiting")
-    def waiting(self, webhook: Any) -> int:
-        return int(webhook.waiting)
-
-    @display(description="Failed messages", ordering="failed")
-    def failed(self, webhook: Any) -> int:
-        return int(webhook.failed)
+    waiting = list_column("Waiting messages", "waiting", int)
+    failed = list_column("Failed messages", "failed", int)
 
     @display(description="Receiver", ordering="paused_until")
     def receiver(self, webhook: Webhook) -> str:
@@ -248,13 +244,9 @@ class WebhookMessageAdmin(ReadOnlyAdmin):
         shown = {"shown_records": sent_records(context["original"])}
         return super().render_change_form(request, {**context, **shown}, *args, **options)
 
-    @display(
-        description="State",
-        ordering="state",
-        label={"Waiting": "info", "Delivered": "success", "Failed": "danger"},
+    state_label = list_column(
+        "State", "state", label={"Waiting": "info", "Delivered": "success", "Failed": "danger"}
     )
-    def state_label(self, message: WebhookMessage) -> str:
-        return message.state
 
     @action(description="Send again", permissions=["change"], icon="replay")
     def send_again_selected(self, request: HttpRequest, queryset: QuerySet[WebhookMessage]) -> None:

@@ -1,5 +1,6 @@
 """The time of a request: its zone, its one value of the current time, and how long it may take."""
 
+import calendar
 import datetime as dt
 import time
 from collections.abc import Iterator
@@ -77,6 +78,22 @@ def years_after(day: dt.date, years: int) -> dt.date:
         return day.replace(year=year)
     except ValueError:
         return dt.date(year, 3, 1)
+
+
+def months_after(day: dt.date, months: int) -> dt.date:
+    """The same day so many months later, or earlier below zero; the last one of a month that is too short.
+
+    ``OverflowError`` beyond the calendar.
+    """
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    if not dt.MINYEAR <= year <= dt.MAXYEAR:
+        raise OverflowError(f"{months} months after {day} lies beyond the calendar")
+    return dt.date(year, month + 1, min(day.day, calendar.monthrange(year, month + 1)[1]))
+
+
+def month_end(day: dt.date) -> dt.date:
+    """The last day of the month of a day."""
+    return day.replace(day=calendar.monthrange(day.year, day.month)[1])
 
 
 def start_of_day(day: dt.date) -> dt.datetime:

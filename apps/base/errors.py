@@ -38,6 +38,10 @@ def system_reason(error: OSError) -> str:
     return str(error.strerror or error)
 
 
+class Refusal(Exception):
+    """Raised with a sentence that says why nothing was done."""
+
+
 @dataclass(eq=False)
 class ServiceError(Exception):
     """Something that cannot be done; its code is the name of its class, unless that declares another.

@@ -26,7 +26,7 @@ from apps.core.models import Change, LogEntry
 NO_VALUE = "–"
 
 #: The colour of each kind of line, as the interface library names them.
-COLOURS = {
+COLOURS: Mapping[str, str] = {
     Change.Kind.CREATED: "success",
     Change.Kind.CHANGED: "info",
     Change.Kind.ARCHIVED: "warning",

@@ -97,12 +97,14 @@ class SettingsDraft(Draft):
     time_zone: str
 
 
-def save_settings(drafts: Sequence[SettingsDraft]) -> list[object]:
-    """Store the organisation's settings, of which there is one record."""
-    saving.validate(Subscriber, drafts, [zone_shows_every_time])
+def save_single(
+    model: type[models.Model], drafts: Sequence[D], rules: Sequence[Rule[D]] = ()
+) -> list[object]:
+    """Store settings, of which there is one record; what a draft does not give stays as it is."""
+    saving.validate(model, drafts, rules)
     for draft in drafts:
-        record = Subscriber.objects.filter(pk=1).first() or Subscriber(pk=1)
-        for column in Subscriber._meta.concrete_fields:
+        record = model._default_manager.filter(pk=1).first() or model(pk=1)
+        for column in model._meta.concrete_fields:
             if draft.has(column.name) and column.name not in saving.SYSTEM_COLUMNS and not column.primary_key:
                 setattr(record, column.name, draft.get(column.name))
         record.save()
@@ -129,3 +131,7 @@ def first_outside(column: models.Field[Any, Any], first: object, last: object) -
     outside = models.Q((f"{column.name}__lt", first)) | models.Q((f"{column.name}__gt", last))
     record: models.Model | None = column.model._base_manager.filter(outside).defer(column.name).first()
     return record
+
+
+#: Stores the organisation's settings.
+save_settings = partial(save_single, Subscriber, rules=[zone_shows_every_time])

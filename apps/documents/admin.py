@@ -34,7 +34,7 @@ from apps.core.admin_base import (
     record_panel,
     register_panels,
 )
-from apps.core.admin_base.display import admin_url, link
+from apps.core.admin_base.display import admin_url, link, list_column
 from apps.core.admin_base.forms import offer_visible_records
 from apps.core.admin_base.record_fields import RecordSelect
 from apps.core.caseload import visible_rows
@@ -127,9 +127,7 @@ class DocumentAdmin(RecordAdmin):
         fieldset("File", "file", ("media_type", "kilobytes"), "sha256", "created_by"),
     )
 
-    @display(description="size", ordering="size")
-    def kilobytes(self, document: Document) -> str:
-        return filesizeformat(document.size)
+    kilobytes = list_column("size", "size", filesizeformat)
 
     @display(description="file")
     def file(self, document: Document) -> str:

@@ -9,10 +9,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
-from apps.base.errors import NotFound
 from apps.documents import resources
 from apps.documents.downloads import file_response
-from apps.documents.models import Document
 from apps.documents.openapi import DOWNLOAD, UPLOAD
 from apps.documents.parsers import Upload, UploadParser
 from apps.documents.storage import FileBatch
@@ -59,11 +57,7 @@ class DocumentViewSet(ODataViewSet):
     def download(self, request: Request, key: str) -> HttpResponseBase:
         """The file as it was stored (interface.md 4.6); of archived documents as well."""
         self.refuse_plain_filters()
-        guid = self.read_key(key)
-        document: Document | None = self.get_queryset().filter(pk=guid).first()
-        if document is None:
-            raise NotFound(f"There is no {self.entity_set.name} {guid}.")
-        return file_response(document, request._request)
+        return file_response(self.find_record(key), request._request)
 
 
 router = ODataRouter()

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+from apps.base import clock
 from apps.base.money import ZERO
-from apps.engagements.calendars import later
 from apps.engagements.drafts import BookingDraft, ComponentDraft, EngagementDraft, PeriodDraft
 from apps.engagements.models import CategoryBudget, ClientEngagement, FundingPeriod, ServiceBooking
 
@@ -47,13 +47,16 @@ class DayMoves(NamedTuple):
     new_last: dt.date
 
     def moved(self, day: dt.date) -> dt.date:
-        """A day on which something begins; it may lie after the new plan."""
+        """A day on which something begins; it may lie after the new plan, up to the calendar's end."""
         if day <= self.old_first:
             return self.new_first
-        if day.day != self.old_first.day:
-            return self.new_first + (day - self.old_first)
         months = 12 * (day.year - self.old_first.year) + day.month - self.old_first.month
-        return later(self.new_first, months)
+        try:
+            if day.day != self.old_first.day:
+                return self.new_first + (day - self.old_first)
+            return clock.months_after(self.new_first, months)
+        except OverflowError:
+            return dt.date.max
 
     def moved_end(self, day: dt.date) -> dt.date:
         """A day on which something ends, at most the new plan's last day."""

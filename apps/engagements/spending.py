@@ -28,11 +28,6 @@ class Spending:
     def remaining(self) -> Decimal:
         return self.budget - self.spent
 
-    @property
-    def unpaid(self) -> Decimal:
-        """Claimed, and not paid yet."""
-        return self.claimed - self.paid
-
     # --- time
 
     @property

@@ -359,7 +359,7 @@ def periods_follow_one_another(draft: PeriodsDraft) -> Iterator[Issue]:
             yield Issue(
                 "OutOfOrder", ("periods", number, "last_day"), f"{period.days} ends before it starts."
             )
-        elif previous and period.first_day != previous.last_day + dt.timedelta(days=1):
+        elif previous and (period.first_day - previous.last_day).days != 1:
             yield Issue(
                 "OutOfOrder",
                 ("periods", number, "first_day"),

@@ -5,12 +5,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 
-from apps.base.errors import NotFound
 from apps.documents.openapi import file_operation
 from apps.funding import resources
 from apps.funding.approval import OPERATION, apply_action
 from apps.funding.downloads import claim_file_response
-from apps.funding.models import ClaimFile
 from apps.odata.http.router import ODataRouter
 from apps.odata.http.viewsets import ODataViewSet
 
@@ -44,11 +42,7 @@ class ClaimFileViewSet(ODataViewSet):
     def download(self, request: Request, key: str) -> HttpResponse:
         """The file as it is kept, withdrawn ones as well."""
         self.refuse_plain_filters()
-        guid = self.read_key(key)
-        file: ClaimFile | None = self.get_queryset().filter(pk=guid).first()
-        if file is None:
-            raise NotFound(f"There is no {self.entity_set.name} {guid}.")
-        return claim_file_response(file)
+        return claim_file_response(self.find_record(key))
 
 
 router = ODataRouter()

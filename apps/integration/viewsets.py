@@ -89,11 +89,8 @@ class ImportJobViewSet(ODataViewSet):
 
     def find_job(self, key: str) -> FileImport:
         """The job of the key in an address; one whose worker ended without a word has failed."""
-        guid = self.read_key(key)
         jobs = self.get_queryset().defer("content", "rejected_rows", "all_issues", "issues")
-        job: FileImport | None = jobs.filter(pk=guid).first()
-        if job is None:
-            raise NotFound(f"There is no {self.entity_set.name} {guid}.")
+        job: FileImport = self.find_record(key, jobs)
         note_dead_task(job)
         return job
 
@@ -206,9 +203,7 @@ class ExportJobViewSet(ODataViewSet):
 
     def find_job(self, key: str) -> FileExport:
         """The job of the key in an address; one whose worker ended without a word has failed."""
-        job: FileExport | None = self.get_queryset().filter(pk=self.read_key(key)).first()
-        if job is None:
-            raise NotFound(f"There is no {self.entity_set.name} {key[:60]}.")
+        job: FileExport = self.find_record(key)
         note_dead_export(job)
         return job
 
@@ -280,10 +275,7 @@ class SubscriptionViewSet(ODataViewSet):
 
     def find_subscription(self, request: Request, key: str) -> Webhook:
         self.refuse_plain_filters()
-        guid = self.read_key(key)
-        webhook: Webhook | None = self.get_queryset().select_related("application").filter(pk=guid).first()
-        if webhook is None:
-            raise NotFound(f"There is no {self.entity_set.name} {guid}.")
+        webhook: Webhook = self.find_record(key, self.get_queryset().select_related("application"))
         self.check_sets(request, [webhook.pk])
         return webhook
 

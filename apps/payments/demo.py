@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db.models import Min
 
 from apps.base.drafts import Draft
+from apps.base.errors import Refusal
 from apps.core import history
 from apps.core.demo import Context, DemoSet, draft_of, existing
 from apps.funding.models import Claim
@@ -27,17 +28,16 @@ from apps.payments.models import (
     StatementConsent,
 )
 from apps.payments.services.account_codes import create_account_codes
-from apps.payments.services.accounts import confirm_account, create_bank_accounts
-from apps.payments.services.accounts_exports import (
-    ADD_PERMISSION,
-    AccountsRefused,
-    create_accounts_export,
+from apps.payments.services.accounts import (
+    confirm_account,
+    create_bank_accounts,
+    save_payment_settings,
 )
+from apps.payments.services.accounts_exports import ADD_PERMISSION, create_accounts_export
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import open_claims
 from apps.payments.services.returns import mark_returned
-from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
-from apps.payments.services.settings import save_payment_settings
+from apps.payments.services.runs import create_run, release_run, withdraw_run
 from apps.payments.validation import CONFIRM_PERMISSION, RELEASE_PERMISSION
 from apps.people.models import Client, Contact, Staff
 
@@ -94,7 +94,7 @@ class Payments:
         """A run of what is ready on the day; none where nobody can be paid."""
         with self.context.clock_at(day, 10):
             self.enter_new_accounts()
-        with self.context.clock_at(day, 16) as now, suppress(RunRefused):
+        with self.context.clock_at(day, 16) as now, suppress(Refusal):
             paid = open_claims().filter(payment_date__lte=now).order_by("pk")
             return create_run(list(paid.values_list("pk", flat=True)), day, self.maker)
         return None
@@ -130,7 +130,7 @@ def load(context: Context) -> None:
 def load_runs(payments: Payments, days: Sequence[dt.date], opening: int) -> None:
     """Record what was paid by the first day, then the runs; one is withdrawn, a draft waits at the end."""
     context = payments.context
-    with context.clock_at(days[opening], 16) as now, suppress(RunRefused):
+    with context.clock_at(days[opening], 16) as now, suppress(Refusal):
         record_paid_before(payments.maker, now)
         context.report(PaymentRun, 1)
     is_withdrawn = False
@@ -147,7 +147,7 @@ def load_runs(payments: Payments, days: Sequence[dt.date], opening: int) -> None
             payments.release(run, days[-ago])
     if payments.runs:
         add_account_problems(payments, days[-1])
-    with context.clock_at(days[-1], 16), suppress(RunRefused):
+    with context.clock_at(days[-1], 16), suppress(Refusal):
         ready = list(open_claims().order_by("pk").values_list("pk", flat=True))
         create_run(ready[::2], context.as_of, payments.maker)
         context.report(PaymentRun, 1)
@@ -197,7 +197,7 @@ def load_accounts_exports(context: Context, first: dt.date, days: Sequence[dt.da
                 [draft_of(AccountCodeDraft, AccountCode, **each) for each in ACCOUNT_CODES],
             )
     for day in days[1::2]:
-        with context.clock_at(day, 18), suppress(AccountsRefused):
+        with context.clock_at(day, 18), suppress(Refusal):
             create_accounts_export(day, maker)
             context.report(AccountsExport, 1)
 

@@ -4,6 +4,7 @@ import datetime as dt
 from collections.abc import Sequence
 from uuid import UUID
 
+from apps.base import clock
 from apps.core import history
 from apps.core.demo import Context, draft_of
 from apps.funding.models import Claim
@@ -13,7 +14,6 @@ from apps.payments.choices import StatementRecipient
 from apps.payments.drafts import ConsentDraft
 from apps.payments.models import Statement, StatementConsent
 from apps.payments.services.consents import create_consents
-from apps.payments.services.statement_figures import month_end
 from apps.payments.services.statement_mail import find_recipients, mark_sent, note_error, unsent_statements
 from apps.payments.services.statements import make_statements
 from apps.people.models import Contact, Staff
@@ -36,7 +36,7 @@ def load_statements(context: Context) -> None:
     with context.clock_at(months[0], 9):
         record_consents(context, contacts, months[0])
     for month in months:
-        day = next(each for each in context.workdays if each > month_end(month))
+        day = next(each for each in context.workdays if each > clock.month_end(month))
         with context.clock_at(day, 9):
             make_statements(month, keys)
         if month != months[-1]:
@@ -52,10 +52,7 @@ def load_statements(context: Context) -> None:
 
 def last_months(day: dt.date) -> list[dt.date]:
     """The first days of the last months that are over on a day, the oldest first."""
-    months = [day.replace(day=1)]
-    for _ in range(MONTHS):
-        months.append((months[-1] - dt.timedelta(days=1)).replace(day=1))
-    return months[:0:-1]
+    return [clock.months_after(day.replace(day=1), -number) for number in range(MONTHS, 0, -1)]
 
 
 def record_consents(context: Context, contacts: list[Contact], day: dt.date) -> None:
@@ -96,7 +93,7 @@ def send_all(month: dt.date) -> None:
 def move_one(month: dt.date, contacts: Sequence[UUID]) -> None:
     """Let a claim go on after the statement of its month was made, which is corrected then."""
     claims = Claim.objects.filter(
-        contact__in=contacts, archive_date=None, line_items__last_day__range=(month, month_end(month))
+        contact__in=contacts, archive_date=None, line_items__last_day__range=(month, clock.month_end(month))
     )
     for status, name in MOVES.items():
         claim = claims.filter(funding_status=status).order_by("pk").first()

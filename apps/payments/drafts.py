@@ -4,7 +4,6 @@ import datetime as dt
 
 from apps.base.drafts import Draft, Extra
 from apps.funding.models import CostCentre
-from apps.payments.models import BankAccount
 from apps.people.models import Client, Contact, Staff
 
 
@@ -17,7 +16,6 @@ class AccountDraft(Draft):
     account_number: str
     account_name: str
     entered_by: Extra[Staff | None] = None
-    existing: Extra[BankAccount | None] = None
 
 
 class ConsentDraft(Draft):

@@ -243,6 +243,7 @@ def test_the_funding_periods_of_a_body_are_checked_and_nothing_of_them_is_stored
     for rows, fault in (
         ([(last, first, 1)], ("OutOfOrder", "FundingPeriods[0]/LastDay")),
         ([(first, day, 1), (day, last, 1)], ("OutOfOrder", "FundingPeriods[1]/FirstDay")),
+        ([(first, "9999-12-31", 1), (day, last, 1)], ("OutOfOrder", "FundingPeriods[1]/FirstDay")),
         ([(first, last, -1)], ("OutOfRange", "FundingPeriods[0]/Released")),
         ([(first, last, "x")], ("InvalidNumber", "FundingPeriods[0]/Released")),
         ([(first, last, None)], ("Required", "FundingPeriods[0]/Released")),

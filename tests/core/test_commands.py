@@ -30,7 +30,6 @@ OTHERS = {
     "subscribers": "has a process for each organisation",
     "verify": "reads backups as well, where there are no records",
     "worker": "sets the zone for each task",
-    "write_interface": "reads no records",
 }
 
 

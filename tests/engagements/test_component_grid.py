@@ -376,6 +376,13 @@ def test_an_amount_divides_into_equal_cents_with_the_rest_in_the_last(amount, nu
     assert last >= max(parts, default=0)
 
 
+def test_a_plan_without_an_end_has_components(client, ada, plan):
+    ClientEngagement.objects.filter(pk=plan.pk).update(plan_end_date=dt.date.max)
+    assert context_of(client, plan)["grid"].calendar == []
+    year = calendar_of(START, dt.date.max, 12)
+    assert year[-1] == (dt.date(9999, START.month, START.day), dt.date.max)
+
+
 def test_plans_have_components_of_their_own(client, ada, plan):
     a_category_budget(a_pace_plan(), category=1, component_name="Of another plan")
     assert b"Of another plan" not in client.get(address(plan)).content

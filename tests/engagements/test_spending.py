@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apps.engagements.admin.period_bars import spent_amounts
 from apps.engagements.spending import Spending
 from tests.engagements.builders import START, a_booking, a_plan, day
 
@@ -26,7 +27,9 @@ def test_days_count_the_first_and_the_last():
 
 def test_what_remains_is_less_the_waiting_amount():
     spending = a_spending(spent="10.00", claimed="20.00", paid="15.00", waiting="5.00")
-    assert (spending.spent, spending.remaining, spending.unpaid) == (Decimal(35), Decimal(65), Decimal(5))
+    assert (spending.spent, spending.remaining) == (Decimal(35), Decimal(65))
+    segments = {name: amount for name, _, amount in spent_amounts(spending.used_elsewhere, spending)}
+    assert segments == {"elsewhere": 10, "paid": 15, "claimed": 5, "waiting": 5}
 
 
 def test_a_budget_spent_too_fast_runs_out_before_its_last_day():

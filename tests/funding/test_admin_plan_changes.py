@@ -159,6 +159,15 @@ def test_bad_terms_are_said_on_the_page_and_nothing_is_stored(client, plan, meth
     assert (ClientEngagement.objects.get(), plan.no_active_plan_from_date) == (plan, None)
 
 
+@pytest.mark.parametrize("end", ["9999-12-31", "9999-06-30"])
+def test_a_plan_without_an_end_is_replaced_from_the_day_that_is_typed(client, plan, end):
+    ClientEngagement.objects.filter(pk=plan.pk).update(plan_end_date=day(end))
+    assert "Make the new plan" not in text_of(client.get(address(plan)))
+    assert "Make the new plan" in text_of(client.get(address(plan), TERMS))
+    assert client.post(address(plan), TERMS).status_code == 302
+    assert ClientEngagement.objects.exclude(pk=plan.pk).get().plan_start_date == FIRST
+
+
 def test_a_third_plan_of_the_same_days_is_named(client, plan):
     a_plan(participant=plan.participant, plan_start_date=day("2027-07-01"), plan_end_date=day("2028-06-30"))
     for method in (client.get, client.post):

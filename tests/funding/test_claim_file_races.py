@@ -10,8 +10,9 @@ from functools import partial
 import pytest
 from django.db import transaction
 
+from apps.base.errors import Refusal
 from apps.funding.models import Claim, ClaimFile, ClaimFileLine, StatusMove
-from apps.funding.services.claim_files import ClaimFileRefusal, create_claim_files, mark_sent, withdraw
+from apps.funding.services.claim_files import create_claim_files, mark_sent, withdraw
 from apps.funding.services.transitions import apply_transition
 from tests.funding.claimable import TODAY, a_claimable_claim, a_claimable_invoice, save_settings
 from tests.races import ROUNDS, call_at_once
@@ -38,7 +39,7 @@ def lingering(call):
             with transaction.atomic():
                 done = call()
                 time.sleep(0.02)
-        except ClaimFileRefusal as refusal:
+        except Refusal as refusal:
             return str(refusal)
         return done
 

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.engagements.amounts import Amounts
 from apps.funding.models import (
     Claim,
@@ -22,7 +23,6 @@ from apps.funding.models import (
 )
 from apps.funding.services import claim_files
 from apps.funding.services.claim_files import (
-    ClaimFileRefusal,
     create_claim_files,
     file_mark,
     mark_sent,
@@ -373,7 +373,7 @@ def test_what_was_confirmed_is_made_and_nothing_else():
     a_claimable_claim()
     mark = plan_claim_files().mark
     late = a_claimable_claim()
-    with pytest.raises(ClaimFileRefusal, match="have changed since the page was made"):
+    with pytest.raises(Refusal, match="have changed since the page was made"):
         create_claim_files(mark=mark)
     assert status_of(late) == "Approved"
     assert not ClaimFile.objects.exists()
@@ -385,7 +385,7 @@ def test_what_was_confirmed_with_another_total_is_not_made():
     mark = plan_claim_files().mark
     Claim.objects.filter(pk=claim.pk).update(total=Decimal("210.00"))
     claim.line_items.update(quantity=3, total=Decimal("210.00"))
-    with pytest.raises(ClaimFileRefusal, match="have changed since the page was made"):
+    with pytest.raises(Refusal, match="have changed since the page was made"):
         create_claim_files(mark=mark)
 
 
@@ -395,9 +395,9 @@ def test_a_file_is_sent_once_and_not_withdrawn_any_more():
     staff = somebody_who_sends()
     sent = mark_sent(file.pk, staff)
     assert (sent.status, sent.sent_by, sent.sent_at) == ("Sent", staff, clock.now())
-    with pytest.raises(ClaimFileRefusal, match=f"{file.file_name} is sent already"):
+    with pytest.raises(Refusal, match=f"{file.file_name} is sent already"):
         mark_sent(file.pk, staff)
-    with pytest.raises(ClaimFileRefusal, match="is sent already"):
+    with pytest.raises(Refusal, match="is sent already"):
         withdraw(file.pk, staff)
     assert status_of(claim) == "AgencyClaimed"
     rows_of(file)
@@ -413,9 +413,9 @@ def test_a_withdrawn_file_stays_and_its_bills_are_approved_again():
     assert [status_of(each) for each in (claim, invoice)] == ["Approved", "Approved"]
     move = StatusMove.objects.filter(invoice=invoice).order_by("-id")[0]
     assert (move.verb, move.reason) == ("take-out-of-file", f"The claim file {file} was withdrawn.")
-    with pytest.raises(ClaimFileRefusal, match="is withdrawn already"):
+    with pytest.raises(Refusal, match="is withdrawn already"):
         mark_sent(file.pk, staff)
-    with pytest.raises(ClaimFileRefusal, match="There is no claim file"):
+    with pytest.raises(Refusal, match="There is no claim file"):
         withdraw(uuid.uuid4())
     rows_of(file)
 
@@ -424,7 +424,7 @@ def test_a_file_is_withdrawn_whole_or_not():
     gone, other = a_claimable_claim(), a_claimable_claim()
     [file] = create_claim_files()
     apply_transition(Claim, [gone.pk], "ask-to-cancel", reason="Twice")
-    with pytest.raises(ClaimFileRefusal, match=f"{gone} is refused: It is cancellation requested"):
+    with pytest.raises(Refusal, match=f"{gone} is refused: It is cancellation requested"):
         withdraw(file.pk)
     assert status_of(other) == "AgencyClaimed"
     assert ClaimFile.objects.get().status == "NotSent"
@@ -453,7 +453,7 @@ def test_nobody_takes_one_bill_out_of_its_file():
 )
 def test_who_makes_a_file_needs_the_permissions(left_out, message):
     claim = a_claimable_claim()
-    with pytest.raises(ClaimFileRefusal, match=message):
+    with pytest.raises(Refusal, match=message):
         create_claim_files(staff=somebody_who_sends(left_out))
     assert status_of(claim) == "Approved"
     assert not ClaimFile.objects.exists()
@@ -463,7 +463,7 @@ def test_who_sends_or_withdraws_a_file_needs_the_permission():
     a_claimable_claim()
     [file] = create_claim_files()
     for service in (mark_sent, withdraw):
-        with pytest.raises(ClaimFileRefusal, match="lacks the permission to make, send and withdraw"):
+        with pytest.raises(Refusal, match="lacks the permission to make, send and withdraw"):
             service(file.pk, somebody_who_sends("send_claim_files"))
 
 

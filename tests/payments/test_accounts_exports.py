@@ -6,6 +6,7 @@ from decimal import Decimal
 import pytest
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.funding.choices import SendPaymentTo, TaxChoice
 from apps.payments.models import (
     AccountCode,
@@ -16,7 +17,6 @@ from apps.payments.models import (
     PaymentSettings,
 )
 from apps.payments.services.accounts_exports import (
-    AccountsRefused,
     create_accounts_export,
     erase_bills,
     last_day_of_month_before,
@@ -89,7 +89,7 @@ def test_money_goes_from_the_agency_through_the_clearing_account_to_payees(provi
     assert (export.received, export.paid_out) == (Decimal("130.10"), run.total)
     assert (export.own_fee, export.gst) == (Decimal("110.00"), Decimal("10.00"))
     assert list(find_payment_faults()) == []
-    with pytest.raises(AccountsRefused, match="There is nothing new until"):
+    with pytest.raises(Refusal, match="There is nothing new until"):
         made()
 
 
@@ -129,7 +129,7 @@ def test_what_happens_after_midnight_is_of_the_new_day_of_the_organisation(provi
     at("2026-10-01 00:30")
     agency_pays(a_claimed_claim("20.00", provider=provider))
     mark_returned(a_released_run().items.get().pk, "account closed", None)
-    with pytest.raises(AccountsRefused, match="There is nothing new until"):
+    with pytest.raises(Refusal, match="There is nothing new until"):
         create_accounts_export(last_day_of_month_before(clock.today()))
     made()
     assert set(AccountsEntry.objects.values_list("day", flat=True)) == {clock.today()}
@@ -189,7 +189,7 @@ def test_the_most_specific_account_code_counts():
 
 
 def test_what_is_missing_is_named_before_anything_is_made():
-    with pytest.raises(AccountsRefused, match="the package, the first day, the account of money in transit"):
+    with pytest.raises(Refusal, match="the package, the first day, the account of money in transit"):
         made()
     accounts_settings()
     AccountCode.objects.all().delete()
@@ -202,10 +202,10 @@ def test_what_is_missing_is_named_before_anything_is_made():
         "own fee, GST on income",
         "own fee, cost centre North, category 14, without a tax",
     ]
-    with pytest.raises(AccountsRefused, match="No account code fits: own fee, GST on income; own fee, cost"):
+    with pytest.raises(Refusal, match="No account code fits: own fee, GST on income; own fee, cost"):
         made()
     AccountCode(code="610").save()
-    with pytest.raises(AccountsRefused, match="an account of money in transit that is used for nothing else"):
+    with pytest.raises(Refusal, match="an account of money in transit that is used for nothing else"):
         made()
     assert not AccountsExport.objects.exists()
 
@@ -214,12 +214,12 @@ def test_who_may_not_make_exports_and_who_confirmed_another_plan_is_refused(prov
     accounts_settings()
     agency_pays(a_claimed_claim(provider=provider))
     mark = plan_accounts_export(clock.today()).mark
-    with pytest.raises(AccountsRefused, match="lacks the permission"):
+    with pytest.raises(Refusal, match="lacks the permission"):
         create_accounts_export(clock.today(), somebody())
     agency_pays(a_claimed_claim(provider=provider))
-    with pytest.raises(AccountsRefused, match="Something has changed"):
+    with pytest.raises(Refusal, match="Something has changed"):
         create_accounts_export(clock.today(), somebody("add_accountsexport"), mark)
-    with pytest.raises(AccountsRefused, match="not in the future"):
+    with pytest.raises(Refusal, match="not in the future"):
         create_accounts_export(clock.today() + dt.timedelta(days=1))
 
 
@@ -324,7 +324,7 @@ def test_myob_gets_the_same_journals_with_its_accounts_and_codes(provider):
     assert list(find_payment_faults()) == []
     PaymentSettings.objects.update(clearing_code="805")
     agency_pays(a_claimed_claim(provider=provider))
-    with pytest.raises(AccountsRefused, match="MYOB has no account 805"):
+    with pytest.raises(Refusal, match="MYOB has no account 805"):
         made()
 
 

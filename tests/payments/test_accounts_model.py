@@ -6,16 +6,17 @@ from decimal import Decimal
 import pytest
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.base.money import ZERO
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import Claim, StatusMove
 from apps.payments.models import AccountsEntry, AccountsExport, BankAccount, BankFile, PaymentRunItem
 from apps.payments.services.accounts import confirm_account
-from apps.payments.services.accounts_exports import AccountsRefused, create_accounts_export
+from apps.payments.services.accounts_exports import create_accounts_export
 from apps.payments.services.accounts_sources import load_sources
 from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.returns import mark_returned
-from apps.payments.services.runs import RunRefused, create_run, release_run
+from apps.payments.services.runs import create_run, release_run
 from tests.payments.accounts_checker import check_myob_journal, check_xero_bills, check_xero_journals
 from tests.payments.builders import (
     a_claimed_claim,
@@ -73,7 +74,7 @@ class Office:
     def any_of(self, records):
         found = list(records.order_by("pk"))
         if not found:
-            raise RunRefused("There is none yet.")
+            raise Refusal("There is none yet.")
         return self.chance.choice(found)
 
     def check_books(self):
@@ -124,7 +125,7 @@ def test_whatever_happens_each_amount_is_booked_once(seed, style):
         try:
             step()
             done.add(step.__name__)
-        except (RunRefused, AccountsRefused):
+        except Refusal:
             pass
     office.check_books()
     if load_sources(office.settings.accounts_from, clock.today()):

@@ -3,9 +3,9 @@
 import pytest
 
 from apps.base import clock
-from apps.base.errors import Conflict
+from apps.base.errors import Conflict, Refusal
 from apps.payments.models import AccountsEntry, AccountsExport
-from apps.payments.services.accounts_exports import AccountsRefused, create_accounts_export
+from apps.payments.services.accounts_exports import create_accounts_export
 from apps.payments.services.invariants import find_payment_faults
 from apps.payments.services.runs import create_run, release_run
 from tests.payments.builders import (
@@ -30,7 +30,7 @@ def attempt(call):
     def run():
         try:
             return call()
-        except (AccountsRefused, Conflict) as refused:
+        except (Refusal, Conflict) as refused:
             return refused
 
     return run

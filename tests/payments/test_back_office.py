@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.base import clock
 from apps.base.drafts import ValidationFailed
+from apps.base.errors import Refusal
 from apps.core.archive import archive
 from apps.core.models import Change
 from apps.core.read_log import READ_LOG
@@ -20,7 +21,7 @@ from apps.payments.models import BankAccount, PaymentRun, PaymentSettings
 from apps.payments.services.accounts import confirm_account
 from apps.payments.services.ready import load_ready
 from apps.payments.services.returns import mark_returned
-from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
+from apps.payments.services.runs import create_run, release_run, withdraw_run
 from apps.people.merging import merge
 from tests.core.test_file_imports import an_import, page, press
 from tests.funding.admin_forms import run_list_action
@@ -210,7 +211,7 @@ def test_whoever_gets_the_claims_of_a_duplicate_is_confirmed_anew(ready, provide
     assert account.unconfirmed_because == "Harbour Light was merged into Harbour Lights."
     (payee,) = load_ready()
     assert (payee.record, payee.claims[-1].amount, "not confirmed" in payee.problem) == (provider, 500, True)
-    with pytest.raises(RunRefused, match="changed meanwhile"):
+    with pytest.raises(Refusal, match="changed meanwhile"):
         release_run(run.pk, a_releaser())
     confirm_account(account.pk, an_administrator(), "Rang the number of 2019")
     assert release_run(run.pk, a_releaser()).status == RunStatus.RELEASED

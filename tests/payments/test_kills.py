@@ -9,13 +9,14 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.core.file_import_kinds import import_kinds
 from apps.core.file_imports import create_file_import, start
 from apps.core.models import FileImport
 from apps.funding.models import Claim, ClaimFile, ClaimResult, RemittanceLine
 from apps.payments.models import BankFile, PaymentRun, PaymentRunItem
 from apps.payments.services.remittance import send_advice
-from apps.payments.services.runs import RunRefused, create_run, release_run
+from apps.payments.services.runs import create_run, release_run
 from tests.funding.answer_files import a_payment, a_result, as_csv
 from tests.funding.claim_files import claimed_lines
 from tests.funding.claimable import TODAY, a_claimable_claim, a_claimable_invoice, save_settings
@@ -111,7 +112,7 @@ def test_release_of_a_run():
         an_account(provider)
         a_paid_claim("20.00", provider=provider)
     run, who = create_run(None, clock.today(), None), a_releaser()
-    assert kill_everywhere(refusals_ignored(lambda: release_run(run.pk, who), RunRefused), records) >= 2
+    assert kill_everywhere(refusals_ignored(lambda: release_run(run.pk, who), Refusal), records) >= 2
     assert BankFile.objects.count() == 2
 
 

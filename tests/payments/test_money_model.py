@@ -6,6 +6,7 @@ from collections import defaultdict
 import pytest
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.base.money import ZERO
 from apps.funding.models import Claim
 from apps.payments.choices import RunStatus
@@ -15,7 +16,7 @@ from apps.payments.models import BankAccount, PaymentRun, PaymentRunClaim, Payme
 from apps.payments.services.accounts import confirm_account
 from apps.payments.services.ready import load_ready, sum_ready_payees
 from apps.payments.services.returns import apply_returns, mark_returned
-from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
+from apps.payments.services.runs import create_run, release_run, withdraw_run
 from tests.payments.bank_file_checker import read_bank_file
 from tests.payments.bank_returns import returns_of
 from tests.payments.builders import a_confirmer, a_paid_claim, a_releaser, an_account, payment_settings
@@ -125,7 +126,7 @@ class Office:
     def any_of(self, records):
         found = list(records.order_by("pk"))
         if not found:
-            raise RunRefused("There is none yet.")
+            raise Refusal("There is none yet.")
         return self.chance.choice(found)
 
 
@@ -146,7 +147,7 @@ def test_whatever_happens_nothing_is_paid_out_twice_or_lost(seed):
         try:
             step()
             done.add(step.__name__)
-        except RunRefused:
+        except Refusal:
             pass
         check_invariants()
     assert len(done) > 4

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Sum
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.core.archive import archive
 from apps.funding.file_formats.answer_files import sha256_of
 from apps.funding.file_formats.remittances import read_remittance
@@ -27,15 +28,11 @@ from apps.payments.models import (
     PaymentRunItem,
     StatementRun,
 )
-from apps.payments.services.accounts import (
-    ConfirmationRefused,
-    confirm_account,
-    confirm_anew_after_merge,
-)
+from apps.payments.services.accounts import confirm_account, confirm_anew_after_merge
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.remittance import mail_advice
 from apps.payments.services.returns import apply_returns, mark_returned
-from apps.payments.services.runs import RunRefused, create_run, release_run, withdraw_run
+from apps.payments.services.runs import create_run, release_run, withdraw_run
 from apps.payments.services.statement_mail import mail_statement
 from apps.payments.services.statement_runs import start_run
 from tests.funding.answer_files import a_payment, as_csv
@@ -78,7 +75,7 @@ def attempt(call):
     def run():
         try:
             return call()
-        except RunRefused as refused:
+        except Refusal as refused:
             return refused
 
     return run
@@ -134,7 +131,7 @@ def test_a_run_while_a_payment_is_recorded_has_all_of_it_or_nothing(claims):
             lambda claim=claim: apply_transition(Claim, [claim.pk], "pay"),
             attempt(lambda: create_run(None, clock.today(), None)),
         )
-        with contextlib.suppress(RunRefused):
+        with contextlib.suppress(Refusal):
             create_run(None, clock.today(), None)
         held = PaymentRunClaim.objects.filter(claim=claim).aggregate(sum=Sum("amount"))["sum"]
         claim.refresh_from_db()
@@ -162,7 +159,7 @@ def test_a_run_while_a_remittance_is_imported_has_all_of_a_claim_or_nothing(clai
         lambda: import_remittance(found, path.name, sha256_of(path)),
         attempt(lambda: create_run(None, clock.today(), None)),
     )
-    with contextlib.suppress(RunRefused):
+    with contextlib.suppress(Refusal):
         create_run(None, clock.today(), None)
     parts = PaymentRunClaim.objects.filter(claim__in=paid)
     assert sorted(parts.values_list("claim", "amount")) == sorted((each.pk, 280) for each in paid)
@@ -234,7 +231,7 @@ def take_place_of(account):
 
 def test_an_account_that_loses_its_place_meanwhile_is_not_confirmed(claims):
     account, confirmer = an_account(a_client(), confirmed=False), a_confirmer()
-    with pytest.raises(ConfirmationRefused, match="one that took its place may be"):
+    with pytest.raises(Refusal, match="one that took its place may be"):
         call_during(take_place_of(account), lambda: confirm_account(account.pk, confirmer, "by telephone"))
 
 
@@ -258,7 +255,7 @@ def test_an_account_that_loses_its_place_during_a_merge_does_not_get_it_again(cl
 
 def test_what_the_agency_takes_back_meanwhile_is_not_released(claims):
     run, releaser = create_run(None, clock.today(), None), a_releaser()
-    with pytest.raises(RunRefused, match="Less is paid of"):
+    with pytest.raises(Refusal, match="Less is paid of"):
         call_during(lambda: agency_takes_back(claims[0], "5.00"), lambda: release_run(run.pk, releaser))
 
 

@@ -7,6 +7,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.core import history
 from apps.core.models import Subscriber
 from apps.core.task_queue import repeat_unfinished_tasks
@@ -16,7 +17,7 @@ from apps.payments.models import PaymentRunItem
 from apps.payments.remittance_pdf import advice_story
 from apps.payments.services.remittance import mail_advice, send_advice
 from apps.payments.services.returns import mark_returned
-from apps.payments.services.runs import RunRefused, create_run, release_run
+from apps.payments.services.runs import create_run, release_run
 from tests.funding.test_invoice_pdf import texts
 from tests.payments.builders import (
     a_claimed_claim,
@@ -89,7 +90,7 @@ def test_each_payee_with_an_address_gets_one_and_a_second_press_sends_none(run, 
     assert "remittance advice" in message["subject"]
     (file,) = message.iter_attachments()
     assert file.get_content().startswith(b"%PDF-")
-    with pytest.raises(RunRefused, match="No remittance advice"):
+    with pytest.raises(Refusal, match="No remittance advice"):
         send_advice(run.pk)
 
 
@@ -144,7 +145,7 @@ def test_a_payment_that_came_back_meanwhile_is_not_told(run, mail_server):
     mark_returned(PaymentRunItem.objects.get(client__business_name="First").pk, "closed", None)
     run_tasks()
     assert [to for to, _ in mail_server.received] == [["second@example.org"]]
-    with pytest.raises(RunRefused, match="No remittance advice"):
+    with pytest.raises(Refusal, match="No remittance advice"):
         send_advice(run.pk)
 
 
@@ -169,7 +170,7 @@ def test_a_run_that_is_not_released_is_told_to_nobody():
     a_paid_claim("20.00", provider=provider)
     run = create_run(None, clock.today(), somebody())
     assert run.total == Decimal("20.00")
-    with pytest.raises(RunRefused, match="No remittance advice"):
+    with pytest.raises(Refusal, match="No remittance advice"):
         send_advice(run.pk)
 
 

@@ -10,6 +10,7 @@ from django.apps import apps
 from django.db import connection
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.core.models import Change
 from apps.funding.choices import SendPaymentTo
 from apps.funding.models import Claim
@@ -19,15 +20,11 @@ from apps.payments.choices import RunStatus
 from apps.payments.drafts import AccountDraft
 from apps.payments.file_formats.bank_returns import ReturnedPayment
 from apps.payments.models import BankAccount, PaymentRun, PaymentRunClaim
-from apps.payments.services.accounts import (
-    ConfirmationRefused,
-    confirm_account,
-    create_bank_accounts,
-)
+from apps.payments.services.accounts import confirm_account, create_bank_accounts
 from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import load_ready, sum_ready_payees
 from apps.payments.services.returns import apply_returns, mark_returned
-from apps.payments.services.runs import RunRefused, create_run, release_run, run_problem, withdraw_run
+from apps.payments.services.runs import create_run, release_run, run_problem, withdraw_run
 from apps.people.models import Contact
 from tests.engagements.builders import a_plan
 from tests.funding.builders import END_OF_JUNE, JULY, a_claim
@@ -128,7 +125,7 @@ def test_a_run_pays_each_payee_once_and_nothing_stays_ready():
     assert day == f"{clock.today():%d%m%y}"
     assert run.total == file.total == Decimal("27.10")
     assert load_ready() == []
-    with pytest.raises(RunRefused, match="Nothing is ready"):
+    with pytest.raises(Refusal, match="Nothing is ready"):
         create_run(None, clock.today(), None)
 
 
@@ -154,12 +151,12 @@ def test_nobody_releases_a_run_that_they_made():
     a_paid_claim(provider=provider)
     maker = a_releaser()
     run = create_run(None, clock.today(), maker)
-    with pytest.raises(RunRefused, match="You made it yourself"):
+    with pytest.raises(Refusal, match="You made it yourself"):
         release_run(run.pk, maker)
-    with pytest.raises(RunRefused, match="lacks the permission"):
+    with pytest.raises(Refusal, match="lacks the permission"):
         release_run(run.pk, somebody())
     release_run(run.pk, a_releaser())
-    with pytest.raises(RunRefused, match="released already"):
+    with pytest.raises(Refusal, match="released already"):
         release_run(run.pk, a_releaser())
 
 
@@ -171,7 +168,7 @@ def test_an_account_without_confirmation_is_paid_nothing():
     problems = sorted(each.problem for each in load_ready())
     assert "has no bank account" in problems[0]
     assert "is not confirmed" in problems[1]
-    with pytest.raises(RunRefused, match="confirmed account"):
+    with pytest.raises(Refusal, match="confirmed account"):
         create_run(None, clock.today(), None)
 
 
@@ -183,7 +180,7 @@ def test_an_account_that_changes_before_the_release_stops_the_run():
     run = create_run(None, clock.today(), None)
     assert run_problem(run) is None
     create_bank_accounts([account_draft(client=provider)])
-    with pytest.raises(RunRefused, match="was changed meanwhile"):
+    with pytest.raises(Refusal, match="was changed meanwhile"):
         release_run(run.pk, a_releaser())
     assert "was changed meanwhile" in run_problem(run)
     withdraw_run(run.pk)
@@ -197,7 +194,7 @@ def test_a_run_is_not_released_once_money_was_taken_back():
     claim = a_paid_claim("20.00", provider=provider)
     run = create_run(None, clock.today(), None)
     type(claim).objects.filter(pk=claim.pk).update(amount_paid=5)
-    with pytest.raises(RunRefused, match="Less is paid of"):
+    with pytest.raises(Refusal, match="Less is paid of"):
         release_run(run.pk, a_releaser())
 
 
@@ -273,7 +270,7 @@ def test_a_payment_that_came_back_is_ready_again_and_its_account_is_confirmed_an
     assert payee.amount == Decimal("20.00")
     assert "not confirmed" in payee.problem
     assert payee.account.unconfirmed_because == f"A payment of {run} came back: closed."
-    with pytest.raises(RunRefused, match="come back already"):
+    with pytest.raises(Refusal, match="come back already"):
         mark_returned(item.pk, "closed", None)
     confirm_account(account.pk, a_confirmer(), "Rang Jo on the number of last year")
     assert create_run([claim.pk], clock.today(), None).total == Decimal("20.00")
@@ -301,13 +298,13 @@ def test_a_withdrawn_run_gives_back_what_it_held():
     assert load_ready() == []
     withdraw_run(run.pk)
     assert ready_amounts() == {str(provider): (Decimal("20.00"), Decimal("0.00"))}
-    with pytest.raises(RunRefused, match="cannot be withdrawn"):
+    with pytest.raises(Refusal, match="cannot be withdrawn"):
         withdraw_run(run.pk)
 
 
 @pytest.mark.parametrize("days", [-1, 46])
 def test_a_day_that_no_bank_takes_is_refused(days):
-    with pytest.raises(RunRefused, match="day of payment"):
+    with pytest.raises(Refusal, match="day of payment"):
         create_run(None, clock.today() + dt.timedelta(days=days), None)
 
 
@@ -317,7 +314,7 @@ def test_settings_that_lack_something_stop_the_release():
     an_account(provider)
     a_paid_claim(provider=provider)
     run = create_run(None, clock.today(), None)
-    with pytest.raises(RunRefused, match="bank, user id"):
+    with pytest.raises(Refusal, match="bank, user id"):
         release_run(run.pk, a_releaser())
 
 
@@ -326,7 +323,7 @@ def test_what_was_paid_before_is_recorded_once():
     run = record_paid_before(None)
     assert (run.status, run.total) == (RunStatus.OPENING, Decimal("12.00"))
     assert load_ready() == []
-    with pytest.raises(RunRefused, match="kept already"):
+    with pytest.raises(Refusal, match="kept already"):
         record_paid_before(None)
 
 
@@ -379,12 +376,12 @@ def test_another_person_confirms_an_account_and_says_how():
         (a_confirmer(), " ?", "Say with whom"),
         (a_confirmer(), "x" * 401, "in 400 characters"),
     ):
-        with pytest.raises(ConfirmationRefused, match=sentence):
+        with pytest.raises(Refusal, match=sentence):
             confirm_account(account.pk, staff, how)
     confirmer = a_confirmer()
     confirmed = confirm_account(account.pk, confirmer, "Rang Jo on the old number")
     assert (confirmed.is_confirmed, confirmed.confirmed_by) == (True, confirmer)
-    with pytest.raises(ConfirmationRefused, match="confirmed already"):
+    with pytest.raises(Refusal, match="confirmed already"):
         confirm_account(account.pk, a_confirmer(), "Rang Jo on the old number")
 
 

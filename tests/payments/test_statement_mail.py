@@ -9,6 +9,7 @@ from django.utils import timezone
 from django_tasks_db.models import DBTaskResult
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.core import history
 from apps.core.models import Notice, Subscriber
 from apps.core.task_queue import repeat_unfinished_tasks
@@ -23,7 +24,7 @@ from apps.payments.services.statement_mail import (
     send_statement,
 )
 from apps.payments.services.statement_runs import process_run, start_run
-from apps.payments.services.statements import StatementRefused, make_statements
+from apps.payments.services.statements import make_statements
 from tests.payments.statement_builders import MONTH, a_claim_of_the_month, a_consent, a_statement
 from tests.payments.test_statements import a_participant
 from tests.people.lost_rights import lose_login, lose_rights, see_some
@@ -53,7 +54,7 @@ def test_nothing_is_sent_without_a_consent_and_each_reason_is_named(mail_server)
     for obstacle, contact in cases.items():
         statement = a_statement(contact)
         assert find_recipients([statement])[statement.pk].obstacle is obstacle
-        with pytest.raises(StatementRefused, match=obstacle.value):
+        with pytest.raises(Refusal, match=obstacle.value):
             send_statement(statement.pk)
         mail_statement.call(str(statement.pk), None, 0)
     run_tasks()
@@ -87,7 +88,7 @@ def test_it_goes_to_whom_the_consent_names_with_the_document_that_is_kept(mail_s
     assert contact.last_name not in str(message["subject"])
     statement.refresh_from_db()
     assert statement.sent_to == "daughter@example.org"
-    with pytest.raises(StatementRefused, match="sent already"):
+    with pytest.raises(Refusal, match="sent already"):
         send_statement(statement.pk)
 
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 import pytest
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.base.money import ZERO
 from apps.core.models import Change, Subscriber
 from apps.engagements.models import ServiceBooking
@@ -18,13 +19,7 @@ from apps.funding.models import Claim, ClaimResult
 from apps.funding.services.plan_changes import change_plan
 from apps.funding.services.transitions import apply_transition, list_transitions
 from apps.payments.models import Statement
-from apps.payments.services.statements import (
-    Made,
-    StatementRefused,
-    count_changed,
-    make_statements,
-    with_first_change,
-)
+from apps.payments.services.statements import Made, count_changed, make_statements, with_first_change
 from apps.payments.statement_text import statement_text
 from tests.engagements.builders import a_booking, a_category_budget, a_pace_plan, a_plan, with_periods
 from tests.funding.builders import a_claim_file, an_invoice
@@ -381,7 +376,7 @@ def test_after_a_merge_the_next_one_takes_the_place_of_both():
 
 
 def test_a_month_that_is_not_over_has_no_statements():
-    with pytest.raises(StatementRefused, match="is not over"):
+    with pytest.raises(Refusal, match="is not over"):
         make_statements(clock.today().replace(day=1))
 
 

@@ -14,7 +14,7 @@ from unfold.decorators import display
 from apps.core import history_display
 from apps.core.admin_base import AuditAdmin, RecordAdmin
 from apps.core.admin_base.audit import kind_of_record, recorded_models
-from apps.core.admin_base.display import link
+from apps.core.admin_base.display import link, list_column
 from apps.core.admin_base.palette import find_records, record_pages
 from apps.core.admin_base.searching import search_words, search_words_in
 from apps.core.caseload import visible_rows
@@ -101,9 +101,7 @@ class ChangeAdmin(AuditAdmin):
         line = change.display_line
         return link(line.url, line.record) if line.url else str(line.record)
 
-    @display(description="change", ordering="kind", label=history_display.COLOURS)
-    def kind_label(self, change: Change) -> str:
-        return change.kind
+    kind_label = list_column("change", "kind", label=history_display.COLOURS)
 
     @display(description="details")
     def details(self, change: Any) -> str:

@@ -15,6 +15,7 @@ from unfold.decorators import display
 
 from apps.core.admin_base import Page
 from apps.core.admin_base.audit import kind_of_record
+from apps.core.admin_base.display import list_column
 from apps.core.admin_base.exports import FILE_TYPES
 from apps.core.admin_base.pages import OwnRecordsAdmin
 from apps.core.caseload import sight_digest
@@ -45,13 +46,11 @@ class FileExportAdmin(OwnRecordsAdmin):
     def record_kind(self, file_export: FileExport) -> str:
         return kind_of_record(file_export)
 
-    @display(
-        description="status",
-        ordering="status",
+    status_label = list_column(
+        "status",
+        "status",
         label={"Ready": "success", "Failed": "danger", "Exporting": "info", "Cancelled": "warning"},
     )
-    def status_label(self, file_export: FileExport) -> str:
-        return file_export.status
 
     def list_page_of(self, file_export: FileExport) -> Any:
         """The page of the list that is exported; none where only another version of the service has it."""

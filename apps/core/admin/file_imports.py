@@ -135,13 +135,8 @@ class FileImportAdmin(ReadOnlyAdmin):
         kind = find_kind(file_import.kind)
         return file_import.kind if kind is None else kind.title
 
-    @display(description="status", ordering="status", label=COLOURS)
-    def status_label(self, file_import: FileImport) -> str:
-        return file_import.get_status_display()
-
-    @display(description="begun by", ordering="staff")
-    def begun_by(self, file_import: FileImport) -> str:
-        return file_import.author_name
+    status_label = list_column("status", "get_status_display", ordering="status", label=COLOURS)
+    begun_by = list_column("begun by", "author_name", ordering="staff")
 
     @display(description="result")
     def result(self, file_import: FileImport) -> str:

@@ -13,7 +13,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
 from apps.core.admin_base import ConditionFilter, Conditions, Page
-from apps.core.admin_base.display import link
+from apps.core.admin_base.display import link, list_column
 from apps.core.admin_base.pages import OwnRecordsAdmin
 from apps.core.models import Notice, NoticePreference
 from apps.core.notices import noticed_records, visible_notices, without_prefix
@@ -57,9 +57,7 @@ class NoticeAdmin(OwnRecordsAdmin):
     def notice(self, notice: Notice) -> str:
         return link(self.page_url("visit", notice.pk), notice.text)
 
-    @display(description="kind", ordering="kind", label=COLOURS)
-    def kind_label(self, notice: Notice) -> str:
-        return notice.kind
+    kind_label = list_column("kind", "kind", label=COLOURS)
 
     @display(description="", label={"New": "primary"})
     def new(self, notice: Notice) -> str | None:

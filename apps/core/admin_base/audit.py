@@ -18,6 +18,7 @@ from unfold.contrib.filters.admin import (
 from unfold.decorators import display
 
 from apps.core import history, history_display
+from apps.core.admin_base.display import list_column
 from apps.core.admin_base.filters import DateTimeRangeFilter, RecordFilter
 from apps.core.admin_base.lists import RecordChangeList
 from apps.core.admin_base.pages import Page, ReadOnlyAdmin
@@ -121,9 +122,7 @@ class AuditAdmin(ReadOnlyAdmin):
     def record_kind(self, entry: object) -> str:
         return kind_of_record(entry)
 
-    @display(description="channel", ordering="channel")
-    def channel_name(self, entry: Any) -> str:
-        return str(entry.channel)
+    channel_name = list_column("channel", "channel", str)
 
     @display(description="who")
     def who(self, entry: Any) -> str:

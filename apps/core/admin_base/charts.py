@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import ClassVar
 
 from apps.base.errors import plural
 
-WIDTH, HEIGHT = 720, 150
-LEFT, TOP, BOTTOM = 88, 26, 26
 #: The share of a column that its bar fills.
 BAR_SHARE = 0.7
 #: At most so many lines across the chart.
@@ -55,26 +54,17 @@ class BarChart:
     ``noun``: what the bars count.
     """
 
+    #: The size of the drawing, and where the columns begin and end in it.
+    width: ClassVar[int] = 720
+    height: ClassVar[int] = 150
+    left: ClassVar[int] = 88
+    top: ClassVar[int] = 26
+    bottom: ClassVar[int] = 124
+
     title: str
     columns: Sequence[str]
     series: Sequence[Series]
     noun: str
-
-    @property
-    def width(self) -> int:
-        return WIDTH
-
-    @property
-    def height(self) -> int:
-        return HEIGHT
-
-    @property
-    def left(self) -> int:
-        return LEFT
-
-    @property
-    def bottom(self) -> int:
-        return HEIGHT - BOTTOM
 
     @property
     def totals(self) -> list[Decimal]:
@@ -102,16 +92,16 @@ class BarChart:
 
     def place(self, value: Decimal | int) -> float:
         """The height of a value in the drawing."""
-        return round(self.bottom - float(value) / self.top_value * (self.bottom - TOP), 1)
+        return round(self.bottom - float(value) / self.top_value * (self.bottom - self.top), 1)
 
     @property
     def column_width(self) -> float:
-        return (WIDTH - LEFT) / max(len(self.columns), 1)
+        return (self.width - self.left) / max(len(self.columns), 1)
 
     @property
     def column_labels(self) -> list[tuple[float, str]]:
         return [
-            (round(LEFT + (number + 0.5) * self.column_width, 1), label)
+            (round(self.left + (number + 0.5) * self.column_width, 1), label)
             for number, label in enumerate(self.columns)
         ]
 
@@ -128,23 +118,14 @@ class BarChart:
         width = self.column_width * BAR_SHARE
         for number, label in enumerate(self.columns):
             base = Decimal(0)
-            x = LEFT + number * self.column_width + (self.column_width - width) / 2
+            x = self.left + number * self.column_width + (self.column_width - width) / 2
             for series in self.series:
                 bar = series.bars[number]
                 if not bar.value:
                     continue
                 top, bottom = self.place(base + bar.value), self.place(base)
                 words = f"{label}, {series.label}: {bar.value:,}, {plural(bar.count, self.noun)}"
-                placed.append(
-                    PlacedBar(
-                        round(x, 1),
-                        top,
-                        round(width, 1),
-                        round(bottom - top, 1),
-                        series.colour,
-                        bar.link,
-                        words,
-                    )
-                )
+                place = round(x, 1), top, round(width, 1), round(bottom - top, 1)
+                placed.append(PlacedBar(*place, series.colour, bar.link, words))
                 base += bar.value
         return placed

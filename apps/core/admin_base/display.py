@@ -2,7 +2,7 @@
 
 import datetime as dt
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
@@ -87,16 +87,23 @@ def staff_name(staff: object) -> str:
 
 
 def list_column(
-    title: str, name: str, show: Callable[[Any], object] = lambda value: value, is_sorted: bool = True
+    title: str,
+    name: str,
+    show: Callable[[Any], object] = lambda value: value,
+    is_sorted: bool = True,
+    ordering: str = "",
+    label: Mapping[str, str] | None = None,
 ) -> Callable[[object, Any], object]:
     """A column of a list with an attribute of its records: ``made = list_column("made", "at", short_day)``.
 
-    The list is sorted by it where it is a column of the database.
+    The list is sorted by it, or by the column ``ordering``, unless that is none of the database. ``label``:
+    the colours of its texts as badges.
     """
 
-    @display(description=title, ordering=name if is_sorted else None)
+    @display(description=title, ordering=(ordering or name) if is_sorted else None, label=label)
     def cell(page: object, record: Any) -> object:
-        return show(getattr(record, name))
+        value = getattr(record, name)
+        return show(value() if callable(value) else value)
 
     return cell
 

@@ -1,12 +1,17 @@
-"""The look-up of a record in a form, which no request breaks: Django's fails on what is no key."""
+"""Records by the keys in forms and addresses, which no request breaks: Django's look-up fails on no key."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
+from uuid import UUID
 
 from django import forms
 from django.contrib.admin.widgets import AutocompleteSelect, AutocompleteSelectMultiple
 from django.core.exceptions import ValidationError
-from django.db.models import Model
+from django.db.models import Model, QuerySet
+
+from apps.core.caseload import visible_rows
+
+Record = TypeVar("Record", bound=Model)
 
 
 def is_key(model: type[Model], text: object) -> bool:
@@ -16,6 +21,20 @@ def is_key(model: type[Model], text: object) -> bool:
     except ValidationError:
         return False
     return True
+
+
+def guid_of(text: str | None) -> UUID | None:
+    """A guid; ``None`` for another text."""
+    try:
+        return UUID(text or "")
+    except ValueError:
+        return None
+
+
+def find_visible(records: QuerySet[Record], key: str | None, person: object) -> Record | None:
+    """The record of a guid in an address, of those that a person sees; else ``None``."""
+    guid = guid_of(key)
+    return None if guid is None else visible_rows(person, records.filter(pk=guid)).first()
 
 
 class RecordSelect(AutocompleteSelect):

@@ -25,7 +25,7 @@ from apps.core.admin_base import (
     fieldset,
 )
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, link, list_column
-from apps.engagements.admin.bars import segments_of
+from apps.engagements.admin.period_bars import segments_of, spent_amounts
 from apps.engagements.drafts import BookingDraft, BudgetDraft, ComponentDraft
 from apps.engagements.models import (
     Budget,
@@ -238,19 +238,11 @@ class SupportCategoryAdmin(LookupAdmin):
 
 # --- the bar of a budget ---------------------------------------------------------------------------------
 
-#: The segments of a bar in their order: CSS class, label, attribute of the spending.
-SEGMENTS = (
-    ("elsewhere", "spent elsewhere", "used_elsewhere"),
-    ("paid", "paid", "paid"),
-    ("claimed", "claimed, not yet paid", "unpaid"),
-    ("waiting", "waiting", "waiting"),
-)
-
 
 def spending_bar(spending: Spending, is_small: bool = False) -> str:
     """How a budget is spent as a bar, with the same in words for screen readers."""
     width = max(spending.budget, spending.spent)
-    amounts = [(name, label, getattr(spending, attribute)) for name, label, attribute in SEGMENTS]
+    amounts = spent_amounts(spending.used_elsewhere, spending)
     labels = [f"{amount:,.2f} {label}" for _, label, amount in amounts if amount]
     is_over = spending.remaining < 0
     context = {

@@ -1,15 +1,41 @@
-"""The funding periods of a component as a row of bars."""
+"""The funding periods of a component as a row of bars, and the parts that bars of budgets have as well."""
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import NamedTuple
 from uuid import UUID
 
 from apps.base.money import ZERO
-from apps.engagements.admin.bars import Segment, segments_of
 from apps.engagements.funding_periods import draw, left_for, with_used_elsewhere
 from apps.engagements.models import FundingPeriod
+from apps.engagements.spending import Spending
+
+
+class Segment(NamedTuple):
+    """A part of a bar: its CSS class, and its width in per cent."""
+
+    name: str
+    width: str
+
+
+#: The CSS class, label and amount of each segment, in their order.
+SpentAmounts = Sequence[tuple[str, str, Decimal]]
+
+
+def spent_amounts(elsewhere: Decimal, amounts: Spending | FundingPeriod) -> SpentAmounts:
+    return (
+        ("elsewhere", "spent elsewhere", elsewhere),
+        ("paid", "paid", amounts.paid),
+        ("claimed", "claimed, not yet paid", amounts.claimed - amounts.paid),
+        ("waiting", "waiting", amounts.waiting),
+    )
+
+
+def segments_of(amounts: SpentAmounts, width: Decimal) -> list[Segment]:
+    """The segments in a bar that stands for ``width``."""
+    return [Segment(name, f"{100 * amount / width:.2f}") for name, _, amount in amounts if amount > 0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +57,8 @@ class PeriodBar:
     bills: str = ""
 
     @property
-    def amounts(self) -> list[tuple[str, str, Decimal]]:
-        """CSS class, label and amount of each segment."""
-        return [
-            ("elsewhere", "spent elsewhere", self.elsewhere),
-            ("paid", "paid", self.period.paid),
-            ("claimed", "claimed, not yet paid", self.period.claimed - self.period.paid),
-            ("waiting", "waiting", self.period.waiting),
-        ]
+    def amounts(self) -> SpentAmounts:
+        return spent_amounts(self.elsewhere, self.period)
 
     @property
     def over(self) -> Decimal:

@@ -15,7 +15,7 @@ from django.http import HttpRequest, JsonResponse
 from apps.base import clock
 from apps.base.batched_queries import fetch_all
 from apps.core.admin_base.display import plain_amount, plain_quantity, short_day
-from apps.core.caseload import visible_rows
+from apps.core.admin_base.record_fields import find_visible, guid_of
 from apps.core.models import normalised
 from apps.core.read_log import log_shown
 from apps.engagements.choices import ManagementType
@@ -34,14 +34,6 @@ NEVER = Q(pk__in=())
 WORD_LIMIT, LINE_LIMIT = 8, 50
 
 
-def read_key(text: str | None) -> UUID | None:
-    """A guid; ``None`` for another text."""
-    try:
-        return UUID(text or "")
-    except ValueError:
-        return None
-
-
 def read_day(text: str | None) -> dt.date | None:
     """An ISO day; ``None`` for another text."""
     try:
@@ -52,8 +44,7 @@ def read_day(text: str | None) -> dt.date | None:
 
 def find_participant(request: HttpRequest) -> Contact | None:
     """The participant in the address of a request, if the person sees them."""
-    key = read_key(request.GET.get("contact"))
-    return visible_rows(request.user, Contact.objects.filter(pk=key)).first() if key else None
+    return find_visible(Contact.objects.all(), request.GET.get("contact"), request.user)
 
 
 def search_products(products: QuerySet[Any], text: str, path: str = "") -> QuerySet[Any]:
@@ -91,7 +82,7 @@ def search_products(products: QuerySet[Any], text: str, path: str = "") -> Query
 def products_page(request: HttpRequest) -> JsonResponse:
     """``?book=&q=&contact=&on=``: products with the price in the contact's zone on that day."""
     query = request.GET
-    book = read_key(query.get("book"))
+    book = guid_of(query.get("book"))
     if book is None:
         return JsonResponse({"products": []})
     current = PriceBookEntry.objects.filter(price_book=book, product__archive_date=None)
@@ -120,7 +111,7 @@ def prices_page(request: HttpRequest, line_model: type[ClaimLine | InvoiceLine])
     priced: list[tuple[dict[str, object], Product, dt.date]] = []
     for book, code, day in lines:
         product = products.get(normalised(code) or "")
-        key, on = read_key(book), read_day(day) or clock.today()
+        key, on = guid_of(book), read_day(day) or clock.today()
         if product is None:
             found.append(None)
             continue
@@ -129,7 +120,7 @@ def prices_page(request: HttpRequest, line_model: type[ClaimLine | InvoiceLine])
         priced.append((data, product, on))
     if contact is not None and request.user.has_perm("engagements.view_categorybudget"):
         supports = [(product, on) for _, product, on in priced]
-        lefts = left_on_days(contact.pk, supports, line_model, read_key(request.GET.get("bill")))
+        lefts = left_on_days(contact.pk, supports, line_model, guid_of(request.GET.get("bill")))
         for (data, _, _), left in zip(priced, lefts, strict=True):
             data["left"] = left
     return JsonResponse({"lines": found})
@@ -140,7 +131,7 @@ def last_lines_page(request: HttpRequest) -> JsonResponse:
 
     The supports of a week are often those of the week before; its prices are asked for anew.
     """
-    contact, provider = find_participant(request), read_key(request.GET.get("provider"))
+    contact, provider = find_participant(request), guid_of(request.GET.get("provider"))
     claims = Claim.objects.filter(contact=contact, provider=provider, archive_date=None)
     last = claims.order_by("-creation_date", "-guid").first() if contact and provider else None
     if last is None:

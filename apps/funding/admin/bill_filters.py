@@ -13,9 +13,9 @@ from unfold.contrib.filters.admin import DropdownFilter, RadioFilter
 from apps.base import clock
 from apps.core.admin_base import ConditionFilter, Conditions, DateRangeFilter
 from apps.core.admin_base.display import age
+from apps.core.admin_base.record_fields import find_visible
 from apps.core.caseload import visible_rows
 from apps.engagements.models import Budget, CategoryBudget, ClientEngagement, ServiceBooking
-from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.queues import (
     REFUSED_BY_AGENCY,
     REFUSED_LABEL,
@@ -212,11 +212,8 @@ class PlanFilter(RadioFilter):
 
 def find_plan(request: HttpRequest) -> ClientEngagement | None:
     """The plan of the filter, if the person sees it."""
-    guid = read_key(request.GET.get(PLAN))
-    if guid is None:
-        return None
-    plans = ClientEngagement.objects.select_related("participant").filter(pk=guid)
-    return visible_rows(request.user, plans).first()
+    plans = ClientEngagement.objects.select_related("participant")
+    return find_visible(plans, request.GET.get(PLAN), request.user)
 
 
 def bills_on_plan(model: type[Bill]) -> Callable[[ClientEngagement], Q]:
@@ -235,15 +232,12 @@ def bills_on_plan(model: type[Bill]) -> Callable[[ClientEngagement], Q]:
 
 def find_budget(request: HttpRequest) -> Budget | None:
     """The service booking, or the budget of a category, of the filter, if the person sees it."""
-    guid = read_key(request.GET.get(BUDGET))
-    if guid is None:
-        return None
-    related = ("category", "engagement__participant")
-    found = (
-        visible_rows(request.user, model._default_manager.filter(pk=guid).select_related(*related)).first()
+    budgets = [
+        model._default_manager.select_related("category", "engagement__participant")
         for model in (ServiceBooking, CategoryBudget)
-    )
-    return next((budget for budget in found if budget is not None), None)
+    ]
+    found = (find_visible(each, request.GET.get(BUDGET), request.user) for each in budgets)
+    return next(filter(None, found), None)
 
 
 class SelfApprovalFilter(ConditionFilter):

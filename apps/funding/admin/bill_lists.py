@@ -196,18 +196,14 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
     def status(self, bill: AnyBill) -> tuple[str, str]:
         return bill.funding_status, bill.get_funding_status_display()
 
-    @display(description="on hold for", ordering="status_reason")
-    def hold_reason(self, bill: Bill) -> str:
-        return bill.status_reason or "–"
+    hold_reason = list_column("on hold for", "status_reason", lambda reason: reason or "–")
 
     @display(description="reason", ordering="status_reason")
     def reason(self, bill: Any) -> str:
         """The agency's text, and what to do next."""
         return two_lines(bill.status_reason or "–", bill.next_steps)
 
-    @display(description="since", ordering="status_date")
-    def since(self, bill: Bill) -> str:
-        return age(bill.status_date)
+    since = list_column("since", "status_date", age)
 
 
 def find_contacts(term: str, person: object) -> object:

@@ -18,7 +18,7 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 
 from apps.base import clock
-from apps.base.errors import Conflict, plural
+from apps.base.errors import plural
 from apps.core.admin_base import Page
 from apps.core.admin_base.display import (
     admin_url,
@@ -33,6 +33,7 @@ from apps.core.admin_base.display import (
 )
 from apps.core.admin_base.forms import typed_day_field
 from apps.core.admin_base.pages import ReadOnlyAdmin
+from apps.core.admin_base.refusals import refusals_shown
 from apps.funding.admin.actions import MENU
 from apps.funding.admin.first_steps import CLAIM_FILE_REQUIREMENTS, lacking_rows, rows_of, shown_steps
 from apps.funding.admin.remittances import result_text
@@ -42,7 +43,6 @@ from apps.funding.downloads import bills_of, claim_file_response
 from apps.funding.models import ClaimFile, ClaimFileLine
 from apps.funding.services.claim_files import (
     ClaimFilePlan,
-    ClaimFileRefusal,
     LeftOut,
     create_claim_files,
     mark_sent,
@@ -134,17 +134,9 @@ class ClaimFileAdmin(ReadOnlyAdmin):
         return super().get_queryset(request).defer("content")
 
     name = list_column("file", "file_name")
-
-    @display(description="lines", ordering="line_count")
-    def number_of_lines(self, file: ClaimFile) -> str:
-        return f"{file.line_count:,}"
-
+    number_of_lines = list_column("lines", "line_count", "{:,}".format)
     amount = list_column("total", "total", amount_cell)
-
-    @display(description="status", ordering="status", label=STATUS_COLOURS)
-    def status_label(self, file: ClaimFile) -> str:
-        return file.get_status_display()
-
+    status_label = list_column("status", "get_status_display", ordering="status", label=STATUS_COLOURS)
     made = list_column("made", "creation_date", short_day)
     made_by = list_column("made by", "created_by", staff_name, is_sorted=False)
     sent = list_column("sent", "sent_at", short_day)
@@ -167,17 +159,16 @@ class ClaimFileAdmin(ReadOnlyAdmin):
             until = form.cleaned_data["until"]
         elif form.is_bound:
             return self.new_file_page(request, form, None)
-        if request.method != "POST":
-            return self.new_file_page(request, form, plan_claim_files(until))
-        try:
-            files = create_claim_files(until, staff_of(request), request.POST.get("plan", ""))
-        except (ClaimFileRefusal, Conflict) as refusal:
-            self.message_user(request, str(refusal), messages.ERROR)
-            return self.new_file_page(request, form, plan_claim_files(until))
-        for file in files:
-            text = f"{file} was made: {plural(file.line_count, 'line')}, {format_amount(file.total)}."
-            self.message_user(request, text, messages.SUCCESS)
-        return redirect(self.page_url("file", files[0].pk) if len(files) == 1 else list_url(ClaimFile))
+        if request.method == "POST":
+            with refusals_shown(request):
+                files = create_claim_files(until, staff_of(request), request.POST.get("plan", ""))
+                for file in files:
+                    text = f"{file} was made: {plural(file.line_count, 'line')}, {format_amount(file.total)}."
+                    messages.success(request, text)
+                return redirect(
+                    self.page_url("file", files[0].pk) if len(files) == 1 else list_url(ClaimFile)
+                )
+        return self.new_file_page(request, form, plan_claim_files(until))
 
     def new_file_page(
         self, request: HttpRequest, form: UntilForm, plan: ClaimFilePlan | None
@@ -238,12 +229,9 @@ class ClaimFileAdmin(ReadOnlyAdmin):
         return claim_file_response(record)
 
     def sent_page(self, request: HttpRequest, record: ClaimFile) -> HttpResponse:
-        try:
+        with refusals_shown(request):
             mark_sent(record.pk, staff_of(request))
-        except ClaimFileRefusal as refusal:
-            self.message_user(request, str(refusal), messages.ERROR)
-        else:
-            self.message_user(request, f"{record} is marked as sent.", messages.SUCCESS)
+            messages.success(request, f"{record} is marked as sent.")
         return redirect(self.page_url("file", record.pk))
 
     def withdraw_page(self, request: HttpRequest, record: ClaimFile) -> HttpResponse:
@@ -252,13 +240,9 @@ class ClaimFileAdmin(ReadOnlyAdmin):
             return self.render_page(
                 request, "funding/claim_file_withdraw.html", f"Withdraw {record}", record, file=record
             )
-        try:
+        with refusals_shown(request):
             withdraw(record.pk, staff_of(request))
-        except (ClaimFileRefusal, Conflict) as refusal:
-            self.message_user(request, str(refusal), messages.ERROR)
-        else:
-            text = f"{record} was withdrawn. What was in it is approved again."
-            self.message_user(request, text, messages.SUCCESS)
+            messages.success(request, f"{record} was withdrawn. What was in it is approved again.")
         return redirect(self.page_url("file", record.pk))
 
 

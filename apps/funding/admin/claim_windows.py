@@ -4,10 +4,10 @@ from django.contrib import admin, messages
 from django.db import IntegrityError, transaction
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
-from unfold.decorators import display
 
 from apps.core.admin.subscriber import SETTINGS_LISTS
 from apps.core.admin_base import fieldset
+from apps.core.admin_base.display import list_column
 from apps.core.admin_base.settings_pages import SettingsListAdmin
 from apps.funding.drafts import WindowDraft
 from apps.funding.models import ClaimWindow
@@ -42,23 +42,15 @@ class ClaimWindowAdmin(SettingsListAdmin):
             self.message_user(request, text, messages.ERROR)
             return 0
 
-    @display(description="window", ordering="number")
-    def window(self, window: ClaimWindow) -> str:
-        return window.length
-
-    @display(description="claimed from", ordering="claimed_from")
-    def claims(self, window: ClaimWindow) -> object:
-        return window.claimed_from or "Always"
-
-    @display(description="supports from", ordering="supports_from")
-    def supports(self, window: ClaimWindow) -> object:
-        return window.supports_from or "All"
-
-    @display(
-        description="basis", ordering="is_confirmed", label={"Confirmed": "success", "Reported": "warning"}
+    window = list_column("window", "length", ordering="number")
+    claims = list_column("claimed from", "claimed_from", lambda day: day or "Always")
+    supports = list_column("supports from", "supports_from", lambda day: day or "All")
+    basis = list_column(
+        "basis",
+        "is_confirmed",
+        lambda is_confirmed: "Confirmed" if is_confirmed else "Reported",
+        label={"Confirmed": "success", "Reported": "warning"},
     )
-    def basis(self, window: ClaimWindow) -> str:
-        return "Confirmed" if window.is_confirmed else "Reported"
 
 
 SETTINGS_LISTS.append(ClaimWindow)

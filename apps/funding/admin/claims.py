@@ -15,10 +15,11 @@ from apps.base.errors import plural
 from apps.base.money import ZERO
 from apps.core.admin_base import COUNT_LIMIT, Page, RecordFilter, fieldset
 from apps.core.admin_base.display import list_url, record_link, short_day, short_period
+from apps.core.admin_base.record_fields import find_visible
 from apps.core.caseload import visible_rows
 from apps.documents.admin import form_file_context
 from apps.documents.models import Document
-from apps.funding.admin.autocomplete import last_lines_page, read_key
+from apps.funding.admin.autocomplete import last_lines_page
 from apps.funding.admin.bill_filters import ClaimWindowFilter
 from apps.funding.admin.bills import BillAdmin
 from apps.funding.admin.documents import ENTRY_PERMISSIONS, entry_place, entry_url
@@ -278,10 +279,10 @@ class ClaimAdmin(PlanChangeAdmin, BillAdmin):
 
 def find_document(request: HttpRequest) -> Document | None:
     """The document in the address of a page, for those who may view documents."""
-    key = read_key(request.GET.get("document"))
-    if key is None or not request.user.has_perm("documents.view_document"):
+    if not request.user.has_perm("documents.view_document"):
         return None
-    return visible_rows(request.user, Document.objects.filter(pk=key, archive_date=None)).first()
+    documents = Document.objects.filter(archive_date=None)
+    return find_visible(documents, request.GET.get("document"), request.user)
 
 
 def first_waiting(request: HttpRequest) -> ProviderInvoice | None:

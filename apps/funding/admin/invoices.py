@@ -11,7 +11,7 @@ from unfold.decorators import display
 
 from apps.base import clock
 from apps.core.admin_base import Page, RecordLink, fieldset
-from apps.core.admin_base.display import record_link, short_day, short_period
+from apps.core.admin_base.display import list_column, record_link, short_day, short_period
 from apps.core.downloads import bytes_response
 from apps.core.read_log import log_export
 from apps.documents.downloads import PDF
@@ -149,9 +149,7 @@ class InvoiceAdmin(BillAdmin):
         button = ActionButton("mail_selected", "Send by mail")
         return self.show_outcome(button, request, ActionOutcome(len(result.done), result.refused), remainder)
 
-    @display(description="bill to", ordering="invoice_claim_type")
-    def bill_to(self, invoice: Invoice) -> str:
-        return invoice.get_invoice_claim_type_display()
+    bill_to = list_column("bill to", "get_invoice_claim_type_display", ordering="invoice_claim_type")
 
     @display(description="recurs")
     def recurs(self, invoice: Invoice) -> str | None:

@@ -68,9 +68,8 @@ def month_end_context(claims: QuerySet[Claim]) -> dict[str, object]:
 
 def last_months(count: int = MONTHS) -> list[dt.date]:
     """The first days of the last months, this one first."""
-    today = clock.today()
-    number = today.year * 12 + today.month - 1
-    return [dt.date(each // 12, each % 12 + 1, 1) for each in range(number, number - count, -1)]
+    first = clock.today().replace(day=1)
+    return [clock.months_after(first, -number) for number in range(count)]
 
 
 def group_by_month(claims: QuerySet[Claim], months: Sequence[dt.date]) -> QuerySet[Model, tuple[object, ...]]:
@@ -92,8 +91,7 @@ def rows_by_month(claims: QuerySet[Claim], months: Sequence[dt.date]) -> list[St
 
 def entered_in(month: dt.date) -> dict[str, object]:
     """The filters of the list of bills that were entered in a month."""
-    last = (month + dt.timedelta(days=31)).replace(day=1) - dt.timedelta(days=1)
-    return {"creation_date_from": month, "creation_date_to": last}
+    return {"creation_date_from": month, "creation_date_to": clock.month_end(month)}
 
 
 def rows_by_age(claims: QuerySet[Claim]) -> list[StatusRow]:

@@ -32,7 +32,6 @@ from apps.core.admin_base.display import (
 from apps.core.admin_base.forms import AmountField, typed_day_field
 from apps.core.admin_base.pages import PageAdmin
 from apps.core.caseload import visible_rows
-from apps.engagements.calendars import later
 from apps.engagements.models import Budget, ClientEngagement
 from apps.engagements.plan_copies import DAY, PlanTerms
 from apps.funding.models import Claim, Invoice, ProviderInvoice
@@ -238,17 +237,16 @@ def moved_sentence(change: PlanChange) -> str:
 
 def usual_terms(plan: ClientEngagement) -> dict[str, object]:
     """A plan of a year from the day after the old one, with the same total."""
+    terms: dict[str, object] = {"total": plain_amount(plan.total_budget_amount)}
+    if plan.last_day.year == dt.MAXYEAR:  # a plan without an end: nothing follows it
+        return terms
     first = plan.last_day + DAY
-    return {
-        "first_day": first,
-        "last_day": later(first, 12) - DAY,
-        "total": plain_amount(plan.total_budget_amount),
-    }
+    return {**terms, "first_day": first, "last_day": clock.months_after(first, 12) - DAY}
 
 
 def gap_before(plan: ClientEngagement, change: PlanChange | None) -> str:
     """The days between the two plans, which none of them covers."""
-    if change is None or not change.is_new or change.new.plan_start_date <= plan.last_day + DAY:
+    if change is None or not change.is_new or (change.new.plan_start_date - plan.last_day).days <= 1:
         return ""
     return short_period(plan.last_day + DAY, change.new.plan_start_date - DAY)
 

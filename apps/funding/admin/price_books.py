@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 from apps.base import clock
 from apps.base.drafts import apply_rules
 from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
-from apps.core.admin_base.display import format_amount, link, list_url
+from apps.core.admin_base.display import format_amount, link, list_column, list_url
 from apps.core.admin_base.forms import AmountField, with_local_days
 from apps.core.admin_base.record_admin import is_autocomplete
 from apps.funding.admin.actions import MENU
@@ -115,9 +115,7 @@ class ProductAdmin(RecordAdmin):
             queryset = queryset.filter(archive_date=None)
         return search_products(queryset, search_term), False
 
-    @display(description="Support purpose")
-    def support_purpose(self, product: Product) -> str | None:
-        return product.support_purpose
+    support_purpose = list_column("Support purpose", "support_purpose", is_sorted=False)
 
     @display(description="Prices")
     def prices(self, product: Product) -> str | None:

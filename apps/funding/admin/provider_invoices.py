@@ -36,6 +36,7 @@ from apps.core.admin_base.display import (
     record_link,
 )
 from apps.core.admin_base.record_admin import is_autocomplete
+from apps.core.admin_base.record_fields import find_visible
 from apps.core.caseload import visible_rows
 from apps.documents.admin import preview_kind
 from apps.documents.models import Document, DocumentCategory
@@ -45,7 +46,6 @@ from apps.funding.admin.actions import (
     ActionOutcome,
     format_moment,
 )
-from apps.funding.admin.autocomplete import read_key
 from apps.funding.admin.bill_filters import ClaimWindowFilter, age_conditions
 from apps.funding.admin.bill_lists import find_contacts, find_providers, find_texts
 from apps.funding.admin.forms import use_typed_days
@@ -382,11 +382,8 @@ def approval_button(action: ApprovalAction) -> ActionButton:
 
 def find_provider_invoice(key: str | None, person: object) -> ProviderInvoice | None:
     """The provider invoice of a key, if the person sees it."""
-    guid = read_key(key)
-    if guid is None:
-        return None
-    invoices = ProviderInvoice.objects.select_related("document", "contact", "provider").filter(pk=guid)
-    return visible_rows(person, invoices).first()
+    invoices = ProviderInvoice.objects.select_related("document", "contact", "provider")
+    return find_visible(invoices, key, person)
 
 
 def provider_invoice_panel(request: HttpRequest, invoice: ProviderInvoice | None) -> dict[str, object]:

@@ -57,11 +57,7 @@ class RemittanceAdmin(ReadOnlyAdmin):
 
     name = list_column("file", "file_name")
     paid_on = list_column("paid on", "day", short_day)
-
-    @display(description="rows", ordering="row_count")
-    def rows(self, remittance: Remittance) -> str:
-        return f"{remittance.row_count:,}"
-
+    rows = list_column("rows", "row_count", "{:,}".format)
     amount = list_column("total", "total", format_amount)
 
     @display(description="not applied")

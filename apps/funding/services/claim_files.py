@@ -19,6 +19,7 @@ from stdnum.au import abn
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf, SqlStatement, fetch_all
+from apps.base.errors import Refusal
 from apps.base.money import ZERO
 from apps.base.retries import retry_on_conflict
 from apps.core.bulk_insert import bulk_insert
@@ -57,10 +58,6 @@ DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 MARK_LENGTH = 5
 
 LINE_MODELS: Mapping[type[AnyBill], type[ClaimLine | InvoiceLine]] = {Claim: ClaimLine, Invoice: InvoiceLine}
-
-
-class ClaimFileRefusal(Exception):
-    """Raised with a sentence when a claim file cannot be made, sent or withdrawn; nothing is changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +227,7 @@ def create_claim_files(
 ) -> list[ClaimFile]:
     """Make the files of the plan of this moment and claim their bills; none when nothing can be claimed.
 
-    ``mark``: of the plan that somebody confirmed. Raises ``ClaimFileRefusal`` when it is another one now, or
+    ``mark``: of the plan that somebody confirmed. Raises ``Refusal`` when it is another one now, or
     when the staff member may not. Locks as transitions do: provider invoices, bills, numbers, budgets.
     """
     check_permission(staff)
@@ -243,7 +240,7 @@ def create_claim_files(
         lock(model, own)
     plan = plan_claim_files(until, keys)
     if mark is not None and plan.mark != mark:
-        raise ClaimFileRefusal("Claims have changed since the page was made. This is what there is now.")
+        raise Refusal("Claims have changed since the page was made. This is what there is now.")
     if not plan.files:
         return []
     first = next_number(len(plan.files))
@@ -333,7 +330,7 @@ def claim_row(bill: ClaimableBill, line: ClaimableLine, reference: str) -> Claim
 
 @transaction.atomic
 def mark_sent(key: UUID, staff: Staff | None = None) -> ClaimFile:
-    """Note that the agency has a file; raises ``ClaimFileRefusal`` for one that was sent or withdrawn."""
+    """Note that the agency has a file; raises ``Refusal`` for one that was sent or withdrawn."""
     file = load_unsent(key, staff)
     file.status, file.sent_at, file.sent_by = ClaimFile.Status.SENT, clock.now(), staff
     file.save()
@@ -344,7 +341,7 @@ def mark_sent(key: UUID, staff: Staff | None = None) -> ClaimFile:
 def withdraw(key: UUID, staff: Staff | None = None) -> ClaimFile:
     """Take back a file that was not sent: all its bills are approved again, and may go into another one.
 
-    Raises ``ClaimFileRefusal`` for one that was sent or withdrawn, and when a bill is no longer claimed.
+    Raises ``Refusal`` for one that was sent or withdrawn, and when a bill is no longer claimed.
     """
     file = load_unsent(key, staff)
     reason = f"The claim file {file} was withdrawn."
@@ -363,9 +360,9 @@ def load_unsent(key: UUID, staff: Staff | None) -> ClaimFile:
     check_permission(staff)
     file = ClaimFile.objects.defer("content").select_for_update(of=("self",)).filter(pk=key).first()
     if file is None:
-        raise ClaimFileRefusal("There is no claim file with this identifier.")
+        raise Refusal("There is no claim file with this identifier.")
     if file.status != ClaimFile.Status.NOT_SENT:
-        raise ClaimFileRefusal(f"{file} is {lower_first(file.get_status_display())} already.")
+        raise Refusal(f"{file} is {lower_first(file.get_status_display())} already.")
     return file
 
 
@@ -373,7 +370,7 @@ def check_permission(staff: Staff | None) -> None:
     permission = BillPermission.SEND_FILES
     if staff is not None and not staff.has_perm(f"funding.{permission}"):
         label = lower_first(permission.label.removeprefix("Can "))
-        raise ClaimFileRefusal(f"The role of {staff} lacks the permission to {label}.")
+        raise Refusal(f"The role of {staff} lacks the permission to {label}.")
 
 
 def apply_to_all(
@@ -383,13 +380,13 @@ def apply_to_all(
     staff: Staff | None,
     reason: str | None = None,
 ) -> None:
-    """Apply a transition to bills, or to none: raises ``ClaimFileRefusal`` when one of them is refused."""
+    """Apply a transition to bills, or to none: raises ``Refusal`` when one of them is refused."""
     if not keys:
         return
     refused = apply_transition(model, keys, name, staff, reason).refused
     if refused:
         others = f" So are {len(refused) - 1:,} others." if len(refused) > 1 else ""
-        raise ClaimFileRefusal(f"{refused[0].label} is refused: {refused[0].message}{others}")
+        raise Refusal(f"{refused[0].label} is refused: {refused[0].message}{others}")
 
 
 # --- erasure --------------------------------------------------------------------------------------------

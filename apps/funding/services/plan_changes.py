@@ -23,7 +23,6 @@ from apps.engagements.coverage import Coverage, CoveringBudget, Support, load_co
 from apps.engagements.drafts import EngagementDraft, PeriodsDraft
 from apps.engagements.models import Budget, ClientEngagement, ServiceBooking
 from apps.engagements.plan_copies import (
-    DAY,
     DayMoves,
     PlanTerms,
     booking_draft,
@@ -173,10 +172,10 @@ def find_successor(plan: ClientEngagement) -> ClientEngagement | None:
 
 def choose_successor(plan: ClientEngagement, plans: Iterable[ClientEngagement]) -> ClientEngagement | None:
     """A plan is replaced once it has ended early, by the next plan of its participant."""
-    end = plan.no_active_plan_from_date
+    first, end = plan.plan_start_date, plan.no_active_plan_from_date
     if end is None:
         return None
-    later = [each for each in plans if each.plan_start_date >= max(end, plan.plan_start_date + DAY)]
+    later = [each for each in plans if each.plan_start_date > first and each.plan_start_date >= end]
     return min(later, key=lambda each: (each.plan_start_date, each.pk), default=None)
 
 

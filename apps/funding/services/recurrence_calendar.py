@@ -1,10 +1,10 @@
 """The calendar of a recurring invoice: the days of its periods, and the dates of the invoice of each."""
 
-import calendar
 import datetime as dt
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from apps.base import clock
 from apps.funding.choices import RecurringFrequency
 
 DAY = dt.timedelta(days=1)
@@ -22,11 +22,7 @@ def add_periods(day: dt.date, frequency: str, periods: int) -> dt.date:
     """
     if frequency in DAYS:
         return day + dt.timedelta(days=DAYS[RecurringFrequency(frequency)] * periods)
-    months = day.year * 12 + day.month - 1 + MONTHS[RecurringFrequency(frequency)] * periods
-    year, month = months // 12, months % 12 + 1
-    if not dt.MINYEAR <= year <= dt.MAXYEAR:
-        raise OverflowError(f"{day} moved by {periods} periods lies beyond the calendar")
-    return dt.date(year, month, min(day.day, calendar.monthrange(year, month)[1]))
+    return clock.months_after(day, MONTHS[RecurringFrequency(frequency)] * periods)
 
 
 def periods_until(day: dt.date, last: dt.date, frequency: str) -> int:

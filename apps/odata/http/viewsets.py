@@ -123,6 +123,11 @@ class ODataViewSet(GenericViewSet, ODataView):
         """The records that the caller may see."""
         return self.entity_set.visible_to(self.caller)
 
+    def find_record(self, key: str, rows: QuerySet[Any] | None = None) -> Any:
+        """The record of the key in an address, among those that the caller may see; else ``NotFound``."""
+        rows = self.get_queryset() if rows is None else rows
+        return dispatch.Target(self.entity_set, self.read_key(key), rows, self.caller).read()
+
     def reader(self, rows: QuerySet[Model], options: QueryOptions, item: bool = False) -> JsonReader:
         """A reader of records, which have their ETags when the request names a level of metadata."""
         renderer: Any = self.request.accepted_renderer
@@ -309,9 +314,7 @@ class ODataViewSet(GenericViewSet, ODataView):
             return self.respond(b"%d" % self.filter_queryset(address.rows).order_by().count())
         return self.respond_list(request, address.rows)
 
-    def member_text(self, request: Request, key: str, members: str) -> HttpResponseBase:
-        """The number of a list (``/$count``) and the bare value of a property (``/$value``)."""
-        return self.member(request, key, members)
+    member_text = member  # the number of a list (``/$count``), the bare value of a property (``/$value``)
 
     def respond_related(self, request: Request, address: MemberAddress) -> HttpResponse:
         """One record that another one leads to; 204 where it leads to none."""

@@ -1,7 +1,6 @@
 """The page of account codes, which belong to the payment settings."""
 
 from django.contrib import admin
-from unfold.decorators import display
 
 from apps.core.admin_base import fieldset
 from apps.core.admin_base.display import list_column
@@ -15,6 +14,10 @@ RULE = (
     "Of the rows that fit an amount, the most specific one counts: a row with a cost centre before one"
     " without, then a row with a category, then a row with a tax. What a row leaves empty fits all."
 )
+
+
+def or_any(value: object) -> str:
+    return str(value or "Any")
 
 
 @admin.register(AccountCode)
@@ -42,19 +45,9 @@ class AccountCodeAdmin(SettingsListAdmin):
     )
 
     account = list_column("account", "code")
-
-    @display(description="used for", ordering="used_for")
-    def use(self, row: AccountCode) -> str:
-        return row.get_used_for_display()
-
-    @display(description="cost centre")
-    def centre(self, row: AccountCode) -> str:
-        return str(row.cost_centre or "Any")
-
-    @display(description="category", ordering="category")
-    def of_category(self, row: AccountCode) -> str:
-        return str(row.category or "Any")
-
-    @display(description="tax")
-    def tax(self, row: AccountCode) -> str:
-        return str(TaxChoice(row.tax_choice).label) if row.tax_choice else "Any"
+    use = list_column("used for", "get_used_for_display", ordering="used_for")
+    centre = list_column("cost centre", "cost_centre", or_any, is_sorted=False)
+    of_category = list_column("category", "category", or_any)
+    tax = list_column(
+        "tax", "tax_choice", lambda choice: or_any(choice and TaxChoice(choice).label), is_sorted=False
+    )

@@ -15,6 +15,7 @@ from django.shortcuts import redirect
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextInputWidget
 
+from apps.base.errors import Refusal
 from apps.core.admin_base import (
     ArchivedFilter,
     ConditionFilter,
@@ -28,10 +29,10 @@ from apps.core.admin_base import (
     record_panel,
     register_panels,
 )
-from apps.core.admin_base.display import record_link
+from apps.core.admin_base.display import list_column, record_link
 from apps.payments.drafts import AccountDraft
 from apps.payments.models import BSB, BankAccount
-from apps.payments.services.accounts import ConfirmationRefused, confirm_account, create_bank_accounts
+from apps.payments.services.accounts import confirm_account, create_bank_accounts
 from apps.payments.validation import CONFIRM_PERMISSION, CONFIRMATION_LENGTH
 from apps.people.admin.staff import staff_of
 from apps.people.models import Client, Contact
@@ -136,9 +137,7 @@ class BankAccountAdmin(RecordAdmin):
     def record_links(self, request: HttpRequest, record: BankAccount) -> list[RecordLink]:
         return [] if record.is_confirmed or record.is_archived else super().record_links(request, record)
 
-    @display(description="owner")
-    def owner_name(self, account: BankAccount) -> str:
-        return str(account.owner)
+    owner_name = list_column("owner", "owner", str, is_sorted=False)
 
     @display(
         description="state",
@@ -161,7 +160,7 @@ class BankAccountAdmin(RecordAdmin):
         if request.method == "POST":
             try:
                 confirm_account(record.pk, staff_of(request), request.POST.get("confirmation", ""))
-            except ConfirmationRefused as refused:
+            except Refusal as refused:
                 messages.error(request, str(refused))
                 owned = BankAccount.objects.filter(client=record.client, contact=record.contact)
                 newer = owned.filter(archive_date=None).exclude(pk=record.pk).first()

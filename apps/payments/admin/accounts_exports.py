@@ -11,20 +11,19 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
-from unfold.decorators import display
 
 from apps.base import clock
-from apps.base.errors import Conflict, plural
+from apps.base.errors import Refusal, plural
 from apps.core.admin_base import DateRangeFilter, Page
 from apps.core.admin_base.display import admin_url, amount_cell, list_column, short_day, staff_name
 from apps.core.admin_base.forms import typed_day_field
 from apps.core.admin_base.pages import ReadOnlyAdmin
+from apps.core.admin_base.refusals import refusals_shown
 from apps.core.downloads import bytes_response
 from apps.payments.models import AccountCode, AccountsExport, PaymentRun, PaymentSettings
 from apps.payments.services.accounts_exports import (
     ADD_PERMISSION,
     AccountsPlan,
-    AccountsRefused,
     create_accounts_export,
     last_day_of_month_before,
     plan_accounts_export,
@@ -74,11 +73,7 @@ class AccountsExportAdmin(ReadOnlyAdmin):
     # --- the list
 
     period = list_column("until", "until", short_day)
-
-    @display(description="package", ordering="style")
-    def package(self, export: AccountsExport) -> str:
-        return export.get_style_display()
-
+    package = list_column("package", "get_style_display", ordering="style")
     amount_received = list_column("received", "received", amount_cell)
     amount_paid = list_column("paid out", "paid_out", amount_cell)
     fee = list_column("own fee", "own_fee", amount_cell)
@@ -99,11 +94,8 @@ class AccountsExportAdmin(ReadOnlyAdmin):
             return self.new_export_page(request, form, None)
         until = form.cleaned_data["until"] if form.is_bound else until
         if request.method == "POST":
-            try:
+            with refusals_shown(request):
                 export = create_accounts_export(until, staff_of(request), request.POST.get("plan", ""))
-            except (AccountsRefused, Conflict) as refusal:
-                messages.error(request, str(refusal))
-            else:
                 messages.success(request, f"{export} was made: {plural(export.files.count(), 'file')}.")
                 return redirect(self.page_url("export", export.pk))
         return self.new_export_page(request, form, until)
@@ -115,7 +107,7 @@ class AccountsExportAdmin(ReadOnlyAdmin):
         if until is not None:
             try:
                 plan = plan_accounts_export(until)
-            except AccountsRefused as refusal:
+            except Refusal as refusal:
                 form.add_error("until", str(refusal)) if form.is_bound else None
         may_change_settings = request.user.has_perm("payments.change_paymentsettings")
         return self.render_page(

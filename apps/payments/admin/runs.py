@@ -3,7 +3,6 @@
 from collections.abc import Collection, Sequence
 from decimal import Decimal
 from typing import Any, ClassVar
-from uuid import UUID
 
 from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
@@ -13,13 +12,14 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from unfold.contrib.filters.admin import ChoicesDropdownFilter
-from unfold.decorators import display
 
 from apps.base import clock
-from apps.base.errors import plural
+from apps.base.errors import Refusal, plural
 from apps.base.money import ZERO
 from apps.core.admin_base import DateRangeFilter, DayField, Page, RecordAdmin, RecordLink
 from apps.core.admin_base.display import admin_url, amount_cell, format_amount, list_column, record_link
+from apps.core.admin_base.record_fields import guid_of
+from apps.core.admin_base.refusals import refusals_shown
 from apps.core.computed import count_of
 from apps.core.downloads import bytes_response
 from apps.core.history_display import changes_of, history_lines
@@ -28,7 +28,6 @@ from apps.funding.admin.first_steps import lacking_rows
 from apps.funding.models import Claim
 from apps.funding.public_holidays import business_day_from
 from apps.payments.admin.first_steps import PAYMENT_RUN_REQUIREMENTS
-from apps.payments.admin.refusals import refusals_shown
 from apps.payments.choices import RunStatus
 from apps.payments.downloads import bank_file_response
 from apps.payments.models import BankAccount, PaymentRun, PaymentRunClaim, PaymentRunItem
@@ -36,7 +35,7 @@ from apps.payments.services.opening import record_paid_before
 from apps.payments.services.ready import ReadyPayee, load_ready, sum_ready
 from apps.payments.services.remittance import items_without_advice, payee_email, send_advice
 from apps.payments.services.returns import mark_returned
-from apps.payments.services.runs import RunRefused, create_run, release_run, run_problem, withdraw_run
+from apps.payments.services.runs import create_run, release_run, run_problem, withdraw_run
 from apps.payments.validation import release_problem
 from apps.people.admin.staff import staff_of
 from apps.people.models import Client, Contact
@@ -108,14 +107,8 @@ class PaymentRunAdmin(RecordAdmin):
 
     # --- the list
 
-    @display(description="state", ordering="status", label=COLOURS)
-    def state(self, run: PaymentRun) -> str:
-        return run.get_status_display()
-
-    @display(description="payments")
-    def payees(self, run: Any) -> int:
-        return int(run.payee_count)
-
+    state = list_column("state", "get_status_display", ordering="status", label=COLOURS)
+    payees = list_column("payments", "payee_count", int, is_sorted=False)
     amount = list_column("total", "total", amount_cell)
 
     # --- what is ready
@@ -189,7 +182,7 @@ class PaymentRunAdmin(RecordAdmin):
         set_off = [key for text in posted_values(request, "set_off") if (key := guid_of(text))]
         with refusals_shown(request):
             if not payees:
-                raise RunRefused("Choose at least one payee.")
+                raise Refusal("Choose at least one payee.")
             day = payment_day(request.POST.get("day", ""))
             claims = [each.claim.pk for payee in payees for each in payee.claims]
             run = create_run(claims, day, staff_of(request), set_off)
@@ -275,7 +268,7 @@ class PaymentRunAdmin(RecordAdmin):
         reason = " ".join(request.POST.get("reason", "").split())
         with refusals_shown(request):
             if not reason:
-                raise RunRefused("Say why the payment came back.")
+                raise Refusal("Say why the payment came back.")
             mark_returned(found.pk, reason, staff_of(request))
             messages.success(request, f"The payment to {found.payee} came back: its claims are ready again.")
         page = (found.position - 1) // LISTED_PAYEES + 1
@@ -317,14 +310,7 @@ def payment_day(text: str) -> Any:
     try:
         return DayField().clean(text)
     except ValidationError:
-        raise RunRefused("Give the day of payment, such as 31/12/2026.") from None
-
-
-def guid_of(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
+        raise Refusal("Give the day of payment, such as 31/12/2026.") from None
 
 
 def value_of(payee: ReadyPayee) -> str:

@@ -10,7 +10,7 @@ from apps.core.admin_base import fieldset
 from apps.core.admin_base.settings_pages import SettingsAdmin
 from apps.payments.admin.first_steps import OWN_ACCOUNT
 from apps.payments.models import PaymentSettings
-from apps.payments.services.settings import save_payment_settings
+from apps.payments.services.accounts import save_payment_settings
 
 
 @admin.register(PaymentSettings)

@@ -18,9 +18,8 @@ from apps.base import clock
 from apps.core.admin_base import DateRangeFilter, Page, Panel, RecordFilter, register_panels
 from apps.core.admin_base.display import admin_url, amount_cell, list_column, list_url, record_link, short_day
 from apps.core.admin_base.pages import ReadOnlyAdmin, sees_everybody
-from apps.core.caseload import visible_rows
-from apps.payments.admin.refusals import refusals_shown
-from apps.payments.admin.runs import guid_of
+from apps.core.admin_base.record_fields import find_visible
+from apps.core.admin_base.refusals import refusals_shown
 from apps.payments.choices import StatementWork
 from apps.payments.downloads import statement_response
 from apps.payments.models import Statement, StatementConsent, StatementRun, month_name
@@ -104,9 +103,7 @@ class StatementAdmin(ReadOnlyAdmin):
         messages.info(request, "Open a participant: “Make statement” is on their page.")
         return redirect(list_url(Contact))
 
-    @display(description="participant", ordering="contact__last_name")
-    def participant(self, statement: Statement) -> str:
-        return str(statement.contact)
+    participant = list_column("participant", "contact", str, ordering="contact__last_name")
 
     @display(description="month", ordering="month")
     def month_label(self, statement: Statement) -> str:
@@ -144,7 +141,7 @@ class StatementAdmin(ReadOnlyAdmin):
         runs = StatementRun.objects.filter(month=first).select_related("staff")
         for run in runs.filter(status=RUNNING):
             note_dead_run(run)
-        earlier, later = month_before(first), month_after(first)
+        earlier, later = clock.months_after(first, -1), clock.months_after(first, 1)
         return self.render_page(
             request,
             "payments/statements.html",
@@ -161,7 +158,7 @@ class StatementAdmin(ReadOnlyAdmin):
             later=(month_name(later), self.page_url("month", month_text(later)))
             if later <= last_month()
             else None,
-            list_url=list_url(Statement, month__gte=first, month__lt=month_after(first)),
+            list_url=list_url(Statement, month__gte=first, month__lt=later),
             may_make=self.has_add_permission(request),
             may_send=self.has_send_permission(request),
             shown_records={Statement: [key for group in groups for key in group.keys]},
@@ -179,8 +176,7 @@ class StatementAdmin(ReadOnlyAdmin):
         return redirect(self.page_url("month", month))
 
     def progress_page(self, request: HttpRequest, run: str) -> JsonResponse:
-        key = guid_of(run)
-        found = StatementRun.objects.filter(pk=key).first() if key else None
+        found = find_visible(StatementRun.objects.all(), run, request.user)
         if found is None:
             raise Http404
         note_dead_run(found)
@@ -189,8 +185,7 @@ class StatementAdmin(ReadOnlyAdmin):
 
     def make_one_page(self, request: HttpRequest, contact: str) -> HttpResponse:
         """A participant's statement of the month that is asked for."""
-        key = guid_of(contact)
-        person = visible_rows(request.user, Contact.objects.filter(pk=key)).first() if key else None
+        person = find_visible(Contact.objects.all(), contact, request.user)
         if person is None:
             raise Http404
         with refusals_shown(request):
@@ -260,17 +255,9 @@ def month_text(month: dt.date) -> str:
     return f"{month:%Y-%m}"
 
 
-def month_before(month: dt.date) -> dt.date:
-    return (month.replace(day=1) - dt.timedelta(days=1)).replace(day=1)
-
-
-def month_after(month: dt.date) -> dt.date:
-    return (month.replace(day=28) + dt.timedelta(days=4)).replace(day=1)
-
-
 def last_month() -> dt.date:
     """The last month that is over."""
-    return month_before(clock.today())
+    return clock.months_after(clock.today().replace(day=1), -1)
 
 
 # --- what cannot be sent ------------------------------------------------------------------------------------
@@ -328,9 +315,7 @@ def panel_context(request: HttpRequest, contact: Contact) -> dict[str, Any] | No
     person, obstacle = recipient_of(contact, consent)
     may_record = consent is None and request.user.has_perm("payments.add_statementconsent")
     shown = found[:LISTED_OF_PARTICIPANT]
-    months = [last_month()]
-    while len(months) < 12:
-        months.append(month_before(months[-1]))
+    months = [clock.months_after(last_month(), -number) for number in range(12)]
     return {
         "keys": [each.pk for each in shown],
         "rows": [(record_link(each), page.state(each), each) for each in shown],

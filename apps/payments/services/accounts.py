@@ -1,20 +1,21 @@
-"""Entering bank accounts, and confirming them by a second person."""
+"""Entering bank accounts, and confirming them by a second person; the organisation's own."""
 
 from collections.abc import Sequence
+from functools import partial
 from uuid import UUID
 
 from django.db import transaction
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.core import archive, history, saving
+from apps.core.services import save_single
 from apps.payments.drafts import AccountDraft
-from apps.payments.models import BankAccount
+from apps.payments.models import BankAccount, PaymentSettings
 from apps.payments.validation import ACCOUNT_RULES, confirmation_problem
 from apps.people.models import Client, Contact, Staff
 
-
-class ConfirmationRefused(Exception):
-    """Why an account cannot be confirmed, as a sentence."""
+save_payment_settings = partial(save_single, PaymentSettings)
 
 
 @transaction.atomic
@@ -32,10 +33,10 @@ def create_bank_accounts(drafts: Sequence[AccountDraft]) -> list[UUID]:
 
 @transaction.atomic
 def confirm_account(key: UUID, staff: Staff, confirmation: str) -> BankAccount:
-    """Confirm an account that somebody else entered; ``ConfirmationRefused`` with the reason."""
+    """Confirm an account that somebody else entered; ``Refusal`` with the reason."""
     account = BankAccount.objects.select_for_update(of=("self",)).get(pk=key)
     if problem := confirmation_problem(account, staff, confirmation):
-        raise ConfirmationRefused(problem)
+        raise Refusal(problem)
     account.confirmed_at, account.confirmed_by = clock.now(), staff
     account.confirmed_for = account.owner.pk
     account.confirmation, account.unconfirmed_because = confirmation.strip(), None

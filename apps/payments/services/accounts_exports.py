@@ -18,6 +18,7 @@ from django.db.models import Max
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.errors import Refusal
 from apps.base.money import ZERO
 from apps.base.retries import retry_on_conflict
 from apps.core.bulk_insert import bulk_insert
@@ -38,10 +39,6 @@ from apps.payments.services.accounts_sources import AccountsSource, load_sources
 from apps.people.models import Staff
 
 ADD_PERMISSION = "payments.add_accountsexport"
-
-
-class AccountsRefused(Exception):
-    """Why no export was made, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +117,9 @@ def last_day_of_month_before(day: dt.date) -> dt.date:
 
 
 def plan_accounts_export(until: dt.date) -> AccountsPlan:
-    """The export of all that happened until a day and no export has; ``AccountsRefused`` of a day to come."""
+    """The export of all that happened until a day and no export has; ``Refusal`` of a day to come."""
     if until > clock.today():
-        raise AccountsRefused("Choose a day that is not in the future.")
+        raise Refusal("Choose a day that is not in the future.")
     books = Books.current()
     missing = missing_settings(books)
     first = books.settings.accounts_from
@@ -132,7 +129,7 @@ def plan_accounts_export(until: dt.date) -> AccountsPlan:
 
 
 def write_files(plan: AccountsPlan) -> list[ExportFile]:
-    """The files of a plan; ``AccountsRefused`` for what the package cannot take."""
+    """The files of a plan; ``Refusal`` for what the package cannot take."""
     form = FORMS[plan.books.settings.accounts_style]
     name = f"accounts-{plan.number}"
     try:
@@ -159,7 +156,7 @@ def write_files(plan: AccountsPlan) -> list[ExportFile]:
             for nth, journals in enumerate(split_journals(plan.journals, form.most_lines), 1)
         ]
     except UnfitAccountsFile as unfit:
-        raise AccountsRefused(str(unfit)) from None
+        raise Refusal(str(unfit)) from None
     return files
 
 
@@ -172,18 +169,18 @@ def create_accounts_export(
 ) -> AccountsExport:
     """Make the export of the plan of this moment.
 
-    ``mark``: of the plan that somebody confirmed. Raises ``AccountsRefused`` when it is another one now, when
+    ``mark``: of the plan that somebody confirmed. Raises ``Refusal`` when it is another one now, when
     nothing is new, when something is missing, or when the staff member may not.
     """
     if staff is not None and not staff.has_perm(ADD_PERMISSION):
-        raise AccountsRefused("Your role lacks the permission to make accounts exports.")
+        raise Refusal("Your role lacks the permission to make accounts exports.")
     # Of two people the second waits here, and finds nothing new.
     list(PaymentSettings.objects.select_for_update().values_list("pk"))
     plan = plan_accounts_export(until)
     if plan.problem:
-        raise AccountsRefused(plan.problem)
+        raise Refusal(plan.problem)
     if mark is not None and plan.mark != mark:
-        raise AccountsRefused("Something has changed since the page was made. This is what there is now.")
+        raise Refusal("Something has changed since the page was made. This is what there is now.")
     files = write_files(plan)
     export = new_export(plan, staff)
     export.save()

@@ -9,12 +9,13 @@ from uuid import UUID
 from django.db import transaction
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.base.money import ZERO
 from apps.core.bulk_insert import in_batches
 from apps.payments.choices import RunStatus
 from apps.payments.models import PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.ready import load_ready, lock_claims, open_claims, update_paid_out
-from apps.payments.services.runs import RunRefused, next_number
+from apps.payments.services.runs import next_number
 from apps.people.models import Staff
 
 
@@ -22,7 +23,7 @@ from apps.people.models import Staff
 def record_paid_before(staff: Staff | None, paid_until: dt.datetime | None = None) -> PaymentRun:
     """Count all that the agency has paid so far as paid out, without files; once, before the first run.
 
-    ``paid_until``: of claims that were paid by then. Raises ``RunRefused`` when there are runs already, or
+    ``paid_until``: of claims that were paid by then. Raises ``Refusal`` when there are runs already, or
     when nothing was paid.
     """
     paid = open_claims() if paid_until is None else open_claims().filter(payment_date__lte=paid_until)
@@ -30,11 +31,11 @@ def record_paid_before(staff: Staff | None, paid_until: dt.datetime | None = Non
     lock_claims(keys)
     # Whoever makes the first run at the same moment has locked its claims until then.
     if PaymentRun.objects.exists():
-        raise RunRefused("Payment runs are kept already: what was paid before stands as it is.")
+        raise Refusal("Payment runs are kept already: what was paid before stands as it is.")
     parts = paid_parts(keys)
     run = PaymentRun(number=next_number(), day=clock.today(), made_by=staff, status=RunStatus.OPENING)
     if not parts:
-        raise RunRefused("Nothing was paid so far: the first payment run begins with nothing.")
+        raise Refusal("Nothing was paid so far: the first payment run begins with nothing.")
     run.total = sum((amount for claims in parts.values() for _, amount in claims), ZERO)
     run.save()
     store_paid_before(run, parts)

@@ -9,6 +9,7 @@ from django.utils.formats import date_format
 from django_tasks import task
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.core import history
 from apps.core.mailing import author_may, mail_once
 from apps.core.models import Change, Subscriber
@@ -16,7 +17,6 @@ from apps.core.read_log import log_shown
 from apps.core.task_queue import task_author
 from apps.payments.choices import RunStatus
 from apps.payments.models import PaymentRunItem
-from apps.payments.services.runs import RunRefused
 from apps.people.models import Client, Contact
 
 
@@ -45,7 +45,7 @@ def send_advice(run: UUID) -> int:
     """Let a worker mail what was not sent yet, to payees with an email address; how many that are."""
     waiting = [each for each in items_without_advice(run) if payee_email(each.payee)]
     if not waiting:
-        raise RunRefused("No remittance advice of this run is to be sent.")
+        raise Refusal("No remittance advice of this run is to be sent.")
     staff = history.author().staff_id
     for each in waiting:
         mail_advice.enqueue(each.pk, str(staff) if staff else None, 0)

@@ -7,12 +7,13 @@ from django.db import transaction
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.errors import Refusal
 from apps.base.retries import retry_on_conflict
 from apps.payments.choices import RunStatus
 from apps.payments.file_formats.bank_returns import ReturnedPayment
 from apps.payments.models import BankAccount, PaymentRunClaim, PaymentRunItem
 from apps.payments.services.accounts import end_confirmation
-from apps.payments.services.runs import RunRefused, free_claims
+from apps.payments.services.runs import free_claims
 from apps.people.models import Staff
 
 
@@ -91,9 +92,9 @@ def mark_returned(key: int, reason: str, staff: Staff | None) -> PaymentRunItem:
     """A payment of a released run came back: its claims are ready again, its account is not confirmed."""
     item = PaymentRunItem.objects.select_for_update(of=("self",)).select_related("run").get(pk=key)
     if item.run.status != RunStatus.RELEASED:
-        raise RunRefused("Only a payment of a released run can come back.")
+        raise Refusal("Only a payment of a released run can come back.")
     if item.returned_at is not None:
-        raise RunRefused("It has come back already.")
+        raise Refusal("It has come back already.")
     item.returned_at, item.return_reason, item.returned_by = clock.now(), reason[:200], staff
     item.save(update_fields=["returned_at", "return_reason", "returned_by"])
     if item.account_id is not None:  # of a payee who was erased it is gone

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import Max, QuerySet
 
 from apps.base import clock
+from apps.base.errors import Refusal
 from apps.base.money import ZERO
 from apps.base.retries import retry_on_conflict
 from apps.payments.choices import RunStatus
@@ -47,10 +48,6 @@ DAYS_AHEAD = 45
 REFERENCE_LENGTH = 18
 
 
-class RunRefused(Exception):
-    """Why nothing was done, as a sentence."""
-
-
 @retry_on_conflict
 def create_run(
     claims: Iterable[UUID] | None,
@@ -61,10 +58,10 @@ def create_run(
     """A run of what is ready of these claims (of all when ``None``), of payees with a confirmed account.
 
     ``set_off``: claims of which a payee owes something, to be taken off what they get in this run.
-    Raises ``RunRefused`` when there is nothing, the day is none for a bank, or more is set off than is paid.
+    Raises ``Refusal`` when there is nothing, the day is none for a bank, or more is set off than is paid.
     """
     if not clock.today() <= day <= clock.today() + dt.timedelta(days=DAYS_AHEAD):
-        raise RunRefused(f"Choose a day of payment from today to {DAYS_AHEAD} days ahead.")
+        raise Refusal(f"Choose a day of payment from today to {DAYS_AHEAD} days ahead.")
     wanted = set(open_claims(claims).values_list("pk", flat=True))
     owed = set(set_off)
     lock_claims(wanted | owed)
@@ -76,7 +73,7 @@ def create_run(
     each_claim = PaymentSettings.current().pays_each_claim
     parts = [part for payee in payees for part in payments_of(payee, owed, run, each_claim)]
     if not parts:
-        raise RunRefused("Nothing is ready to be paid to a confirmed account.")
+        raise Refusal("Nothing is ready to be paid to a confirmed account.")
     run.total = sum((item.amount for item, _ in parts), ZERO)
     run.save()
     for position, (item, _) in enumerate(parts, 1):
@@ -109,7 +106,7 @@ def payments_of(
     for group in groups:
         amount = sum((each.amount for each in group), ZERO)
         if amount <= 0:
-            raise RunRefused(f"{payee.record} owes more than they would be paid: set off less.")
+            raise Refusal(f"{payee.record} owes more than they would be paid: set off less.")
         # The payee reads their own reference of a single claim, else the run's number.
         own = plain_text(group[0].claim.provider_invoice_reference) if len(group) == 1 else ""
         reference = (own or f"RUN {run.number}")[:REFERENCE_LENGTH]
@@ -122,14 +119,14 @@ def payments_of(
 
 @transaction.atomic
 def release_run(key: UUID, staff: Staff | None) -> PaymentRun:
-    """Make the bank files of a run, which never changes again; ``RunRefused`` when it cannot be released."""
+    """Make the bank files of a run, which never changes again; ``Refusal`` when it cannot be released."""
     run = PaymentRun.objects.select_for_update(of=("self",)).get(pk=key)
     settings = PaymentSettings.current()
     words = ", ".join(settings.missing)
     lacking = f"Complete the payment settings first: {words}." if words else None
     problem = release_problem(run, staff) or lacking or run_problem(run, for_release=True)
     if problem:
-        raise RunRefused(problem)
+        raise Refusal(problem)
     own = OwnAccount(
         settings.bsb, settings.account_number, settings.account_name, settings.bank, settings.user_id
     )
@@ -143,7 +140,7 @@ def release_run(key: UUID, staff: Staff | None) -> PaymentRun:
                 own, payments, run.day, settings.description, settings.debits_own_account
             )
         except UnfitBankFile as unfit:
-            raise RunRefused(str(unfit)) from None
+            raise Refusal(str(unfit)) from None
         BankFile.objects.create(
             run=run,
             position=position,
@@ -194,7 +191,7 @@ def withdraw_run(key: UUID) -> PaymentRun:
     """Take a run back that was not released: what it held is ready again."""
     run = PaymentRun.objects.select_for_update(of=("self",)).get(pk=key)
     if run.status != RunStatus.DRAFT:
-        raise RunRefused(f"It is {run.get_status_display().lower()}: it cannot be withdrawn.")
+        raise Refusal(f"It is {run.get_status_display().lower()}: it cannot be withdrawn.")
     free_claims(PaymentRunClaim.objects.filter(item__run=run))
     run.status = RunStatus.WITHDRAWN
     run.save()

@@ -4,7 +4,6 @@ Read only; the statements of SQL are constant, however many participants. A clai
 agency, is of the month in which a line's support ended.
 """
 
-import calendar
 import datetime as dt
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +14,7 @@ from uuid import UUID
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
+from apps.base import clock
 from apps.base.batched_queries import AnyOf
 from apps.base.money import ZERO
 from apps.core.models import Subscriber
@@ -52,10 +52,6 @@ class StatementFigures:
         return sum((getattr(line, column) for line in self.lines), ZERO)
 
 
-def month_end(month: dt.date) -> dt.date:
-    return month.replace(day=calendar.monthrange(month.year, month.month)[1])
-
-
 def load_figures(month: dt.date, contacts: Sequence[UUID], today: dt.date) -> dict[UUID, StatementFigures]:
     """The figures of these participants by their keys, with what is left of their plans on a day."""
     found = {key: StatementFigures() for key in contacts}
@@ -84,7 +80,7 @@ def bill_lines(
     results = ClaimResult.objects.filter(
         Q((f"file_line__{bill}_line", OuterRef("pk"))), is_accepted=False, file_line__is_withdrawn=False
     )
-    condition = Q((f"{bill}__archive_date", None), last_day__range=(month, month_end(month)))
+    condition = Q((f"{bill}__archive_date", None), last_day__range=(month, clock.month_end(month)))
     if model is Invoice:
         condition &= Q(invoice__invoice_claim_type=InvoiceClaimType.INVOICE_TO_AGENCY)
     return (
@@ -157,7 +153,7 @@ def load_plans(month: dt.date, contacts: Sequence[UUID]) -> dict[UUID, ClientEng
 
 
 def plans_in(month: dt.date) -> Q:
-    return Q(plan_start_date__lte=month_end(month)) & ~ended_before(month)
+    return Q(plan_start_date__lte=clock.month_end(month)) & ~ended_before(month)
 
 
 def load_budgets(plans: Mapping[UUID, ClientEngagement], today: dt.date) -> dict[UUID, list[StatementBudget]]:

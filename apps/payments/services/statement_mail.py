@@ -14,7 +14,7 @@ from django_tasks import task
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
-from apps.base.errors import system_reason
+from apps.base.errors import Refusal, system_reason
 from apps.core import history
 from apps.core.mailing import author_may, mail_once
 from apps.core.models import Change, Consent, Subscriber
@@ -22,7 +22,6 @@ from apps.core.read_log import log_shown
 from apps.core.task_queue import task_author
 from apps.payments.choices import StatementRecipient
 from apps.payments.models import Statement, StatementConsent, month_name
-from apps.payments.services.statements import StatementRefused
 from apps.people.models import Contact
 
 ERROR_LENGTH = 300
@@ -81,12 +80,12 @@ def find_recipients(statements: Iterable[Statement]) -> dict[UUID, Recipient]:
 
 @transaction.atomic
 def send_statement(key: UUID) -> None:
-    """Let a worker mail a statement; ``StatementRefused`` with the reason when it cannot be sent."""
+    """Let a worker mail a statement; ``Refusal`` with the reason when it cannot be sent."""
     rows = Statement.objects.filter(pk=key).defer("content").select_related("contact__representative")
     statement = rows.get()
     obstacle = find_recipients([statement])[key].obstacle
     if problem := sent_already(statement) or (f"{obstacle.value}." if obstacle else None):
-        raise StatementRefused(problem)
+        raise Refusal(problem)
     enqueue_mail(key)
 
 

@@ -29,7 +29,7 @@ def start_run(month: dt.date, work: StatementWork, staff: UUID | None) -> Statem
 
     Runs that ended as long ago as exports are kept are deleted.
 
-    Raises ``StatementRefused`` for a month that is not over.
+    Raises ``Refusal`` for a month that is not over.
     """
     check_month(month)
     oldest = timezone.now() - dt.timedelta(days=settings.EXPORT_FILE_DAYS)

@@ -15,6 +15,7 @@ from django.db.models.lookups import Exact
 
 from apps.base import clock
 from apps.base.batched_queries import AnyOf
+from apps.base.errors import Refusal
 from apps.base.retries import retry_on_conflict
 from apps.core import history, saving
 from apps.core.bulk_insert import in_batches
@@ -33,7 +34,6 @@ from apps.payments.services.statement_figures import (
     AMOUNTS,
     StatementFigures,
     load_figures,
-    month_end,
     plans_in,
 )
 from apps.payments.statement_text import find_changes, find_plan_change, statement_text
@@ -43,10 +43,6 @@ Part = TypeVar("Part", StatementLine, StatementBudget)
 
 #: Participants whose statements are made in one transaction: a second of work.
 CHUNK = 50
-
-
-class StatementRefused(Exception):
-    """Why no statement was made or sent, as a sentence."""
 
 
 class Made(NamedTuple):
@@ -75,15 +71,15 @@ def participants_of(month: dt.date) -> QuerySet[Contact]:
 
 
 def check_month(month: dt.date) -> None:
-    """Raises ``StatementRefused`` for a month that is not over."""
-    if month_end(month) >= clock.today():
-        raise StatementRefused(f"{month_name(month)} is not over: choose a month before.")
+    """Raises ``Refusal`` for a month that is not over."""
+    if clock.month_end(month) >= clock.today():
+        raise Refusal(f"{month_name(month)} is not over: choose a month before.")
 
 
 def make_statements(month: dt.date, contacts: Iterable[UUID] | None = None) -> Made:
     """Make the statements of a month, of these participants or of all; each chunk is a transaction.
 
-    ``month`` is its first day. Raises ``StatementRefused`` when it is not over.
+    ``month`` is its first day. Raises ``Refusal`` when it is not over.
     """
     check_month(month)
     keys = list(participants_of(month).values_list("pk", flat=True)) if contacts is None else sorted(contacts)
@@ -177,7 +173,7 @@ def count_changed(month: dt.date) -> int:
     """How many current statements of a month have a ``first_change``; read once for all of them."""
     current = Statement.objects.filter(month=month, is_replaced=False)
     lines = StatementLine.objects.filter(statement__in=current).annotate(key=Lower("number"))
-    days = (month, month_end(month))
+    days = (month, clock.month_end(month))
     changed: set[UUID] = set()
     for bills, key in BILLS:
         in_month = bills.filter(

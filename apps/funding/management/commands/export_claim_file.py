@@ -6,15 +6,10 @@ from pathlib import Path
 from django.core.management.base import CommandError, CommandParser
 
 from apps.base import clock
-from apps.base.errors import plural
+from apps.base.errors import Refusal, plural
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_made_files, write_made_file
 from apps.core.management.base import ServiceCommand
-from apps.funding.services.claim_files import (
-    ClaimFilePlan,
-    ClaimFileRefusal,
-    create_claim_files,
-    plan_claim_files,
-)
+from apps.funding.services.claim_files import ClaimFilePlan, create_claim_files, plan_claim_files
 
 
 class Command(ServiceCommand):
@@ -58,7 +53,7 @@ class Command(ServiceCommand):
     def make(self, until: dt.date, out: Path) -> None:
         try:
             files = create_claim_files(until)
-        except ClaimFileRefusal as refusal:
+        except Refusal as refusal:
             raise CommandError(str(refusal), returncode=SOME_REFUSED) from None
         if not files:
             raise CommandError("Somebody else has just made the files.", returncode=SOME_REFUSED)

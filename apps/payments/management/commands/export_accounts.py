@@ -6,12 +6,11 @@ from pathlib import Path
 from django.core.management.base import CommandError, CommandParser
 
 from apps.base import clock
-from apps.base.errors import plural
+from apps.base.errors import Refusal, plural
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_made_files, write_made_file
 from apps.core.management.base import ServiceCommand
 from apps.payments.services.accounts_exports import (
     AccountsPlan,
-    AccountsRefused,
     create_accounts_export,
     last_day_of_month_before,
     plan_accounts_export,
@@ -37,17 +36,17 @@ class Command(ServiceCommand):
         last_day = until or last_day_of_month_before(clock.today())
         try:
             plan = plan_accounts_export(last_day)
-        except AccountsRefused as refused:
+        except Refusal as refused:
             raise CommandError(str(refused), returncode=INVALID_INPUT) from None
         self.list_rows(plan)
         try:
             if plan.problem:
-                raise AccountsRefused(plan.problem)
+                raise Refusal(plan.problem)
             if dry_run:
                 self.stdout.write(f"{plural(len(write_files(plan)), 'file')} would be made.")
             else:
                 self.make(last_day, out)
-        except AccountsRefused as refused:
+        except Refusal as refused:
             raise CommandError(str(refused), returncode=SOME_REFUSED) from None
 
     def list_rows(self, plan: AccountsPlan) -> None:

@@ -6,10 +6,10 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
 from apps.base import clock
-from apps.base.errors import plural
+from apps.base.errors import Refusal, plural
 from apps.core.management.arguments import read_day
 from apps.core.management.base import ServiceCommand
-from apps.payments.services.runs import RunRefused, create_run
+from apps.payments.services.runs import create_run
 
 
 class Command(ServiceCommand):
@@ -26,7 +26,7 @@ class Command(ServiceCommand):
         with transaction.atomic():
             try:
                 run = create_run(None, day or clock.today(), None)
-            except RunRefused as refused:
+            except Refusal as refused:
                 raise CommandError(str(refused)) from None
             count = plural(run.items.count(), "payment")
             transaction.set_rollback(dry_run)

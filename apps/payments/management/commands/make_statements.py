@@ -9,12 +9,12 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 from django.db.models import Q
 
-from apps.base.errors import plural
+from apps.base.errors import Refusal, plural
 from apps.core.management.base import ServiceCommand
 from apps.core.models import normalised
 from apps.payments.models import month_name
 from apps.payments.services.statement_mail import enqueue_mail, find_recipients, unsent_statements
-from apps.payments.services.statements import StatementRefused, make_statements, read_month
+from apps.payments.services.statements import make_statements, read_month
 from apps.people.merging import find_in_use
 from apps.people.models import Contact
 
@@ -52,7 +52,7 @@ class Command(ServiceCommand):
                     transaction.set_rollback(True)
             else:
                 made = make_statements(month, contacts)
-        except StatementRefused as refused:
+        except Refusal as refused:
             raise CommandError(str(refused)) from None
         verb = "would be made" if dry_run else "made"
         self.stdout.write(

@@ -6,9 +6,7 @@ from contextlib import contextmanager
 from django.contrib import messages
 from django.http import HttpRequest
 
-from apps.base.errors import ServiceError
-from apps.payments.services.runs import RunRefused
-from apps.payments.services.statements import StatementRefused
+from apps.base.errors import Refusal, ServiceError
 
 
 @contextmanager
@@ -16,7 +14,5 @@ def refusals_shown(request: HttpRequest) -> Iterator[None]:
     """Show why nothing was done, in place of an error."""
     try:
         yield
-    except (RunRefused, StatementRefused) as refused:
+    except (Refusal, ServiceError) as refused:
         messages.error(request, str(refused))
-    except ServiceError as refused:
-        messages.error(request, refused.message)

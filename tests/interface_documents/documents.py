@@ -1,37 +1,30 @@
-"""./run write_interface: the documents of the interface, as clients get them, into docs/interface/."""
+"""The documents of the interface as clients get them: those of docs/interface, and the end of docs/api.md."""
 
 import json
 from pathlib import Path
 
-from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
-
 from apps.base.declaration.resource import V2_0, V2_1
 from apps.base.declaration.service import get_service
-from apps.odata.metadata.api_calls import calls_markdown
-from apps.odata.metadata.compatibility import find_breaking_changes
 from apps.odata.metadata.csdl import csdl_json, csdl_xml
 from apps.odata.metadata.openapi import VersionSchemaGenerator
+from tests.interface_documents.api_calls import calls_markdown
+from tests.interface_documents.compatibility import find_breaking_changes
 
-FOLDER = Path(settings.BASE_DIR) / "docs" / "interface"
+FOLDER = Path(__file__).parents[2] / "docs" / "interface"
 API_DOCUMENT = FOLDER.parent / "api.md"
 #: The document is written by hand up to this line.
 GENERATED = "<!-- ./run write_interface writes what follows -->\n\n"
 
 
-class Command(BaseCommand):
-    help = "Writes $metadata, OpenAPI and docs/api.md; names what breaks clients of a release."
-
-    def handle(self, *args: object, **options: object) -> None:
-        for name, text in interface_documents().items():
-            (FOLDER / name).write_text(text)
-        changes = [
-            f"{version}: {change}"
-            for version, released in released_documents().items()
-            for change in find_breaking_changes(released, json.loads(csdl_json(get_service(version))))
-        ]
-        if changes:
-            raise CommandError("These changes break clients of a released version:\n" + "\n".join(changes))
+def write_documents() -> list[str]:
+    """The changes that break clients of a released version, a line each."""
+    for name, text in interface_documents().items():
+        (FOLDER / name).write_text(text)
+    return [
+        f"{version}: {change}"
+        for version, released in released_documents().items()
+        for change in find_breaking_changes(released, json.loads(csdl_json(get_service(version))))
+    ]
 
 
 def released_documents() -> dict[str, object]:
