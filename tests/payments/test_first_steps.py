@@ -189,3 +189,10 @@ def test_roles_are_missing_while_only_administrators_may_do_anything(client):
         a_staff_member(role=role)
     # Between them they may take every step.
     assert not [row.label for row in rows_on(client).values() if row.lacking and row.place == "Roles"]
+
+
+def test_a_single_person_is_enough_without_four_eyes(client):
+    client.force_login(an_administrator())
+    assert "switch four eyes off" in rows_on(client)["Colleagues"].lacking
+    save_settings(four_eyes=False)
+    assert not rows_on(client)["Colleagues"].lacking

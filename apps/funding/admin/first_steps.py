@@ -126,7 +126,12 @@ def no_roles() -> str:
 
 def no_second_person() -> str:
     found = with_enabled_login(Staff.objects.filter(archive_date=None))
-    return "" if len(found[:2]) == 2 else "Only one person can sign in: what one enters, another approves."
+    if not Subscriber.current().four_eyes or len(found[:2]) == 2:
+        return ""
+    return (
+        "Only one person can sign in, and with four eyes another approves what was entered. Add somebody, or"
+        " switch four eyes off in the organisation settings."
+    )
 
 
 CLAIM_REQUIREMENTS: tuple[Requirement, ...] = (
