@@ -1,4 +1,4 @@
-"""A form that a login in another tab or a change of the role refused: what was typed stays with its person."""
+"""A form that a login in another tab or a change of the role refused: what was typed is not lost."""
 
 import re
 
