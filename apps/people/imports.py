@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +13,11 @@ from apps.base.declaration.resource import Key, NestedType, Optional, ReadOnly, 
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, Issue
 from apps.core.importing.cells import letters_of
-from apps.core.importing.columns import RecordColumn, RelatedColumn
+from apps.core.importing.columns import CellIssue, RecordColumn, RelatedColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.models import normalised
 from apps.people.duplicates import duplicate_warnings
-from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country
+from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country, restored_postcodes
 from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import stored_answers
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
@@ -198,9 +198,12 @@ class AddressImport(ImportDefinition):
     cleaners = CLEANERS
     model: type[Staff | Client | Contact]
 
-    def complete_values(self, values: dict[str, Any]) -> None:
+    def complete_values(self, values: dict[str, Any]) -> Iterator[tuple[str, CellIssue]]:
         if "country" in values:
             values["country"] = values["country"] or assumed_country(values)
+        for name, code in restored_postcodes(values):
+            values[name] = code
+            yield name, CellIssue("LeadingZeroRestored", f"It is taken as {code}.", is_warning=True)
 
     def complete_drafts(self, drafts: Sequence[Draft]) -> None:
         """Keep the stored country of existing records where the file does not have it."""
