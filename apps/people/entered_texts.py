@@ -113,6 +113,27 @@ def clean_business_number(text: str) -> CleanedText:
     return CleanedText(digits if is_written_out and abn.is_valid(digits) else text)
 
 
+def last_name_in(text: str) -> CleanedText:
+    """The last name of ``Nguyen, Mai Thi`` or ``Mai Nguyen``.
+
+    ``WireValueError`` for other texts: of three words without a comma nobody's last name is guessed.
+    """
+    last, comma, first = map(str.strip, text.partition(","))
+    if comma and first and last and "," not in first:
+        return CleanedText(last)
+    words = text.split()
+    if not comma and len(words) == 2:
+        return CleanedText(words[1])
+    sentence = "is not plain here: write it first, with a comma (Nguyen, Mai Thi)."
+    raise WireValueError("UnclearName", sentence)
+
+
+def first_name_in(text: str) -> CleanedText:
+    """The first name of such a text."""
+    _, comma, first = map(str.strip, text.partition(","))
+    return CleanedText(first if comma else text.split()[0])
+
+
 def clean_gender(text: str) -> CleanedText:
     """``M`` is Male; a word of other lists is Unspecified, with a warning where that says less."""
     word = letters_of(text)

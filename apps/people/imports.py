@@ -13,11 +13,18 @@ from apps.base.declaration.resource import Key, NestedType, Optional, ReadOnly, 
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, Issue
 from apps.core.importing.cells import letters_of
-from apps.core.importing.columns import CellIssue, RecordColumn, RelatedColumn
+from apps.core.importing.columns import CellIssue, RecordColumn, RelatedColumn, SplitColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.models import normalised
 from apps.people.duplicates import duplicate_warnings
-from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country, restored_postcodes
+from apps.people.entered_texts import (
+    BIRTHDAYS,
+    CLEANERS,
+    assumed_country,
+    first_name_in,
+    last_name_in,
+    restored_postcodes,
+)
 from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import stored_answers
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
@@ -63,7 +70,14 @@ TELEPHONE = ("Phone", "Phone number", "Phone No", "Ph", "Telephone", "Tel")
 MOBILE = ("Mobile", "Mobile phone", "Mobile number", "Mobile No", "Mob", "Mob No", "Cell")
 EMAIL = ("Email", "E-mail", "Email address")
 
+#: First and last name in one column.
+FULL_NAME = SplitColumn(
+    "FullName",
+    ("Last name, first name", "Surname, first name", "First and last name", "First name last name"),
+    parts={"FirstName": first_name_in, "LastName": last_name_in},
+)
 PERSON_COLUMNS = (
+    FULL_NAME,
     *ADDRESS_COLUMNS,
     RecordColumn("FirstName", ("Given name", "Given names", "Forename", "Christian name")),
     RecordColumn("LastName", ("Surname", "Family name", "Co./Last name")),
@@ -224,18 +238,16 @@ class AddressImport(ImportDefinition):
 
 
 class PersonImport(AddressImport):
-    """People have a first and a last name, which many lists have in one column."""
+    """People have a first and a last name, which many lists have in one column: somebody says which."""
 
     def explain_missing(self, attribute: str, cells: Mapping[str, str]) -> str:
         if attribute not in ("first_name", "last_name"):
             return ""
         for header, cell in cells.items():
-            mark = "," if "," in cell else " "
-            if "name" in letters_of(header) and all(cell.strip().partition(mark)):
-                how = "comma" if mark == "," else "space"
+            if "name" in letters_of(header) and len(cell.replace(",", " ").split()) > 1:
                 return (
-                    f"The column “{header.strip()}” seems to have both names: make two columns of it, First"
-                    f" name and Last name (in Excel: Data, Text to Columns, Delimited, {how})."
+                    f"The column “{header.strip()}” seems to have both names: say that it gives FullName"
+                    f' (--map "{header.strip()}=FullName").'
                 )
         return ""
 

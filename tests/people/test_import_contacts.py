@@ -349,6 +349,31 @@ def test_the_foot_of_a_printed_page_is_no_record(tmp_path):
     assert list(names) == ["Acme", "Beta", "Page 2 Studio", "Page Industries"]
 
 
+def test_a_column_of_full_names_gives_both_and_guesses_none(tmp_path):
+    rows = ['"van der Berg, Anna Maria",431000101', "Mai  Nguyen,431000102", "Anna van Dyk,431000103"]
+    rows += ["Cher,431000104", '"Orr, Al, Jr",431000105', ",431000106"]
+    path = a_csv(tmp_path, *rows, header="Full name,NDIS No")
+
+    result = imported("contact", path)
+
+    assert result.out.startswith("6 rows: 2 new, 0 changed, 0 unchanged, 4 rejected.")
+    assert sorted(Contact.objects.values_list("first_name", "last_name")) == [
+        ("Anna Maria", "van der Berg"),
+        ("Mai", "Nguyen"),
+    ]
+    assert "Column A “Full name” is read as FirstName." in result.err
+    assert "Column A “Full name” is read as LastName." in result.err
+    unclear = [line for line in result.lines if ": UnclearName: " in line]
+    assert [line.split(",")[0] for line in unclear] == ["row 4", "row 5", "row 6"]
+    assert unclear[0] == (
+        "row 4, A4 (Full name): UnclearName: LastName is not plain here: write it first, with a comma"
+        " (Nguyen, Mai Thi). It is “Anna van Dyk”."
+    )
+    assert "2 unchanged, 4 rejected" in imported("contact", path).out
+    both = a_csv(tmp_path, "Mai Nguyen,Mai", header="Full name,First name")
+    assert "both give FirstName" in imported("contact", both).err
+
+
 REPORT_END = [
     "Clients by name,,,",
     "Copyright (c) 2000-2026 salesforce.example. All rights reserved.,,,",

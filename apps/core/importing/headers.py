@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from apps.base.declaration.resource import Behaviour, Nesting
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuredType
 from apps.core.importing.cells import cell_reader, cleaned, letters_of
-from apps.core.importing.columns import IMPORT_REFERENCE, REASON, RecordColumn, RelatedColumn
+from apps.core.importing.columns import IMPORT_REFERENCE, REASON, RecordColumn, RelatedColumn, SplitColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions, SavedMapping
 from apps.core.importing.file_declaration import NameProperty
 from apps.core.table_files.tables import ImportFileError, Table, column_letters
@@ -34,6 +34,8 @@ def possible_columns(entity_set: EntitySet, definition: ImportDefinition) -> dic
     for column in declared.values():
         if isinstance(column, RelatedColumn):
             found[column.name] = replace(column, model=entity_set.model)
+        if isinstance(column, SplitColumn):
+            found[column.name] = replace(column, attribute=column.name)
     for column in found.values():
         if column.prop is None or column.record_name is not None:
             continue
@@ -284,7 +286,10 @@ def recognise_columns(
         elif column.is_read_only:
             read_only.append(header)
         else:
-            columns.append(column.in_file(table, index, options.day_first, meanings.get(index, {})))
+            columns += [
+                each.in_file(table, index, options.day_first, meanings.get(index, {}))
+                for each in split_columns(column, by_spelling)
+            ]
     if unknown and not options.ignore_unknown:
         advice = ' Say --map "Header=Field", or --ignore-unknown to import without.'
         if table.has_cell_addresses:
@@ -309,6 +314,13 @@ def recognise_columns(
     if read_only:
         notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
     return columns, notices
+
+
+def split_columns(column: RecordColumn, by_spelling: Mapping[str, RecordColumn]) -> Sequence[RecordColumn]:
+    """The columns that one of a file gives: mostly itself."""
+    if isinstance(column, SplitColumn):
+        return column.split(lambda name: by_spelling[letters_of(name)])
+    return (column,)
 
 
 def needless_columns(columns: Sequence[RecordColumn], by_name: bool) -> list[RecordColumn]:
