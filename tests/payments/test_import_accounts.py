@@ -115,7 +115,7 @@ def test_another_account_takes_the_place_of_a_confirmed_one_with_a_warning(clien
         ("51824753556,,,062000,1,", "Required", "It is required."),
         ("51824753556,,,062000,1,愛", "NotAllowed", "No character of it can stand in a file for the bank."),
         (",,,062000,1,A", "Required", "Say whose account it is."),
-        ("99,,Harbour Lights,062000,1,A", "NotFound", "No record has this."),
+        ("99,,Harbour Lights,062000,1,A", "NotFound", "No organisation or person has this."),
         (
             "51824753556,430000001,,062000,1,A",
             "Differs",
@@ -144,7 +144,7 @@ def test_an_owner_has_one_account_of_a_list(client, ada, lights):
 def test_of_branches_with_one_number_the_name_decides_and_another_name_is_named(client, ada, lights):
     a_client(business_name="Harbour Lights West", business_number="51824753556")
     record = checked(client, LIGHTS, "51824753556,,,062000,9,A")
-    assert issues_of(record) == [("Ambiguous", "2 records have this.")]
+    assert issues_of(record) == [("Ambiguous", "2 organisations or people have this.")]
     Client.objects.get(business_name="Harbour Lights West").delete()
     record = checked(client, "51824753556,,Habour Light,062000,9,A")
     assert issues_of(record) == [("OtherName", "The record is called Harbour Lights.")]

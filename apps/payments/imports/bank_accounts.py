@@ -203,8 +203,9 @@ def find_owners(rows: Sequence[AccountRow]) -> None:
             narrowed = [owner for owner in owners if owner.pk in same]
             owners = narrowed if len(owners) > 1 and narrowed else owners
         if len(owners) != 1:
-            code, said = (
-                ("Ambiguous", f"{len(owners)} records have") if owners else ("NotFound", "No record has")
+            code = "Ambiguous" if owners else "NotFound"
+            said = (
+                f"{len(owners)} organisations or people have" if owners else "No organisation or person has"
             )
             row.add_error(given[0], code, f"{said} this.")
         elif owners[0].is_archived:
