@@ -262,6 +262,10 @@ class StaffImport(PersonImport):
     warnings = PERSON_WARNINGS
 
 
+#: What a draft is given that has a name alone.
+BARE = frozenset({"business_name"})
+
+
 class ClientImport(AddressImport):
     """Clients are found by their code, else by their name."""
 
@@ -271,6 +275,14 @@ class ClientImport(AddressImport):
     number_fields = ("BusinessNumber",)
     later_references = ("key_contact",)
     warnings = CLIENT_WARNINGS
+
+    def find_warnings(self, drafts: Sequence[Draft]) -> Iterator[tuple[int, Issue]]:
+        """New organisations of which a list says nothing but a name, where it says more of most."""
+        if sum(len(draft.given) > 2 for draft in drafts) * 4 < len(drafts) * 3:
+            return
+        bare = [number for number, each in enumerate(drafts) if each.key is None and each.given == BARE]
+        message = "Nothing but its name is given. Is it a title or a note, and no organisation?"
+        yield from ((number, Issue("OnlyName", "business_name", message)) for number in bare)
 
 
 class ContactImport(PersonImport):

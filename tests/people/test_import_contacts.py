@@ -329,6 +329,20 @@ def test_a_sum_below_each_group_is_no_record(tmp_path):
     assert imported("client", a_csv(tmp_path, "Total,7000", "Zeta,", header="Company,Postcode")).status == 0
 
 
+def test_a_title_above_a_group_of_organisations_is_warned_of(tmp_path):
+    header = "Company,ABN,Phone,Suburb,State"
+    known = [f"Provider {number},,02 6555 12{number:02},Hobart,TAS" for number in range(10)]
+    titles = ["Providers in Tasmania,,,,", *known, "Others,,,,"]
+    result = imported("client", a_csv(tmp_path, *titles, header=header))
+    assert [line.split(": ")[:2] for line in result.lines] == [
+        ["row 2, A2 (Company)", "warning OnlyName"],
+        ["row 13, A13 (Company)", "warning OnlyName"],
+    ]
+    assert imported("client", a_csv(tmp_path, *titles, header=header)).lines == []  # they are there already
+    names = [f"Carer {number},,,," for number in range(10)]
+    assert imported("client", a_csv(tmp_path, *names, header=header)).lines == []  # a list of names
+
+
 def test_the_foot_of_a_printed_page_is_no_record(tmp_path):
     header = "Company,Phone,Suburb"
     rows = [
