@@ -13,6 +13,7 @@ from django.views import defaults
 from apps.access.views import OAuthError, database_unavailable
 from apps.base.errors import RETRY_AFTER, Forbidden, ServiceError
 from apps.core import views
+from apps.core.expired_forms import refused_page
 from apps.odata.http.exceptions import error_response, is_unavailable
 
 #: The addresses that programs send their secrets and tokens to.
@@ -82,7 +83,7 @@ def bad_request_page(request: HttpRequest, exception: Exception) -> HttpResponse
 
 
 bad_request = either(bad_request_page)
-permission_denied = either(defaults.permission_denied)
+permission_denied = either(refused_page)
 page_not_found = either(defaults.page_not_found)
 
 

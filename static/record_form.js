@@ -1,6 +1,7 @@
 /* Forms of records: a second press of a button sends nothing. What was sent is kept in this tab until it is saved, or
    another page is opened: when the session had ended, it comes back after signing in; after warnings, faults or no
-   answer at all, by the browser's Back or Reload. What is typed replaces a zero. */
+   answer at all, by the browser's Back or Reload. What is typed replaces a zero. Ctrl+Enter saves, from anywhere in a
+   form; among records to tick it leads to what is done with them. */
 "use strict";
 
 (() => {
@@ -50,6 +51,17 @@
     document.addEventListener("click", ({ target }) => {
         const isEntered = target === entered && target.matches("input:is([inputmode=decimal], [data-day])");
         if (isEntered && target.selectionStart === target.selectionEnd) target.select();
+    });
+
+    // On the window, behind the documents: the forms of bills have buttons of their own to save by.
+    window.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
+        const save = document.querySelector("#submit-row [name=_save]");
+        const goal = [...document.querySelectorAll("#changelist-actions-wrapper :is(select, button), [data-goal] :is(input, button)")].find((each) => each.getClientRects().length);
+        if (!(save?.form || goal) || event.target === goal) return;
+        event.preventDefault();
+        if (save?.form) save.form.requestSubmit(save);
+        else goal.focus();
     });
 
     // The cursor of a click would stand behind it: 0.0010000.

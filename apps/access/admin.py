@@ -214,7 +214,10 @@ class WebhookAdmin(SecretAdmin):
         return f"{plural(webhook.failures, 'failure')} in a row, next {again}"
 
     def secret_rows(self, request: HttpRequest, record: Webhook) -> list[tuple[str, str]]:
-        return [(f"Messages about {record.entity_set} are sent to", record.address)]
+        return [
+            (f"Messages about {record.entity_set} are sent to", record.address),
+            ("What the receiver refuses until it knows the secret is sent again", "for three days"),
+        ]
 
 
 #: The states of messages that the list of webhooks counts.

@@ -74,6 +74,8 @@ STATES = {
 }
 _CODES_OF_STATES = {name: code for code, name in STATES.items()} | {code.casefold(): code for code in STATES}
 _DOTS_AND_SPACES = re.compile(r"[.\s]+")
+#: In small letters.
+NAMES_OF_AUSTRALIA = frozenset({"australia", "au", "aus"})
 
 
 def state_code(text: str | None) -> str | None:

@@ -4,7 +4,7 @@ The interface takes values as interface.md says; forms and imports take them as 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stdnum.au import abn
@@ -12,7 +12,7 @@ from stdnum.au import abn
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft
 from apps.core.importing.cells import CleanedText, Cleaner, letters_of, without_mark
-from apps.people.choices import Gender, state_code
+from apps.people.choices import NAMES_OF_AUSTRALIA, Gender, state_code
 
 #: What stands in a cell that could not be left empty.
 PLACEHOLDERS = frozenset({"none", "n/a", "na", "n.a", "nil", "null", "unknown", "not known", "not provided"})
@@ -30,6 +30,8 @@ _BLANKS = re.compile(r"[ \t]+")
 _SEPARATORS = re.compile(r"[\s.–-]+")
 #: Landlines of the area codes 02, 03, 07 and 08, and mobiles, without their zero.
 _WITHOUT_ZERO = re.compile(r"[23478][0-9]{8}")
+#: Postcodes of the Northern Territory without theirs.
+_NT_WITHOUT_ZERO = re.compile(r"[89][0-9]{2}")
 _PHONE_SEPARATORS = re.compile(r"[ ()-]+")
 _PLAUSIBLE_PHONE = re.compile(r"[0-9]{8,15}")
 
@@ -111,6 +113,27 @@ def clean_business_number(text: str) -> CleanedText:
     return CleanedText(digits if is_written_out and abn.is_valid(digits) else text)
 
 
+def last_name_in(text: str) -> CleanedText:
+    """The last name of ``Nguyen, Mai Thi`` or ``Mai Nguyen``.
+
+    ``WireValueError`` for other texts: of three words without a comma nobody's last name is guessed.
+    """
+    last, comma, first = map(str.strip, text.partition(","))
+    if comma and first and last and "," not in first:
+        return CleanedText(last)
+    words = text.split()
+    if not comma and len(words) == 2:
+        return CleanedText(words[1])
+    sentence = "is not plain here: write it first, with a comma (Nguyen, Mai Thi)."
+    raise WireValueError("UnclearName", sentence)
+
+
+def first_name_in(text: str) -> CleanedText:
+    """The first name of such a text."""
+    _, comma, first = map(str.strip, text.partition(","))
+    return CleanedText(first if comma else text.split()[0])
+
+
 def clean_gender(text: str) -> CleanedText:
     """``M`` is Male; a word of other lists is Unspecified, with a warning where that says less."""
     word = letters_of(text)
@@ -153,3 +176,13 @@ def assumed_country(values: Draft | Mapping[str, Any]) -> str | None:
         return None
     states = (values.get("state"), values.get("postal_state"))
     return AUSTRALIA if any(state and state_code(state) for state in states) else None
+
+
+def restored_postcodes(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Postcodes of the Northern Territory with the zero that a spreadsheet took: ``800`` beside ``NT``."""
+    if (values.get("country") or AUSTRALIA).strip().casefold() not in NAMES_OF_AUSTRALIA:
+        return
+    for state, name in (("state", "post_code"), ("postal_state", "postal_post_code")):
+        code = values.get(name)
+        if code and state_code(values.get(state) or "") == "NT" and _NT_WITHOUT_ZERO.fullmatch(code):
+            yield name, f"0{code}"

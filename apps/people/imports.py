@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +13,18 @@ from apps.base.declaration.resource import Key, NestedType, Optional, ReadOnly, 
 from apps.base.declaration.values import WireValueError
 from apps.base.drafts import Draft, Issue
 from apps.core.importing.cells import letters_of
-from apps.core.importing.columns import RecordColumn, RelatedColumn
+from apps.core.importing.columns import CellIssue, RecordColumn, RelatedColumn, SplitColumn
 from apps.core.importing.definition import ImportDefinition
 from apps.core.models import normalised
 from apps.people.duplicates import duplicate_warnings
-from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country
+from apps.people.entered_texts import (
+    BIRTHDAYS,
+    CLEANERS,
+    assumed_country,
+    first_name_in,
+    last_name_in,
+    restored_postcodes,
+)
 from apps.people.models import Client, Contact, CustomField, Staff
 from apps.people.services import stored_answers
 from apps.people.validation import CLIENT_WARNINGS, PERSON_WARNINGS
@@ -63,7 +70,14 @@ TELEPHONE = ("Phone", "Phone number", "Phone No", "Ph", "Telephone", "Tel")
 MOBILE = ("Mobile", "Mobile phone", "Mobile number", "Mobile No", "Mob", "Mob No", "Cell")
 EMAIL = ("Email", "E-mail", "Email address")
 
+#: First and last name in one column.
+FULL_NAME = SplitColumn(
+    "FullName",
+    ("Last name, first name", "Surname, first name", "First and last name", "First name last name"),
+    parts={"FirstName": first_name_in, "LastName": last_name_in},
+)
 PERSON_COLUMNS = (
+    FULL_NAME,
     *ADDRESS_COLUMNS,
     RecordColumn("FirstName", ("Given name", "Given names", "Forename", "Christian name")),
     RecordColumn("LastName", ("Surname", "Family name", "Co./Last name")),
@@ -198,9 +212,12 @@ class AddressImport(ImportDefinition):
     cleaners = CLEANERS
     model: type[Staff | Client | Contact]
 
-    def complete_values(self, values: dict[str, Any]) -> None:
+    def complete_values(self, values: dict[str, Any]) -> Iterator[tuple[str, CellIssue]]:
         if "country" in values:
             values["country"] = values["country"] or assumed_country(values)
+        for name, code in restored_postcodes(values):
+            values[name] = code
+            yield name, CellIssue("LeadingZeroRestored", f"It is taken as {code}.", is_warning=True)
 
     def complete_drafts(self, drafts: Sequence[Draft]) -> None:
         """Keep the stored country of existing records where the file does not have it."""
@@ -221,18 +238,16 @@ class AddressImport(ImportDefinition):
 
 
 class PersonImport(AddressImport):
-    """People have a first and a last name, which many lists have in one column."""
+    """People have a first and a last name, which many lists have in one column: somebody says which."""
 
     def explain_missing(self, attribute: str, cells: Mapping[str, str]) -> str:
         if attribute not in ("first_name", "last_name"):
             return ""
         for header, cell in cells.items():
-            mark = "," if "," in cell else " "
-            if "name" in letters_of(header) and all(cell.strip().partition(mark)):
-                how = "comma" if mark == "," else "space"
+            if "name" in letters_of(header) and len(cell.replace(",", " ").split()) > 1:
                 return (
-                    f"The column “{header.strip()}” seems to have both names: make two columns of it, First"
-                    f" name and Last name (in Excel: Data, Text to Columns, Delimited, {how})."
+                    f"The column “{header.strip()}” seems to have both names: say that it gives FullName"
+                    f' (--map "{header.strip()}=FullName").'
                 )
         return ""
 
@@ -247,6 +262,10 @@ class StaffImport(PersonImport):
     warnings = PERSON_WARNINGS
 
 
+#: What a draft is given that has a name alone.
+BARE = frozenset({"business_name"})
+
+
 class ClientImport(AddressImport):
     """Clients are found by their code, else by their name."""
 
@@ -256,6 +275,14 @@ class ClientImport(AddressImport):
     number_fields = ("BusinessNumber",)
     later_references = ("key_contact",)
     warnings = CLIENT_WARNINGS
+
+    def find_warnings(self, drafts: Sequence[Draft]) -> Iterator[tuple[int, Issue]]:
+        """New organisations of which a list says nothing but a name, where it says more of most."""
+        if sum(len(draft.given) > 2 for draft in drafts) * 4 < len(drafts) * 3:
+            return
+        bare = [number for number, each in enumerate(drafts) if each.key is None and each.given == BARE]
+        message = "Nothing but its name is given. Is it a title or a note, and no organisation?"
+        yield from ((number, Issue("OnlyName", "business_name", message)) for number in bare)
 
 
 class ContactImport(PersonImport):

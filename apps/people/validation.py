@@ -8,7 +8,7 @@ from stdnum.au import abn
 
 from apps.base import clock
 from apps.base.drafts import D, Issue, Rule, is_allowed_when, is_required
-from apps.people.choices import STATES, Participants, PersonalTitle, state_code
+from apps.people.choices import NAMES_OF_AUSTRALIA, STATES, Participants, PersonalTitle, state_code
 from apps.people.drafts import (
     AddressedDraft,
     ClientDraft,
@@ -27,7 +27,6 @@ NO_NAMES = frozenset({"", "n/a", "na", "n.a", "nil", "null", "none", "unknown", 
 
 SCHEME_NUMBER_FORMAT = re.compile(r"(?:31|43|44|45)\d*", re.ASCII)
 SCHEME_NUMBER_DIGITS = 9
-AUSTRALIA = frozenset({"australia", "au", "aus"})
 
 # --- rules of all or several of them --------------------------------------------------------------------
 
@@ -216,7 +215,7 @@ def business_number_is_an_abn(draft: ClientDraft) -> Iterator[Issue]:
 
 
 def is_australian(draft: AddressedDraft) -> bool:
-    return draft.country is not None and draft.country.strip().casefold() in AUSTRALIA
+    return draft.country is not None and draft.country.strip().casefold() in NAMES_OF_AUSTRALIA
 
 
 def australian_states_are_abbreviated(draft: AddressedDraft) -> Iterator[Issue]:

@@ -100,6 +100,15 @@ def changes_in(body):
     return [(change["change"], change["key"]) for change in json.loads(body)["data"]["changes"]]
 
 
+def is_signed(secret, message):
+    """As a receiver sees it that has this secret."""
+    _, headers, body = message
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    digest = hmac.new(key, signed, hashlib.sha256).digest()
+    return headers["webhook-signature"] == "v1," + base64.b64encode(digest).decode()
+
+
 def wait_for(pause):
     """As if the pause before the next attempt were over."""
     for record, column in ((WebhookMessage, "next_attempt"), (Webhook, "paused_until")):
@@ -129,11 +138,9 @@ def test_a_message_is_signed_as_standard_webhooks_says(receiver, a_webhook):
     webhook = a_webhook()
     a_client()
     send_changes()
-    ((_, headers, body),) = receiver.received
-    name, timestamp = headers["webhook-id"], headers["webhook-timestamp"]
-    key = base64.b64decode(webhook.secret.removeprefix("whsec_"))
-    digest = hmac.new(key, f"{name}.{timestamp}.".encode() + body, hashlib.sha256).digest()
-    assert headers["webhook-signature"] == "v1," + base64.b64encode(digest).decode()
+    ((_, headers, _),) = receiver.received
+    timestamp = headers["webhook-timestamp"]
+    assert is_signed(webhook.secret, receiver.received[0])
     assert abs(int(timestamp) - clock.now().timestamp()) < 60
 
 
@@ -617,6 +624,35 @@ def test_the_secret_is_shown_once_and_failed_messages_are_sent_again(receiver, a
     receiver.status = 200
     send_changes()
     assert len(receiver.received) == 2
+
+
+def test_a_new_secret_is_shown_once_and_signs_what_waits_and_what_comes(receiver, a_webhook, office):
+    webhook = a_webhook()
+    a_client()
+    receiver.status = 401
+    send_changes()
+    change = reverse("admin:access_webhook_change", args=[webhook.pk])
+    version = re.search(r'name="opened_version" value="([^"]*)"', office.get(change).content.decode())[1]
+    form = {"application": webhook.application_id, "entity_set": "Client", "address": webhook.address}
+    form |= {"filter": "", "opened_version": version}
+    page = office.post(change, {**form, "access_webhook_new_secret": "on"})
+    assert (page.status_code, office.get(change).status_code) == (200, 200)
+    secret = re.search(r'id="client-secret">([^<]+)<', page.content.decode())[1]
+    assert "is sent again" in page.content.decode()
+    history = reverse("admin:access_webhook_history", args=[webhook.pk])
+    shown = [office.get(address).content.decode() for address in (change, history)]
+    for text in (*shown, str(list(Change.objects.values()))):
+        assert secret not in text
+        assert webhook.secret not in text
+    assert "••• → •••" in re.sub(r"<[^>]*>", "", shown[1])
+    a_client()
+    receiver.status = 200
+    wait_for(PAUSES[0])
+    send_changes()
+    refused_one, *accepted = receiver.received
+    assert is_signed(webhook.secret, refused_one)
+    assert [is_signed(secret, message) for message in accepted] == [True, True]
+    assert accepted[0][2] == refused_one[2]
 
 
 def test_messages_are_deleted_after_a_month(receiver, a_webhook):

@@ -194,6 +194,8 @@ def test_ready_to_pay_sums_what_is_ticked_less_what_is_set_off_on_all_pages(sign
     assert chosen.inner_text() == "Nobody is ticked"
     page.check("[aria-label='Pay Payee 2']")
     assert chosen.inner_text() == "Pays 2,000.00 to 1 payee"
+    page.keyboard.press("Control+Enter")
+    assert page.evaluate("document.activeElement.name") == "day"
     assert not page.errors
 
 

@@ -10,6 +10,7 @@ from apps.engagements.services import create_support_categories
 from apps.people.models import Client, Contact
 from tests.documents.builders import PDF, a_category
 from tests.engagements.builders import a_plan
+from tests.funding.builders import a_claim
 from tests.people.records import PASSWORD, a_client, a_contact, an_administrator
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -271,4 +272,33 @@ def test_what_is_chosen_for_all_files_leaves_the_file_that_has_its_own(open_wind
     chosen.nth(0).select_option(own)
     page.select_option("#id_category", common)
     assert [each.input_value() for each in chosen.all()] == [own, common]
+    assert page.errors == []
+
+
+#: The element that has the cursor: its name and its text.
+AT = "[document.activeElement.name, document.activeElement.innerText.trim()]"
+
+
+def test_ctrl_enter_saves_a_form_and_leads_from_what_is_ticked_to_its_buttons(open_window):
+    page = open_window()
+    page.goto(ADD)
+    page.fill("[name=business_name]", "Acme")
+    page.focus("[name=business_phone]")
+    with page.expect_navigation():
+        page.keyboard.press("Control+Enter")
+    assert Client.objects.get().business_name == "Acme"
+    for _ in range(20):
+        a_claim(1)
+    page.goto("/admin/funding/claim/")
+    page.focus("tr:nth-child(9) [name=_selected_action]")
+    page.keyboard.press("Control+Enter")  # nothing is ticked: there is nothing to do with it
+    assert page.evaluate(AT) == ["_selected_action", ""]
+    page.keyboard.press("Space")
+    page.keyboard.press("Control+Enter")
+    assert page.evaluate(AT) == ["index", "Approve…"]
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    page.focus("main a")
+    page.keyboard.press("Control+Enter")
+    assert page.evaluate(AT) == ["_do", "Approve"]
     assert page.errors == []

@@ -103,6 +103,17 @@ def test_the_entries_of_a_deleted_record_are_found_by_its_name(client, ada):
     assert not client.get("/admin/core/change/", {"q": "mia xylophone"}).context["cl"].result_list
 
 
+@pytest.mark.postgres("SQLite has other plans")
+def test_names_of_deleted_records_are_looked_for_among_deletions_alone(client, ada):
+    with CaptureQueriesContext(connection) as captured:
+        client.get("/admin/core/change/", {"q": "xylophone"})
+    (sql,) = [each["sql"] for each in captured.captured_queries if "= 'Deleted'" in each["sql"]]
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_sort = off")
+        cursor.execute(f"EXPLAIN {sql}")
+        assert "core_change_deletions" in "".join(line for (line,) in cursor.fetchall())
+
+
 def test_times_of_the_history_are_in_the_zone_of_the_subscriber(client, ada):
     Subscriber(time_zone="Pacific/Auckland").save()
     record = a_client()

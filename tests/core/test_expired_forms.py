@@ -1,4 +1,4 @@
-"""A form that a login in another tab made invalid: what was typed stays with its person and origin."""
+"""A form that a login in another tab or a change of the role refused: what was typed is not lost."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 from django.test import Client as Browser
 
 from apps.people.models import Client
-from tests.people.records import a_client, an_administrator
+from tests.people.records import a_client, a_role, an_administrator
 
 pytestmark = pytest.mark.django_db
 OURS = {"HTTP_ORIGIN": "http://testserver"}
@@ -46,6 +46,36 @@ def test_what_was_typed_is_shown_again_and_saved_by_the_person(browser):
     del data["_restored"]
     assert browser.post(ADD, data, **OURS).status_code == 302
     assert Client.objects.count() == 1
+
+
+def test_a_role_that_is_withdrawn_and_given_back_loses_nothing_that_was_typed(browser, ada):
+    token = browser.cookies["csrftoken"].value
+    role, ada.role = ada.role, a_role("people.view_client")
+    ada.save()
+    data = {"csrfmiddlewaretoken": token, "business_name": "Acme of\nPerth", "_save": "Save"}
+    for _ in range(2):  # tried again before the role was given back
+        page = browser.post(ADD, data, **OURS)
+        assert page.status_code == 403
+        text = page.content.decode()
+        assert "lacks the permission to add clients." in text
+        assert "nothing that you typed is lost" in text
+        data = fields_of(page)
+    ada.role = role
+    ada.save()
+    shown = browser.post(ADD, data, **OURS).content.decode()
+    assert "You lacked a permission. Your entries are back, and not saved yet." in shown
+    assert "Acme of" in shown
+    assert not Client.objects.exists()
+    del data["_restored"]
+    assert browser.post(ADD, data, **OURS).status_code == 302
+    assert Client.objects.count() == 1
+
+
+def test_a_page_that_a_role_does_not_allow_has_no_form(browser, ada):
+    ada.role = a_role("people.view_client")
+    ada.save()
+    page = browser.get(ADD)
+    assert (page.status_code, fields_of(page)) == (403, {})
 
 
 @pytest.mark.parametrize(

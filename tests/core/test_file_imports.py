@@ -186,14 +186,22 @@ def test_a_file_with_a_header_alone_says_that_nothing_stands_below_it(client, ad
     assert 'value="import"' not in answer
 
 
-@pytest.mark.parametrize(("cell", "how"), [('"Nguyen, Mai"', "comma"), ("Mai Nguyen", "space")])
-def test_names_in_one_column_are_refused_with_what_to_do(client, ada, cell, how):
+@pytest.mark.parametrize("cell", ['"Nguyen, Mai"', "Mai Nguyen"])
+def test_names_in_one_column_are_split_where_somebody_says_that_they_are_names(client, ada, cell):
     record = an_import(client, text=f"Participant name,NDIS No\n{cell},431000009\n")
     (kind,) = [each for each in record.issue_kinds if each["message"].startswith("FirstName")]
     assert kind["message"] == (
-        "FirstName is required. The column “Participant name” seems to have both names: make two columns of"
-        f" it, First name and Last name (in Excel: Data, Text to Columns, Delimited, {how})."
+        "FirstName is required. The column “Participant name” seems to have both names: say that it gives"
+        " FullName."
     )
+    assert "FullName" in client.get(f"{IMPORTS}{record.pk}/file/").content.decode()
+    press(client, record, "check", **chosen(record, column_0="FullName"))
+    run_tasks()
+    record.refresh_from_db()
+    assert record.counts["new"] == 1
+    press(client, record, "import")
+    run_tasks()
+    assert [(each.first_name, each.last_name) for each in Contact.objects.all()] == [("Mai", "Nguyen")]
 
 
 def test_a_name_of_one_word_or_an_empty_cell_is_only_required(client, ada):

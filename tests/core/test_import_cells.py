@@ -78,6 +78,15 @@ def test_what_may_be_another_number_is_refused(text):
         decimal_number(text)
 
 
+@pytest.mark.parametrize("text", ["12.50 CR", "1,200.00dr", "$12 Cr."])
+def test_a_credit_of_accounts_is_asked_for_a_minus(text):
+    with pytest.raises(WireValueError) as refused:
+        decimal_number(text)
+    assert refused.value.sentence == (
+        "must be a number: in place of CR and DR a minus, where it is taken off."
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "left"),
     [("'0412", "0412"), ("’+61 4", "+61 4"), ("'(02) 9", "(02) 9"), ("'tis", "'tis"), ("'", "'")],

@@ -255,6 +255,87 @@ def test_each_price_book_has_prices_of_its_own_for_the_same_products(run_last_ye
     ]
 
 
+OWN = "Code,Description,Rate,From,Until,GST included"
+OWN_ROWS = (f"{WALK},Our walks,62.00,1 Jul 2025,31 Dec 2025,no", f"{WALK},Our walks,63.00,1 Jan 2026,,no")
+GARDEN = "GARDEN,Gardening,71.50,1 Jul 2025,,yes"
+
+
+@pytest.fixture
+def run_own(run, tmp_path):
+    """run_own(row, …): what the command said of a list of own prices."""
+
+    def command(*rows, header=OWN, book="Ours"):
+        path = tmp_path / "own.csv"
+        path.write_text("\n".join([header, *rows, ""]))
+        return run((), "--price-book", book, path=path)
+
+    return command
+
+
+def test_a_list_of_own_prices_has_one_price_and_describes_no_item_of_the_scheme(run_last_year, run_own):
+    run_last_year()
+    said = run_own(*OWN_ROWS, GARDEN)
+    assert "3 new, 0 changed, 0 unchanged; 0 ranges ended." in said
+    ours = Price.objects.filter(entry__price_book__name="Ours").order_by("entry__product__code", "start_date")
+    columns = ("entry__product__code", "zone", "start_date", "end_date", "amount", "entry__gst_inclusive")
+    new_year = dt.date(2026, 1, 1)
+    assert list(ours.values_list(*columns)) == [
+        (WALK, "National", JULY, new_year - DAY, Decimal(62), False),
+        (WALK, "National", new_year, None, Decimal(63), False),
+        ("GARDEN", "National", JULY, None, Decimal("71.5"), True),
+    ]
+    assert Product.objects.get(code=WALK).name == "Item 01_701"
+    assert Product.objects.get(code="GARDEN").name == "Gardening"
+    before, lines = everything(), Change.objects.count()
+    assert "0 new, 0 changed, 3 unchanged" in run_own(*OWN_ROWS, GARDEN)
+    assert (everything(), Change.objects.count()) == (before, lines)
+    assert "0 new, 1 changed, 2 unchanged" in run_own(*OWN_ROWS, GARDEN.replace("yes", "no"))
+    assert not PriceBookEntry.objects.get(product__code="GARDEN").gst_inclusive
+
+
+def test_the_export_of_a_price_book_is_imported_and_changes_nothing(run, run_own, run_last_year, tmp_path):
+    run_last_year()
+    run_own(*OWN_ROWS, GARDEN)
+    walk = PriceBookEntry.objects.get(product__code=WALK, price_book__name="Ours")
+    a_price(walk, "80.00", JULY, dt.date(2026, 3, 31), "Remote")
+    an_entry(PriceBook.objects.get(name="Ours"), a_product(code="NONE"))
+    path = tmp_path / "exported.csv"
+    book = f"PriceBookGuid eq {walk.price_book_id}"
+    call_command("export_records", "priceBookEntry", str(path), "--filter", book, stdout=io.StringIO())
+    before, lines = everything(), Change.objects.count()
+    said = run((), "--price-book", "Ours", path=path)
+    assert "the row has no price and is left out." in said
+    assert "0 new, 0 changed, 3 unchanged; 0 ranges ended." in said
+    assert (everything(), Change.objects.count()) == (before, lines)
+    run((), "--price-book", "Copy", path=path)
+    copied = Price.objects.filter(entry__price_book__name="Copy", entry__product__code=WALK)
+    assert sorted(copied.values_list("zone", "amount")) == [
+        ("National", Decimal(62)),
+        ("National", Decimal(63)),
+        ("Remote", Decimal(80)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentence"),
+    [
+        ((*OWN_ROWS, f"{WALK},Our walks,1.00,1 Feb 2026,,"), "has a price from 2026-01-01 until further"),
+        ((f"{WALK},Our walks,62.00,,,",), "row 2, D2 (From): must not be empty."),
+    ],
+)
+def test_a_list_of_own_prices_with_a_fault_is_refused(run_own, rows, sentence):
+    with pytest.raises(CommandError):
+        run_own(*rows)
+    assert everything() == [[], [], [], []]
+
+
+def test_a_list_without_remote_prices_is_no_price_guide(run_own):
+    with pytest.raises(CommandError, match="A list of own prices goes into a price book of another name"):
+        run_own(*OWN_ROWS, book="Price guide")
+    with pytest.raises(CommandError, match="This is no price list: it has no column Price, Start Date"):
+        run_own("A,B", header="Code,Name")
+
+
 def test_a_price_book_is_found_whatever_the_case_of_its_name(run_last_year):
     a_price_book(name="PRICE GUIDE")
     assert run_last_year().startswith("PRICE GUIDE: ")

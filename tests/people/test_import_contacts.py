@@ -329,6 +329,65 @@ def test_a_sum_below_each_group_is_no_record(tmp_path):
     assert imported("client", a_csv(tmp_path, "Total,7000", "Zeta,", header="Company,Postcode")).status == 0
 
 
+def test_a_title_above_a_group_of_organisations_is_warned_of(tmp_path):
+    header = "Company,ABN,Phone,Suburb,State"
+    known = [f"Provider {number},,02 6555 12{number:02},Hobart,TAS" for number in range(10)]
+    titles = ["Providers in Tasmania,,,,", *known, "Others,,,,"]
+    result = imported("client", a_csv(tmp_path, *titles, header=header))
+    assert [line.split(": ")[:2] for line in result.lines] == [
+        ["row 2, A2 (Company)", "warning OnlyName"],
+        ["row 13, A13 (Company)", "warning OnlyName"],
+    ]
+    assert imported("client", a_csv(tmp_path, *titles, header=header)).lines == []  # they are there already
+    names = [f"Carer {number},,,," for number in range(10)]
+    assert imported("client", a_csv(tmp_path, *names, header=header)).lines == []  # a list of names
+
+
+def test_the_foot_of_a_printed_page_is_no_record(tmp_path):
+    header = "Company,Phone,Suburb"
+    rows = [
+        "Acme,02 6555 1234,Hobart",
+        ",,Page 1 of 2",
+        header,
+        "Page Industries,,",
+        "Page 2 Studio,,",
+        "Page 2,,",
+    ]
+    rows += ["Printed on 30/11/2026 9:15 AM,,", "Beta,,Perth", "Page: 3/3,,"]
+
+    result = imported("client", a_csv(tmp_path, *rows, header=header))
+
+    assert "; 4 rows of sums or notes left out." in result.out
+    assert "row 3: warning Footer: It is the foot of a page and no record: it is left out." in result.lines
+    names = Client.objects.order_by("business_name").values_list("business_name", flat=True)
+    assert list(names) == ["Acme", "Beta", "Page 2 Studio", "Page Industries"]
+
+
+def test_a_column_of_full_names_gives_both_and_guesses_none(tmp_path):
+    rows = ['"van der Berg, Anna Maria",431000101', "Mai  Nguyen,431000102", "Anna van Dyk,431000103"]
+    rows += ["Cher,431000104", '"Orr, Al, Jr",431000105', ",431000106"]
+    path = a_csv(tmp_path, *rows, header="Full name,NDIS No")
+
+    result = imported("contact", path)
+
+    assert result.out.startswith("6 rows: 2 new, 0 changed, 0 unchanged, 4 rejected.")
+    assert sorted(Contact.objects.values_list("first_name", "last_name")) == [
+        ("Anna Maria", "van der Berg"),
+        ("Mai", "Nguyen"),
+    ]
+    assert "Column A “Full name” is read as FirstName." in result.err
+    assert "Column A “Full name” is read as LastName." in result.err
+    unclear = [line for line in result.lines if ": UnclearName: " in line]
+    assert [line.split(",")[0] for line in unclear] == ["row 4", "row 5", "row 6"]
+    assert unclear[0] == (
+        "row 4, A4 (Full name): UnclearName: LastName is not plain here: write it first, with a comma"
+        " (Nguyen, Mai Thi). It is “Anna van Dyk”."
+    )
+    assert "2 unchanged, 4 rejected" in imported("contact", path).out
+    both = a_csv(tmp_path, "Mai Nguyen,Mai", header="Full name,First name")
+    assert "both give FirstName" in imported("contact", both).err
+
+
 REPORT_END = [
     "Clients by name,,,",
     "Copyright (c) 2000-2026 salesforce.example. All rights reserved.,,,",
@@ -386,7 +445,7 @@ def test_every_fault_of_a_row_is_reported_at_once(tmp_path):
 
 def test_an_unusual_value_is_imported_with_a_warning(tmp_path):
     rows = (
-        "Al,Orr,al@example.org,431000101,22/03/1990,0400,1 Low Road,Alice Springs,NT,870,Australia",
+        "Al,Orr,al@example.org,431000101,22/03/1990,0400,1 Low Road,Hobart,Tas,870,Australia",
         "Bo,Orr,bo@example.org,431000102,22/03/1990,0400,1 Low Road,Hobart,Tas.,7000,Australia",
         "Cy,Orr,cy@example.org,431000103,22/03/1990,0400,1 Low Road,Hobart,Tassie,7000,Australia",
         "Di,Orr,di@example.org,4310001,22/03/1990,0400,1 Low Road,Hobart,TAS,7000,Australia",
@@ -397,13 +456,38 @@ def test_an_unusual_value_is_imported_with_a_warning(tmp_path):
     assert result.status == 0
     assert result.out.startswith("4 rows: 4 new, 0 changed, 0 unchanged, 0 rejected; 4 rows with warnings.")
     assert [line.partition(": warning ")[2].split(".")[0] for line in result.lines] == [
+        "StateAbbreviated: It is taken as TAS",
         "UnusualPostCode: Australian postcodes have four digits",
         "StateAbbreviated: It is taken as TAS",
         "UnusualState: Australian states are ACT, NSW, NT, QLD, SA, TAS, VIC, WA",
         "UnusualSchemeNumber: Scheme numbers have 9 digits; this one has 7",
     ]
-    assert "Did it lose its leading zero: 0870? It is “870”." in result.lines[0]
-    assert set(Contact.objects.values_list("state", flat=True)) == {"NT", "TAS", "Tassie"}
+    assert "Did it lose its leading zero: 0870? It is “870”." in result.lines[1]
+    assert set(Contact.objects.values_list("state", flat=True)) == {"TAS", "Tassie"}
+
+
+def test_a_postcode_of_the_northern_territory_gets_its_zero_back(tmp_path):
+    header = "Company,Suburb,State,Postcode,Country"
+    rows = [
+        "Acme,Darwin,NT,800,",
+        "Beta,Alice Springs,Northern Territory,870,Australia",
+        "Gamma,Darwin,NT,0800,",
+    ]
+    rows += ["Delta,Yellowknife,NT,800,Canada", "Eta,Hobart,TAS,800,", "Zeta,Darwin,NT,700,"]
+    path = a_csv(tmp_path, *rows, header=header)
+
+    result = imported("client", path)
+
+    found = dict(Client.objects.values_list("business_name", "post_code"))
+    assert [found[name] for name in ("Acme", "Beta", "Gamma")] == ["0800", "0870", "0800"]
+    assert [found[name] for name in ("Delta", "Eta", "Zeta")] == ["800", "800", "700"]
+    assert (
+        "row 2, D2 (Postcode): warning LeadingZeroRestored: It is taken as 0800. It is “800”." in result.lines
+    )
+    assert "6 unchanged" in imported("client", path).out
+    del rows[1:]
+    short = a_csv(tmp_path, "Acme,NT,800", header="Company,State,Postcode")
+    assert "1 unchanged" in imported("client", short).out
 
 
 def test_somebody_who_is_there_already_is_imported_with_a_warning(tmp_path):

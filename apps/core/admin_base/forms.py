@@ -41,11 +41,13 @@ CONFIRMED, SAVE_ANYWAY = "confirmed", "_save_anyway"
 ISO_DAY = re.compile(r"\b(\d{4})-(\d\d)-(\d\d)\b")
 #: Sent by ``record_form.js`` with a form that is shown again, and saved by nothing.
 RESTORED = "_restored"
-#: Why: after signing in, when another tab signed in again (``core.expired_forms``), by Back or Reload.
-SIGNED_IN_AGAIN = "signed-in-again"
+#: Why: after signing in, when another tab signed in again or the role lacked a permission
+#: (``core.expired_forms``), by Back or Reload.
+SIGNED_IN_AGAIN, REFUSED = "signed-in-again", "refused"
 RESTORED_REASONS = {
     "signed-out": "had been signed out",
     SIGNED_IN_AGAIN: "signed in again in another tab",
+    REFUSED: "lacked a permission",
     "returned": "went back to this form",
 }
 #: Sent with a form: who opened it.

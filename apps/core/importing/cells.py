@@ -45,6 +45,7 @@ _MONEY = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _SIGNS = {"", "+", "-", "()"}
+_CREDIT = re.compile(r"\d ?[CD]R\.?$", re.ASCII | re.IGNORECASE)
 #: The apostrophe, often one of a word processor, that lists keep before a number so that it stays a text.
 _TEXT_MARK = re.compile(r"['’‘](?=[+(]?\$?\.?\d)", re.ASCII)
 _PUNCTUATION = re.compile(r"[\W_]+")
@@ -144,6 +145,8 @@ def decimal_number(text: str) -> Decimal:
     found = _MONEY.fullmatch(without_mark(text))
     sign = "" if found is None else "".join(found.group("before", "inside", "after")).replace(" ", "")
     if found is None or sign not in _SIGNS:
-        raise WireValueError("InvalidNumber", "must be a number.")
+        # Of an invoice a credit is taken off; of a statement of the supplier's it is what was paid.
+        how = ": in place of CR and DR a minus, where it is taken off" if _CREDIT.search(text) else ""
+        raise WireValueError("InvalidNumber", f"must be a number{how}.")
     number = Decimal(found["number"].replace(",", ""))
     return -number if sign in ("-", "()") else number

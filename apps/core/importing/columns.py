@@ -12,6 +12,7 @@ from apps.base.declaration.schema import NavigationProperty, StructuralProperty
 from apps.base.declaration.values import WireValueError
 from apps.core.importing.cells import (
     CellReader,
+    CleanedText,
     Cleaner,
     check_no_error_value,
     cleaned,
@@ -255,6 +256,31 @@ class RecordColumn(ImportColumn):
     def is_same(self, existing: Any, given: Any) -> bool:
         """True when an existing record has the value that a row gives."""
         return bool(existing == set(given)) if self.is_list else is_same(existing, given)
+
+
+@dataclass(eq=False)
+class SplitColumn(RecordColumn):
+    """A column that gives several values: a first and a last name.
+
+    ``parts`` are the columns of these, by name, each with the function that takes its text out of a cell's.
+    """
+
+    parts: Mapping[str, Cleaner] = field(default_factory=dict)
+
+    def split(self, known: Callable[[str], RecordColumn]) -> list[RecordColumn]:
+        """The columns of its parts, each of which reads the whole cell."""
+        return [
+            replace(known(name), clean=in_turn(cut, known(name).clean)) for name, cut in self.parts.items()
+        ]
+
+
+def in_turn(first: Cleaner, second: Cleaner | None) -> Cleaner:
+    """A cleaner that does what two do, one after the other; what the second corrects is told."""
+
+    def clean(text: str) -> CleanedText:
+        return first(text) if second is None else second(first(text).text)
+
+    return clean
 
 
 @dataclass(eq=False)

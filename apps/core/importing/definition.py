@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from apps.base.declaration.resource import Navigation, Property
 from apps.base.drafts import Draft, Issue, Rule
 from apps.core.importing.cells import Cleaner
-from apps.core.importing.columns import RecordColumn
+from apps.core.importing.columns import CellIssue, RecordColumn
 
 
 class ImportDefinition:
@@ -57,8 +57,9 @@ class ImportDefinition:
     after_undo: Callable[[], object] | None = None
     folder: Path
 
-    #: ``complete_values(values)``: fill in what a row leaves empty, before its record is looked for.
-    complete_values: Callable[[dict[str, Any]], None] | None = None
+    #: ``complete_values(values)``: fill in what a row leaves empty or spoilt, before its record is looked
+    #: for; what was put right, by the attribute, as a warning about its cell.
+    complete_values: Callable[[dict[str, Any]], Iterable[tuple[str, CellIssue]]] | None = None
 
     def explain_missing(self, attribute: str, cells: Mapping[str, str]) -> str:
         """A sentence on where a required value without a column may be, from a row's cells by header."""

@@ -24,13 +24,18 @@ _END = re.compile(
     r"|(?:copyright|confidential)\b)|[*=_-]{3,}|©",
     re.IGNORECASE,
 )
+#: Between the records of a list that was printed, below each page of it.
+_PAGE = re.compile(
+    r"\W*(?:page ?:? ?\d+(?: ?(?:of|/) ?\d+)?|(?:printed|generated|exported) (?:on|at)\b.*\d.*)\W*",
+    re.IGNORECASE,
+)
 #: A count or a sum: what has more digits in one piece is a telephone or a business number.
 _AMOUNT = re.compile(r"-?\$? ?(?:\d{1,7}|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 
 
 @dataclass
 class FirstPass:
-    """The findings about a file: its records' rows, the rows ``footer`` below them, sums among them."""
+    """The findings about a file: its records' rows, the ``footer`` below them, sums and feet among them."""
 
     table: Table
     row_count: int = 0
@@ -38,9 +43,9 @@ class FirstPass:
     sums: dict[int, Row] = field(default_factory=dict)
 
     def take(self, rows: Iterable[Row]) -> None:
-        """Count rows that might have ended the table, and keep the sums among them."""
+        """Count rows that might have ended the table, and keep the sums and feet of pages among them."""
         for row in rows:
-            if len(self.sums) < MAX_SUMS and is_sum(row):
+            if len(self.sums) < MAX_SUMS and (is_sum(row) or is_foot_of_page(row)):
                 self.sums[row.number] = row
             else:
                 self.row_count += 1
@@ -53,7 +58,9 @@ class FirstPass:
     def footer_issues(self) -> Iterator[RowIssue]:
         """A warning for each row that is left out."""
         for row in self.sums.values():
-            yield RowIssue(row, None, "Footer", "It is a sum and no record: it is left out.", is_warning=True)
+            what = "the foot of a page" if is_foot_of_page(row) else "a sum"
+            message = f"It is {what} and no record: it is left out."
+            yield RowIssue(row, None, "Footer", message, is_warning=True)
         for row in self.footer:
             text = next(cell.strip() for cell in row.cells if cell.strip())
             message = f"“{text[:60]}” stands below the table and is no record: it is left out."
@@ -107,6 +114,12 @@ def is_sum(row: Row) -> bool:
     if not others or len(row.cells) < 3 or _BARE_TOTAL.fullmatch(first) is None:
         return False  # of two columns the other may be a code
     return is_footer(row)
+
+
+def is_foot_of_page(row: Row) -> bool:
+    """True when the only cell of a row says which page ends, or when the list was printed."""
+    filled = [cell.strip() for cell in row.cells if cell.strip()]
+    return len(row.cells) >= 3 and len(filled) == 1 and _PAGE.fullmatch(filled[0]) is not None
 
 
 def is_note(texts: Sequence[str]) -> bool:

@@ -3,12 +3,12 @@
 import difflib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from apps.base.declaration.resource import Behaviour, Nesting
 from apps.base.declaration.schema import EntitySet, NavigationProperty, StructuredType
 from apps.core.importing.cells import cell_reader, cleaned, letters_of
-from apps.core.importing.columns import IMPORT_REFERENCE, REASON, RecordColumn, RelatedColumn
+from apps.core.importing.columns import IMPORT_REFERENCE, REASON, RecordColumn, RelatedColumn, SplitColumn
 from apps.core.importing.definition import ImportDefinition, ImportOptions, SavedMapping
 from apps.core.importing.file_declaration import NameProperty
 from apps.core.table_files.tables import ImportFileError, Table, column_letters
@@ -34,6 +34,8 @@ def possible_columns(entity_set: EntitySet, definition: ImportDefinition) -> dic
     for column in declared.values():
         if isinstance(column, RelatedColumn):
             found[column.name] = replace(column, model=entity_set.model)
+        if isinstance(column, SplitColumn):
+            found[column.name] = replace(column, attribute=column.name)
     for column in found.values():
         if column.prop is None or column.record_name is not None:
             continue
@@ -139,6 +141,27 @@ def spellings_of(entity_set: EntitySet, definition: ImportDefinition) -> dict[st
     return found
 
 
+@dataclass
+class FoundHeader:
+    """A header of a file, and the column that it gives, if any.
+
+    ``text`` are its letters, without the word for the record that it ``has_word`` before it: ``phone`` of
+    *Participant phone*. ``is_chosen``: a person said which column it gives.
+    """
+
+    index: int
+    text: str
+    column: RecordColumn | None
+    is_chosen: bool = False
+    has_word: bool = False
+
+    @property
+    def rank(self) -> int:
+        """The place among those that its column declares; before them what it is called besides."""
+        declared = [*map(letters_of, self.column.headers)] if self.column is not None else []
+        return declared.index(self.text) if self.text in declared else -1
+
+
 def columns_of_headers(
     header: Sequence[str],
     by_spelling: Mapping[str, RecordColumn],
@@ -150,36 +173,39 @@ def columns_of_headers(
     Of several headers of one column the first among those that it declares is its own. The others, and
     headers of no column, may be ``second_headers``.
     """
-    texts = [letters_of(text) for text in header]
-    found = {index: chosen.get(index, by_spelling.get(text)) for index, text in enumerate(texts)}
-    with_word = {
-        index: own
-        for index, text in enumerate(texts)
-        if index not in chosen and (own := own_header(text, by_spelling, definition))
-    }
-    texts = [with_word.get(index, text) for index, text in enumerate(texts)]
-    plain = {id(column) for index, column in found.items() if index not in with_word}
-    for index in with_word:
-        if id(found[index]) in plain:
-            found[index] = None  # beside Phone, Client phone is that of somebody else
-    given = {column.target for column in found.values() if column is not None}
-    seconds = [column for column in definition.columns if column.second_headers]
-    for index in sorted(found, key=lambda index: header_rank(texts[index], found[index])):
-        is_taken = index in with_word if found[index] is None else is_first(index, found, texts, chosen)
-        if index in chosen or is_taken:
-            continue
-        for second in seconds:
-            other = by_spelling[letters_of(second.name)]
-            if other.target not in given and texts[index] in map(letters_of, second.second_headers):
-                found[index] = other
-                given.add(other.target)
-                break
-    return found
+    headers = [find_header(index, text, by_spelling, definition, chosen) for index, text in enumerate(header)]
+    # Beside Phone, Client phone is that of somebody else.
+    without_word = {id(each.column) for each in headers if not each.has_word}
+    for each in headers:
+        if each.has_word and id(each.column) in without_word:
+            each.column = None
+    give_second_headers(headers, by_spelling, definition)
+    return {each.index: each.column for each in headers}
 
 
-def own_header(text: str, by_spelling: Mapping[str, RecordColumn], definition: ImportDefinition) -> str:
-    """The header without the word for the record before it, ``participantphone`` as ``phone``, or nothing."""
+def find_header(
+    index: int,
+    header: str,
+    by_spelling: Mapping[str, RecordColumn],
+    definition: ImportDefinition,
+    chosen: Mapping[int, RecordColumn | None],
+) -> FoundHeader:
+    """The column of a header by itself, whatever the others are."""
+    text = letters_of(header)
+    if index in chosen:
+        return FoundHeader(index, text, chosen[index], is_chosen=True)
     column = by_spelling.get(text)
+    own = own_header(text, column, by_spelling, definition)
+    return FoundHeader(index, own or text, column, has_word=bool(own))
+
+
+def own_header(
+    text: str,
+    column: RecordColumn | None,
+    by_spelling: Mapping[str, RecordColumn],
+    definition: ImportDefinition,
+) -> str:
+    """The header without the word for the record before it, ``participantphone`` as ``phone``, or nothing."""
     if column is None or column.refers:
         return ""
     for word in map(letters_of, definition.record_words):
@@ -189,28 +215,38 @@ def own_header(text: str, by_spelling: Mapping[str, RecordColumn], definition: I
     return ""
 
 
+def give_second_headers(
+    headers: Sequence[FoundHeader], by_spelling: Mapping[str, RecordColumn], definition: ImportDefinition
+) -> None:
+    """Let headers that are not their column's own give another, which no header of the file gives."""
+    given = {each.column.target for each in headers if each.column is not None}
+    for each in sorted(headers, key=lambda each: each.rank):
+        if each.is_chosen or is_own(each, headers):
+            continue
+        for declared in definition.columns:
+            second = by_spelling.get(letters_of(declared.name))
+            is_named = each.text in map(letters_of, declared.second_headers)
+            if is_named and second is not None and second.target not in given:
+                each.column = second
+                given.add(second.target)
+                break
+
+
+def is_own(header: FoundHeader, headers: Sequence[FoundHeader]) -> bool:
+    """True when no other header of the column is chosen, or is declared before this one.
+
+    One with the word for the record that lost its column to a header without it is no other's either.
+    """
+    if header.column is None:
+        return header.has_word
+    same = [each for each in headers if each.column is header.column]
+    return header is min(same, key=lambda each: (not each.is_chosen, each.rank, each.index))
+
+
 def is_second(column: RecordColumn, by_spelling: Mapping[str, RecordColumn]) -> bool:
     """True when a header of a file is another column's, or none's, where that one has no better header."""
     own = by_spelling.get(letters_of(column.header))
     return own is None or own.name != column.name
-
-
-def header_rank(text: str, column: RecordColumn | None) -> int:
-    """The place of a header among those that its column declares."""
-    declared = [*map(letters_of, column.headers)] if column is not None else []
-    return declared.index(text) if text in declared else -1
-
-
-def is_first(
-    index: int,
-    found: Mapping[int, RecordColumn | None],
-    texts: Sequence[str],
-    chosen: Mapping[int, RecordColumn | None],
-) -> bool:
-    """True when no other header of the column is chosen, or is declared before this one."""
-    column = found[index]
-    same = [each for each, other in found.items() if column is not None and other is column]
-    return index == min(same, key=lambda each: (each not in chosen, header_rank(texts[each], column), each))
 
 
 def recognise_columns(
@@ -250,7 +286,10 @@ def recognise_columns(
         elif column.is_read_only:
             read_only.append(header)
         else:
-            columns.append(column.in_file(table, index, options.day_first, meanings.get(index, {})))
+            columns += [
+                each.in_file(table, index, options.day_first, meanings.get(index, {}))
+                for each in split_columns(column, by_spelling)
+            ]
     if unknown and not options.ignore_unknown:
         advice = ' Say --map "Header=Field", or --ignore-unknown to import without.'
         if table.has_cell_addresses:
@@ -275,6 +314,13 @@ def recognise_columns(
     if read_only:
         notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
     return columns, notices
+
+
+def split_columns(column: RecordColumn, by_spelling: Mapping[str, RecordColumn]) -> Sequence[RecordColumn]:
+    """The columns that one of a file gives: mostly itself."""
+    if isinstance(column, SplitColumn):
+        return column.split(lambda name: by_spelling[letters_of(name)])
+    return (column,)
 
 
 def needless_columns(columns: Sequence[RecordColumn], by_name: bool) -> list[RecordColumn]:

@@ -101,7 +101,8 @@ class RecordColumns:
         ]
         if (complete := self.complete) is not None:
             for record in found:
-                complete(record.values)
+                for attribute, issue in complete(record.values):
+                    record.note(self.by_attribute[attribute], issue)
         for number, column, issue in issues:
             found[number].note(column, issue)
         for reference in self.references:

@@ -78,6 +78,8 @@ class Change(LogEntry):
                 condition=models.Q(transaction__isnull=False),
                 name="core_change_by_transaction",
             ),
+            # A search for the name of a deleted record reads these alone.
+            models.Index(fields=["id"], condition=models.Q(kind="Deleted"), name="core_change_deletions"),
         )
         verbose_name = "change"
 

@@ -1,4 +1,4 @@
-"""The scheme's price guide as a file that the back office imports."""
+"""The scheme's price guide and own price lists as files that the back office imports."""
 
 from django.db import IntegrityError
 
@@ -15,7 +15,12 @@ from apps.core.file_import_kinds import (
 from apps.core.importing.fixed_columns import InvalidRows
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
-from apps.funding.management.commands.import_price_guide import PRICE_BOOK, price_book_name, summary
+from apps.funding.management.commands.import_price_guide import (
+    PRICE_BOOK,
+    is_own_book,
+    price_book_name,
+    summary,
+)
 from apps.funding.models import PriceBook, PriceBookEntry, Product
 from apps.funding.services.price_guide import import_guide
 from apps.funding.services.price_guide_file import read_guide
@@ -29,8 +34,9 @@ def import_price_guide(order: ImportOrder) -> ImportOutcome:
     chosen, ends_missing = order.options, order.options["end_missing"]
     try:
         table = open_table(order.path, sheet=chosen["sheet"] or None)
-        guide = read_guide(table, stated_day_first(chosen))
-        report = import_guide(guide, price_book_name(chosen["price_book"]), ends_missing, order.dry_run)
+        book = price_book_name(chosen["price_book"])
+        guide = read_guide(table, stated_day_first(chosen), is_own_book(book))
+        report = import_guide(guide, book, ends_missing, order.dry_run)
     except InvalidRows as refused:
         for fault in refused.faults:
             order.display.show_notice(fault)
@@ -46,7 +52,7 @@ def import_price_guide(order: ImportOrder) -> ImportOutcome:
 FILE_KINDS.append(
     ImportKind(
         "price-guide",
-        "Price guide of the scheme",
+        "Price guide of the scheme, own price lists",
         PriceBook,
         import_price_guide,
         options=(BOOK, END_MISSING, SHEET, DAY_ORDER),

@@ -156,6 +156,11 @@ class GuideImport:
         self.report = GuideReport(book.name)
         products = Product.objects.filter(AnyOf("code_key", guide.items)).select_for_update()
         self.products = {str(product.code_key): product for product in products.order_by("pk")}
+        #: Of an own list, the products that another price book has as well: they keep its descriptions.
+        self.described: set[UUID] = set()
+        if guide.is_own:
+            others = PriceBookEntry.objects.exclude(price_book=book)
+            self.described = set(others.values_list("product_id", flat=True))
         entries = PriceBookEntry.objects.filter(price_book=book).select_for_update(of=("self",))
         self.entries = {entry.product_id: entry for entry in entries.order_by("pk")}
         #: The current prices, by entry, zone and first day.
@@ -173,6 +178,7 @@ class GuideImport:
             self.import_item(code, rows)
         self.find_missing_items(end_missing)
         save_records(Product, self.products.values())
+        save_records(PriceBookEntry, self.entries.values())
         insert_all(Product, self.new_products)
         insert_all(PriceBookEntry, self.new_entries)
         save_prices(self.new_prices, chain.from_iterable(map(self.prices_of_entry, self.prices)))
@@ -193,6 +199,10 @@ class GuideImport:
         if entry is None:
             entry = PriceBookEntry(price_book=self.book, product=product)
             self.new_entries.append(entry)
+        gst_inclusive = rows[-1].gst_inclusive
+        has_other_gst = gst_inclusive not in (None, entry.gst_inclusive)
+        if gst_inclusive is not None:
+            entry.gst_inclusive = gst_inclusive
         starts = {row.start_date for row in rows}
         latest = max((price.start_date for price in self.prices_of_entry(entry.pk)), default=dt.date.min)
         others = {price.start_date for price in self.prices_of_entry(entry.pk)} - starts
@@ -201,12 +211,16 @@ class GuideImport:
         created: set[dt.date] = set()
         changed: set[dt.date] = set()
         # An older guide describes no item that a younger one has described.
-        if rows[-1].start_date >= latest and describe_product(product, rows[-1].item):
+        is_youngest = rows[-1].start_date >= latest and product.pk not in self.described
+        has_other_text = is_youngest and describe_product(product, rows[-1].item)
+        if has_other_text or has_other_gst:
             changed.add(rows[-1].start_date)
         for zone in Zone.values:
             prices = self.prices[entry.pk][zone]
             current = {start: Range(price.end_date, price.amount) for start, price in prices.items()}
-            given = {row.start_date: Range(row.end_date, row.amounts[zone]) for row in rows}
+            given = {
+                row.start_date: Range(row.end_date, row.amounts[zone]) for row in rows if zone in row.amounts
+            }
             for start, merged in merge_ranges(current, given).items():
                 if start not in prices:
                     created.add(start)

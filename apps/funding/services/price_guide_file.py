@@ -1,10 +1,10 @@
-"""Reads the scheme's price guide from a file: rows of support items with their prices, every fault named."""
+"""Reads the scheme's price guide, or a list of own prices: rows of items, every fault named."""
 
 import datetime as dt
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import ROUND_HALF_UP, Decimal
 from functools import partial
 from typing import Any
@@ -34,9 +34,10 @@ _BLANKS = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class GuideRow:
-    """A support item from its first day to its last, and its price in each zone.
+    """A support item from its first day to its last, and its price in each zone that the file has.
 
     ``item`` has the columns of ``Product`` that the file has. Without prices it is current and quoted.
+    ``gst_inclusive`` is what an own list says of its prices.
     """
 
     number: int
@@ -45,14 +46,19 @@ class GuideRow:
     end_date: dt.date | None
     amounts: Mapping[str, Decimal | None]
     item: Mapping[str, object]
+    gst_inclusive: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Guide:
-    """A whole price guide, without faults: its rows by the normalised code of their item, oldest first."""
+    """A whole price guide, without faults: its rows by the normalised code of their item, oldest first.
+
+    ``is_own``: it is a price list of one's own, which describes no item of other price books.
+    """
 
     items: Mapping[str, Sequence[GuideRow]]
     warnings: Sequence[str] = ()
+    is_own: bool = False
 
     @property
     def rows(self) -> int:
@@ -184,28 +190,59 @@ ZONES = (
 )
 #: Guides of some years have the national price once for each state.
 NATIONAL_BY_STATE = tuple(guide_column(state, read=parse_price) for state in STATES)
+GUIDE_COLUMNS = (CODE, START, END, *ITEM, NATIONAL, *NATIONAL_BY_STATE, *ZONES)
 
 
-def find_guide_columns(table: Table, day_first: bool | None) -> FoundColumns:
-    """The file's columns; ``ImportFileError`` when it is no price guide."""
-    found = find_columns(table, (CODE, START, END, *ITEM, NATIONAL, *NATIONAL_BY_STATE, *ZONES), day_first)
+def with_headers(column: ImportColumn, *headers: str, **changes: Any) -> ImportColumn:
+    return replace(column, headers=(*column.headers, *headers), in_every_file=False, **changes)
+
+
+#: The columns of an own price list: most have one price. An export of a price book has a zone in each row.
+OWN_COLUMNS = (
+    with_headers(CODE, "Product Code", "Item Code", "Support Item", "Item"),
+    with_headers(START, "From", "First Day", "Prices/FromDate", in_every_row=False),
+    with_headers(END, "To", "Until", "Last Day", "Prices/ToDate"),
+    with_headers(ITEM[0], "Product Name", "Description", "Item Description", "Service"),
+    *ITEM[1:],
+    with_headers(NATIONAL, "Price", "Unit Price", "Rate", "Amount", "Prices/Amount"),
+    *(with_headers(column) for column in ZONES),
+    guide_column(
+        "zone", ("Region", "Prices/Zone"), read=choice_parser({each.value: each.value for each in Zone})
+    ),
+    guide_column("gst_inclusive", ("Prices Include GST", "GST Included"), read=cells.boolean_cell),
+)
+#: What no list is without.
+OWN_NEEDED = {"code": "Code", "name": "Name", "start_date": "Start Date", Zone.NATIONAL.value: "Price"}
+
+
+def find_guide_columns(table: Table, day_first: bool | None, is_own: bool) -> FoundColumns:
+    """The file's columns; ``ImportFileError`` when it is no price guide, nor an own list."""
+    found = find_columns(table, GUIDE_COLUMNS, day_first)
     lacking = [column.headers[0] for column in found.missing]
     if not any(column.name in found.by_name for column in (NATIONAL, *NATIONAL_BY_STATE)):
         lacking.append(NATIONAL.headers[0])
+    if lacking and is_own:
+        found = find_columns(table, OWN_COLUMNS, day_first)
+        lacking = [OWN_NEEDED[name] for name in OWN_NEEDED.keys() - found.by_name.keys()]
+        if lacking:
+            raise ImportFileError(f"This is no price list: it has no column {', '.join(sorted(lacking))}.")
     if lacking:
-        raise ImportFileError(f"This is no price guide: it has no column {', '.join(lacking)}.")
+        raise ImportFileError(
+            f"This is no price guide: it has no column {', '.join(lacking)}. A list of own prices goes into a"
+            " price book of another name."
+        )
     return found
 
 
 # --- rows -----------------------------------------------------------------------------------------------
 
 
-def read_guide(table: Table, day_first: bool | None = None) -> Guide:
+def read_guide(table: Table, day_first: bool | None = None, is_own: bool = False) -> Guide:
     """The guide; ``ImportFileError`` when the file is none, ``InvalidRows`` with all its faults.
 
-    ``day_first`` is what the person says of the days.
+    ``day_first`` is what the person says of the days; ``is_own``: it is a list of one's own prices.
     """
-    columns = find_guide_columns(table, day_first)
+    columns = find_guide_columns(table, day_first, is_own)
     first_pass = look_through(table, day_columns(columns.by_name.values()))
     if first_pass.row_count > MAX_ROWS:
         raise ImportFileError(f"The file has more than {MAX_ROWS:,} rows; no price guide has.")
@@ -224,7 +261,7 @@ def read_guide(table: Table, day_first: bool | None = None) -> Guide:
         raise ImportFileError("The file has a header and no rows.")
     warnings = [f"Column {name} is not read." for name in columns.unknown] + reader.warnings
     warnings += [f"row {issue.row.number:,}: {issue.message}" for issue in first_pass.footer_issues()]
-    return Guide(items, warnings)
+    return Guide(items, warnings, is_own)
 
 
 @dataclass
@@ -252,11 +289,14 @@ class GuideRowReader:
                 self.faults.append(f"{label}: must not be empty.")
             else:
                 self.faults.append(f"{label}: {issue.message} It is {quoted(cell)}.")
-        amounts = {Zone.NATIONAL.value: self.national_price(row, values)}
-        amounts |= {column.name: values[column.name] for column in ZONES}
+        amounts = {values.get("zone") or Zone.NATIONAL.value: self.national_price(row, values)}
+        amounts |= {column.name: values[column.name] for column in ZONES if column.name in values}
         if len(self.faults) > before:
             return None
-        code, end = values["code"], values["end_date"]
+        if values["start_date"] is None:  # of an own list alone
+            self.find_start_fault(row, any(amount is not None for amount in amounts.values()))
+            return None
+        code, end = values["code"], values.get("end_date")
         if not is_support_item(code):
             label = self.label(row.number, self.columns["code"])
             self.warnings.append(f"{label}: {quoted(code)} is no usual support item number; it is taken.")
@@ -264,7 +304,16 @@ class GuideRowReader:
         if "is_quote_required" in item:
             item["is_quote_required"] = bool(item["is_quote_required"])
         end = None if end == OPEN_END else end
-        return GuideRow(row.number, code, values["start_date"], end, amounts, item)
+        gst = values.get("gst_inclusive")
+        return GuideRow(row.number, code, values["start_date"], end, amounts, item, gst)
+
+    def find_start_fault(self, row: Row, has_price: bool) -> None:
+        """Note that a price has no first day; an item without a price is left out."""
+        label = self.label(row.number, self.columns["start_date"])
+        if has_price:
+            self.faults.append(f"{label}: must not be empty.")
+        else:
+            self.warnings.append(f"{label}: the row has no price and is left out.")
 
     def national_price(self, row: Row, values: Mapping[str, Any]) -> Decimal | None:
         """The price outside remote areas, which all states must share."""
@@ -284,12 +333,16 @@ class GuideRowReader:
 
     def find_range_faults(self, rows: Sequence[GuideRow]) -> None:
         """Note the faults of the rows of one item, the oldest first."""
-        start, end = self.columns["start_date"], self.columns["end_date"]
+        start, end = self.columns["start_date"], self.columns.get("end_date", self.columns["start_date"])
         for row in rows:
             if row.end_date is not None and row.end_date < row.start_date:
                 label = self.label(row.number, end)
                 self.faults.append(f"{label}: lies before the first day, {row.start_date}.")
-        for (_, earlier), (_, later) in overlapping(enumerate(rows)):
+        pairs: dict[tuple[int, int], tuple[GuideRow, GuideRow]] = {}
+        for zone in Zone.values:
+            priced = [row for row in rows if zone in row.amounts]
+            pairs |= {(a.number, b.number): (a, b) for (_, a), (_, b) in overlapping(enumerate(priced))}
+        for earlier, later in pairs.values():
             until = f"to {earlier.end_date}" if earlier.end_date else "until further"
             self.faults.append(
                 f"{self.label(later.number, start)}: {later.code} has a price from {earlier.start_date} "

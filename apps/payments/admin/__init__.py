@@ -2,6 +2,7 @@
 
 from apps.payments.admin import (
     account_codes,
+    account_files,
     accounts_exports,
     bank_returns,
     consents,

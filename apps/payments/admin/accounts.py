@@ -3,7 +3,6 @@
 Their numbers stand on the record's own pages alone: lists, panels and messages name the owner.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -31,7 +30,7 @@ from apps.core.admin_base import (
 )
 from apps.core.admin_base.display import list_column, record_link
 from apps.payments.drafts import AccountDraft
-from apps.payments.models import BSB, BankAccount
+from apps.payments.models import BSB, BankAccount, plain_account_number, plain_bsb
 from apps.payments.services.accounts import confirm_account, create_bank_accounts
 from apps.payments.validation import CONFIRM_PERMISSION, CONFIRMATION_LENGTH
 from apps.people.admin.staff import staff_of
@@ -42,19 +41,13 @@ COLUMNS = ("state", "entered_by", "creation_date", "confirmed_by")
 
 
 class BsbField(forms.CharField):
-    """A BSB as people write it: with a hyphen, a blank or nothing between its halves."""
-
     def to_python(self, value: object) -> str:
-        text = super().to_python(value) or ""
-        digits = re.sub(r"[\s-]", "", text)
-        return f"{digits[:3]}-{digits[3:]}" if re.fullmatch("[0-9]{6}", digits) else text
+        return plain_bsb(super().to_python(value) or "")
 
 
 class NumberField(forms.CharField):
-    """An account number as people write it: with blanks or hyphens, which are not stored."""
-
     def to_python(self, value: object) -> str:
-        return re.sub(r"[\s-]", "", super().to_python(value) or "")
+        return plain_account_number(super().to_python(value) or "")
 
 
 class BankAccountForm(RecordForm):

@@ -1,7 +1,7 @@
 """The bank's file of returned payments as a kind of file that the back office imports."""
 
 from apps.core.file_import_kinds import FILE_KINDS, ImportKind
-from apps.payments.imports import import_returned_payments
+from apps.payments.imports.returned_payments import import_returned_payments
 from apps.payments.models import PaymentRun
 
 FILE_KINDS.append(

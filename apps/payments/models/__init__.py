@@ -5,7 +5,13 @@ from apps.payments.models.account_codes import (
     AccountsOptions,
     find_account_code,
 )
-from apps.payments.models.accounts import BSB, BankAccount, PaymentSettings
+from apps.payments.models.accounts import (
+    BSB,
+    BankAccount,
+    PaymentSettings,
+    plain_account_number,
+    plain_bsb,
+)
 from apps.payments.models.accounts_exports import AccountsEntry, AccountsExport, AccountsFile
 from apps.payments.models.runs import BankFile, PaymentRun, PaymentRunClaim, PaymentRunItem
 from apps.payments.models.statements import (

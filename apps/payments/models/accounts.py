@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from django.core.validators import MinValueValidator, RegexValidator
@@ -15,6 +16,17 @@ from apps.people.models import Client, Contact, Staff
 
 BSB = RegexValidator(r"\A[0-9]{3}-[0-9]{3}\Z", "A BSB is six digits: 062-000.")
 ACCOUNT_NUMBER = RegexValidator(r"\A[0-9]{1,9}\Z", "An account number has one to nine digits.")
+
+
+def plain_bsb(text: str) -> str:
+    """A BSB as people write it, with a hyphen, a blank or nothing between its halves; else the text."""
+    digits = re.sub(r"[\s–-]", "", text)
+    return f"{digits[:3]}-{digits[3:]}" if re.fullmatch("[0-9]{6}", digits) else text
+
+
+def plain_account_number(text: str) -> str:
+    """An account number as people write it: with blanks or hyphens, which are not stored."""
+    return re.sub(r"[\s–-]", "", text)
 
 
 class PaymentSettings(AccountsOptions, TimestampedModel):

@@ -1,4 +1,4 @@
-"""Import the scheme's price guide from a CSV or XLSX file."""
+"""Import the scheme's price guide, or a list of own prices, from a CSV or XLSX file."""
 
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from apps.base.errors import plural
 from apps.core.importing.fixed_columns import InvalidRows
 from apps.core.management.arguments import INVALID_INPUT, SOME_REFUSED, add_day_order
 from apps.core.management.base import ServiceCommand
+from apps.core.models import normalised
 from apps.core.table_files.formats import SAVE_AS, format_of
 from apps.core.table_files.opening import open_table
 from apps.core.table_files.tables import ImportFileError
@@ -33,7 +34,10 @@ class Command(ServiceCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, help="a .csv or .xlsx file")
         parser.add_argument(
-            "--price-book", metavar="NAME", default=PRICE_BOOK, help=f"made when there is none ({PRICE_BOOK})"
+            "--price-book",
+            metavar="NAME",
+            default=PRICE_BOOK,
+            help=f"made when there is none ({PRICE_BOOK}); own prices have another",
         )
         parser.add_argument("--dry-run", action="store_true", help="tell what would happen, store nothing")
         parser.add_argument(
@@ -78,7 +82,12 @@ class Command(ServiceCommand):
         table = open_table(path, options["encoding"], options["sheet"])
         for notice in table.notices():
             self.stderr.write(notice)
-        return read_guide(table, options["day_first"])
+        return read_guide(table, options["day_first"], is_own_book(options["price_book"]))
+
+
+def is_own_book(name: str) -> bool:
+    """True for the name of another price book than the scheme's: its lists are shorter."""
+    return normalised(name) != normalised(PRICE_BOOK)
 
 
 def price_book_name(text: str) -> str:
