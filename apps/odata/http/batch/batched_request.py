@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from io import BytesIO
+from urllib.parse import unquote_to_bytes
 
 from rest_framework.request import Request
 
 from apps.odata.http.batch.messages import IndividualRequest
 from apps.odata.http.requests import CheckedRequest
-from apps.odata.query.options import unescaped
 
 #: What a request has of its batch: host, client, credentials, and versions unless it names others.
 _INHERITED = frozenset(
@@ -53,7 +53,7 @@ def batched_environ(
     }
     return environ | {
         "REQUEST_METHOD": request.method,
-        "PATH_INFO": f"/api/{unescaped(path).decode('latin-1')}",
+        "PATH_INFO": f"/api/{unquote_to_bytes(path).decode('latin-1')}",
         "QUERY_STRING": query.decode("latin-1"),
         "CONTENT_TYPE": request.headers.get("content-type", ""),
         "CONTENT_LENGTH": str(len(request.body)),
