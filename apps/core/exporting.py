@@ -19,7 +19,7 @@ from apps.base.cell_texts import csv_texts, formula_safe
 from apps.base.declaration.schema import EntitySet
 from apps.base.errors import ServiceError
 from apps.core.caseload import Caseload
-from apps.core.importing.file_declaration import NameProperty, file_entity_set
+from apps.core.importing.file_declaration import file_entity_set
 from apps.core.importing.headers import item_list_of
 from apps.core.importing.rejected_rows import text_cell
 from apps.core.models import Subscriber
@@ -34,7 +34,7 @@ from apps.odata.read.reader import JsonReader, filter_rows
 from apps.odata.read.tables import decode_record
 
 #: By which pages and the interface name a person who may not be seen.
-SHOWN_NAMES = frozenset({"first_name", "last_name"})
+SHOWN_MEMBERS = frozenset({"guid", "first_name", "last_name", "archive_date"})
 
 
 class Operator:
@@ -95,15 +95,14 @@ def table_of(
 
 
 def may_name_hidden(column: Column, model: type[Model], sees: Caseload) -> bool:
-    """True for a code, number or email of a person who may not be seen: a representative, a key contact."""
-    prop = column.prop
-    if prop is None or not isinstance(prop.declaration, NameProperty):
+    """True for more than the name of a person who may not be seen: a representative, a key contact."""
+    if column.prop is None:
         return False
-    if prop.declaration.record_name.source in SHOWN_NAMES:
+    path = "__".join([*(each.path for each in column.navigations if each.path), column.prop.path])
+    reference, _, member = path.rpartition("__")
+    if not reference or member in SHOWN_MEMBERS:
         return False
-    steps = [*(each.path for each in column.navigations), prop.declaration.source]
-    reference = "__".join(filter(None, steps)).rpartition("__")[0]
-    is_person = "__" not in (sees.path(prop.source_field.model) or "__")
+    is_person = "__" not in (sees.path(column.prop.source_field.model) or "__")
     return is_person and not sees.path(model).startswith(f"{reference}__")
 
 

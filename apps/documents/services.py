@@ -12,9 +12,9 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.utils import timezone
 
+from apps.base.texts import composed
 from apps.core import saving
 from apps.core.bulk_insert import in_batches
-from apps.core.models import composed
 from apps.core.services import Checks, update_records
 from apps.documents.drafts import DocumentDraft
 from apps.documents.models import Document

@@ -1,6 +1,5 @@
 """The fonts, styles, paragraphs and page that our PDF documents share."""
 
-import unicodedata
 from collections.abc import Sequence
 from html import escape
 from io import BytesIO
@@ -15,6 +14,7 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.platypus import SimpleDocTemplate, TableStyle
 
+from apps.base.texts import composed
 from apps.core.models import Subscriber
 from apps.funding.tagged_pdf import TaggedCanvas, TaggedParagraph
 
@@ -41,8 +41,7 @@ RULES = TableStyle(
 
 def text(value: str | None, style: ParagraphStyle = TEXT) -> TaggedParagraph:
     """Plain text as a paragraph; accents are composed, since fonts have the composed letters."""
-    composed = unicodedata.normalize("NFC", value or "")
-    return TaggedParagraph(escape(composed, quote=False).replace("\n", "<br/>"), style)
+    return TaggedParagraph(escape(composed(value or ""), quote=False).replace("\n", "<br/>"), style)
 
 
 def sender(organisation: Subscriber) -> list[TaggedParagraph]:

@@ -106,6 +106,12 @@ def test_a_batch_reaches_the_addresses_of_the_interface_only(api, send, url):
 
 
 @both
+def test_a_url_has_no_endless_path(api, send):
+    (answer,) = send(api, get("%41" * 3_000))
+    assert (answer.status, answer.code) == (400, "InvalidQuery")
+
+
+@both
 def test_a_change_set_is_stored_as_a_whole(api, send):
     before = Change.objects.count()
     answers = send(

@@ -1,5 +1,8 @@
 """A letter with its marks is stored as one character, however it comes in, and found in both spellings."""
 
+import time
+import tracemalloc
+import unicodedata
 from io import StringIO
 
 import pytest
@@ -8,8 +11,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db import connection
 
+from apps.base.texts import MOST_MARKS, composed
 from apps.core.database.composed_texts import compose_texts_of_app
 from apps.documents.form_files import document_draft, store_form_file
+from apps.odata.query.options import PIECE, unescaped
 from apps.people.models import Client, Contact
 from tests.api.caller import ok
 from tests.people.builders import a_client, a_contact, a_contact_body
@@ -80,3 +85,53 @@ def test_texts_that_were_stored_apart_are_composed_by_the_migration():
     contact.refresh_from_db()
     assert (client.business_name, client.country, client.city) == (COMPOSED, COMPOSED, other)
     assert contact.first_name == COMPOSED
+
+
+#: Marks behind one letter, in the order that takes longest to put right: eight seconds.
+ENDLESS = "e" + "\u0300\u0316" * 20_000
+
+
+@pytest.fixture
+def takes_no_time():
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize("text", [ENDLESS, "\u0f73" * 40_000, ENDLESS[1:]], ids=["letter", "double", "alone"])
+def test_endless_marks_are_left_as_they_are(takes_no_time, text):
+    assert composed(text) == text
+
+
+@pytest.mark.parametrize("text", [APART, "e" + "\u0300\u0316" * (MOST_MARKS // 2), f"{APART} " * 20])
+def test_as_many_marks_as_letters_have_are_composed(text):
+    assert composed(text) == unicodedata.normalize("NFC", text) != text
+
+
+def test_endless_marks_in_a_request_cost_no_time(api, takes_no_time):
+    query = f"$filter=LastName eq '{ENDLESS}'".encode()
+    answer = api.post("contact/$query", query, content_type="text/plain")
+    assert answer.status_code == 400
+    answer = api.post("contact", a_contact_body(LastName=ENDLESS))
+    assert answer.json()["error"]["details"][0]["code"] == "TooLong"
+
+
+def test_endless_marks_for_a_login_cost_no_time(client, takes_no_time):
+    answer = client.post("/admin/login/", {"username": ENDLESS, "password": "x"})
+    assert answer.status_code == 200
+
+
+def test_a_long_query_of_escapes_takes_no_memory():
+    raw = b"%41" * 1_000_000
+    tracemalloc.start()
+    text = unescaped(raw)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert text == b"A" * 1_000_000
+    assert peak < 20_000_000
+
+
+@pytest.mark.parametrize("before", range(4))
+def test_no_escape_is_cut_in_two(before):
+    raw = b"x" * (PIECE - before) + b"%C3%A9" * 3
+    assert unescaped(raw) == b"x" * (PIECE - before) + "ééé".encode()

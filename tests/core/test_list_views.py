@@ -59,6 +59,7 @@ def test_filters_are_saved_renamed_shared_and_deleted(client, ada):
         ({"name": "x" * 61}, "at most 60 characters"),
         ({"query": "q=" + "x" * 2_000}, "at most 2000 characters"),
         ({"key": "0", "name": ""}, "This field cannot be blank."),
+        ({"key": "9" * 5_000, "name": ""}, "This field cannot be blank."),
     ],
 )
 def test_what_cannot_be_saved_is_said(client, ada, fields, message):

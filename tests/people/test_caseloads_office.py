@@ -156,6 +156,8 @@ class Told:
         hidden = [a_participant(self.office, manager, MARKER) for manager in (self.office.stranger, None)]
         # Whose name stands on the record of who is represented.
         with_records(self.office, self.representative, MARKER)
+        details = {"phone1": MARKER, "street_address": MARKER, "primary_email": f"{MARKER}@records.example"}
+        Contact.objects.filter(pk=self.representative.pk).update(**details)
         self.hidden = [*hidden, self.representative]
 
     def pages(self):

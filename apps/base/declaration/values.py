@@ -2,7 +2,6 @@
 
 import datetime as dt
 import re
-import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import lru_cache
@@ -17,6 +16,7 @@ from django.utils import timezone
 
 from apps.base.declaration.edm import INTEGER_RANGES, edm_type
 from apps.base.declaration.schema import StructuralProperty
+from apps.base.texts import composed
 
 #: The most digits, and the greatest exponent, of a number; no column holds more.
 MAX_DIGITS = 60
@@ -231,7 +231,7 @@ def text_reader(field: models.Field) -> Reader:
         if not value or value.isspace():
             return None
         if not value.isascii():
-            value = unicodedata.normalize("NFC", value)
+            value = composed(value)
         if limit is not None and len(value) > limit:
             raise WireValueError("TooLong", f"may have {limit} characters at most, and has {len(value):,}.")
         if is_email:

@@ -20,6 +20,7 @@ from unfold.widgets import UnfoldAdminTextInputWidget
 
 from apps.base.declaration.values import WireValueError, parse_datetime
 from apps.base.drafts import Draft, Issue
+from apps.base.texts import composed
 from apps.core import history_display
 from apps.core.admin_base.conflicts import (
     KEEP,
@@ -33,7 +34,6 @@ from apps.core.admin_base.conflicts import (
 from apps.core.caseload import visible_rows
 from apps.core.importing.cells import Cleaner, cleaned
 from apps.core.importing.days import DayColumn
-from apps.core.models import composed
 
 EMPTY: tuple[object, ...] = (None, "", [])
 #: The fields with the warnings that were shown, and the button that confirms them.

@@ -18,6 +18,7 @@ from apps.base.declaration.schema import StructuredType
 from apps.base.declaration.service import declared_set
 from apps.base.retries import retry_on_conflict
 from apps.core.admin_base.pages import Page, PageAdmin
+from apps.core.admin_base.record_fields import is_key
 from apps.core.models import ChosenColumns, SavedFilter
 
 LIST_VIEW = Page("list-view")
@@ -103,7 +104,7 @@ class ListViewAdmin(PageAdmin):
     def save_filter(self, request: HttpRequest, query: str) -> None:
         own = SavedFilter.objects.filter(**self.owner(request))
         key, name = request.POST.get("key"), request.POST.get("name", "").strip()
-        saved = own.filter(pk=int(key)).first() if key and key.isdecimal() else None
+        saved = own.filter(pk=key).first() if key and is_key(SavedFilter, key) else None
         if saved is not None and "delete" in request.POST:
             saved.delete()
             messages.success(request, f"Saved filter {saved.name} deleted.")

@@ -23,6 +23,7 @@ from unfold.admin import ModelAdmin
 
 from apps.core.admin_base.filters import CappedPaginator, filter_media
 from apps.core.admin_base.lists import RecordChangeList
+from apps.core.admin_base.lookups import is_condition
 from apps.core.admin_base.record_fields import is_key
 from apps.core.caseload import caseload_of, caseload_path, visible_rows
 from apps.core.models import Subscriber
@@ -209,8 +210,9 @@ class PageAdmin(ModelAdmin):
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Django filters by any column that an address names: a secret would be read letter by letter."""
-        secret = getattr(self.model, "secret_columns", ())
-        return lookup.partition("__")[0] not in secret and super().lookup_allowed(lookup, value, request)
+        if lookup.partition("__")[0] in getattr(self.model, "secret_columns", ()):
+            return False
+        return is_condition(self.model, lookup, value) and super().lookup_allowed(lookup, value, request)
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """The record of a key; the library looks for a field without a name where ``_to_field`` is empty."""

@@ -15,7 +15,7 @@ from django.db.models import CharField, F, Model, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Lower, Replace
 
 from apps.base.declaration.schema import fields_on_path
-from apps.core.models import composed
+from apps.base.texts import composed
 
 #: Words of a search that are read.
 WORD_LIMIT = 6

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import migrations, models
 
-from apps.core.models import composed
+from apps.base.texts import composed
 
 
 def compose_texts(app_label: str) -> migrations.RunPython:

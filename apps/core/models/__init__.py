@@ -29,7 +29,6 @@ from apps.core.models.records import (
     Searched,
     TimestampedModel,
     calculated_money,
-    composed,
     money,
     new_guid,
     normalised,

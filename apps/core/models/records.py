@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import unicodedata
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from django.db.models.base import ModelState
 
 from apps.base import clock
 from apps.base.money import ZERO
+from apps.base.texts import composed
 from apps.core import history
 
 
@@ -45,11 +45,6 @@ def calculated_money(label: str | None = None, **options: Any) -> models.Decimal
     return money(label, default=ZERO, editable=False, **options)
 
 
-def composed(text: str) -> str:
-    """The text with each letter and its marks as one character (NFC), which is how texts are stored."""
-    return unicodedata.normalize("NFC", text)
-
-
 def normalised(text: str | None) -> str | None:
     """The form in which unique texts are compared: composed, trimmed, without regard to case.
 
@@ -57,7 +52,7 @@ def normalised(text: str | None) -> str | None:
     """
     if text is None:
         return None
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).strip().casefold()) or None
+    return composed(composed(text).strip().casefold()) or None
 
 
 class NormalisedField(models.CharField):

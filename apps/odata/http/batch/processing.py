@@ -37,6 +37,8 @@ _HEADERS_OF_BATCH = frozenset({"cache-control", "content-security-policy", "vary
 CALLER_SECONDS = 1
 #: Seconds, and bytes of responses, after which no further request of a batch is begun.
 MAX_SECONDS, MAX_RESPONSE_BYTES = 10, 64 * 1024 * 1024
+#: Bytes of a URL before its query, as many as servers take: escapes of more would fill the memory.
+MAX_PATH = 8_000
 _ORIGIN = re.compile(rb"https?://([^/?#]*)", re.IGNORECASE)
 #: A set with the select list of a context URL: what Syncfusion's adaptor takes for the address of the set.
 _SET_IN_CONTEXT = re.compile(rb"(/?\w+)\((?=\w+,).*?\)(?=\(|\Z)")
@@ -158,6 +160,8 @@ class BatchProcessor:
 def split_url(url: bytes, sender: Request, root: bytes) -> tuple[bytes, bytes]:
     """The path below the service at ``root``, and the query, of a URL of any of OData's three forms."""
     path, _, query = url.partition(b"#")[0].partition(b"?")
+    if len(path) > MAX_PATH:
+        raise BadQuery(f"A URL has at most {MAX_PATH:,} bytes before its query.")
     path = _SET_IN_CONTEXT.sub(rb"\1", path, count=1)
     origin = _ORIGIN.match(path)
     if origin:
