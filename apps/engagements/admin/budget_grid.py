@@ -113,8 +113,10 @@ class BudgetRow(BudgetCells):
 
 def sent_rows(data: QueryDict | None) -> set[str]:
     """The prefixes of the rows that were sent with a budget."""
-    cells = (data or {}).items()
-    return {name.removesuffix("-budget") for name, text in cells if ROW.fullmatch(name) and text.strip()}
+    if data is None:
+        return set()
+    names = filter(ROW.fullmatch, data)
+    return {name.removesuffix("-budget") for name in names if str(data[name]).strip()}
 
 
 def refuse_unpermitted(page: Any, request: HttpRequest, *sent: str) -> None:
