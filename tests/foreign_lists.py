@@ -153,9 +153,12 @@ def address_cells(chance, truth):
         truth.reject("Required")
     number = chance.randint(1, 300)
     truth.values |= {"suburb": suburb, "street_address": f"{number} Low Road"}
+    short = code.lstrip("0")
+    is_restored = short != code and written in (state, long) and country != "New Zealand"
     post_code = pick(
         chance, truth, "post_code",
-        (80, code, code), (10, f"{code}.0", code), (5, code.lstrip("0"), code.lstrip("0")), (5, "", None),
+        (80, code, code), (10, f"{code}.0", code), (5, "", None),
+        (5, short, code, "LeadingZeroRestored") if is_restored else (5, short, short),
     )  # fmt: skip
     return {
         "Addr": f" {number} Low Road", "Suburb": f"{suburb}\u00a0", "State": written, "P/code": post_code,

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Model
 
@@ -113,6 +114,7 @@ class ImportOrder:
 
     ``columns`` are what the columns give, in their order: the name of a member, or nothing; ``values`` what
     cells of each say in place of their text. ``issues`` is where all issues are written.
+    ``brought_by`` is who brought the file; who lets it be imported may be another, and is the author.
     """
 
     path: Path
@@ -123,6 +125,7 @@ class ImportOrder:
     values: Sequence[Mapping[str, str]]
     dry_run: bool
     display: ImportDisplay
+    brought_by: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

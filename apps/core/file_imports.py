@@ -409,7 +409,9 @@ def run(file_import: FileImport, is_repeated: bool) -> None:
             folder / "issues.csv",
         )
         options = file_import.options
-        outcome = kind.run(ImportOrder(path, errors, issues, options, columns, values, is_check, display))
+        brought_by = file_import.staff_id
+        order = ImportOrder(path, errors, issues, options, columns, values, is_check, display, brought_by)
+        outcome = kind.run(order)
         counts = dict(outcome.counts)
         if is_repeated and not is_check and kind.count_words == RECORD_COUNTS:
             counts |= counts_of_history(file_import, kind, counts)

@@ -1,5 +1,7 @@
 """What happens to a form that is pressed twice, left and returned to, or sent after its session has ended."""
 
+from decimal import Decimal
+
 import pytest
 from django.contrib import admin
 from django.contrib.sessions.models import Session
@@ -7,11 +9,11 @@ from django.contrib.sessions.models import Session
 from apps.core.admin_base import RecordAdmin
 from apps.engagements.models import ServiceBooking
 from apps.engagements.services import create_support_categories
-from apps.people.models import Client, Contact
+from apps.people.models import Client, Contact, Staff
 from tests.documents.builders import PDF, a_category
 from tests.engagements.builders import a_plan
 from tests.funding.builders import a_claim
-from tests.people.records import PASSWORD, a_client, a_contact, an_administrator
+from tests.people.records import PASSWORD, a_client, a_contact, a_role, an_administrator
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 ADD = "/admin/people/client/add/"
@@ -66,6 +68,28 @@ def test_a_form_sent_after_a_login_in_another_tab_comes_back_with_its_text(open_
     assert not Client.objects.exists()
     save(page)
     assert Client.objects.get().business_name == "Acme of Perth"
+
+
+def test_a_form_that_a_withdrawn_role_refused_goes_on_once_the_role_is_given_back(open_window, ada):
+    create_support_categories()
+    plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
+    page, role = open_window(), ada.role
+    page.goto(f"/admin/engagements/clientengagement/{plan.pk}/plan/")
+    page.fill("[name=category3-budget]", "1000.50")
+    Staff.objects.filter(pk=ada.pk).update(role=a_role("engagements.view_clientengagement"))
+    with page.expect_navigation():
+        page.click("text=Save budgets")
+    assert page.is_visible("text=nothing that you typed is lost")
+    Staff.objects.filter(pk=ada.pk).update(role=role)
+    with page.expect_navigation():
+        page.click("text=Try again with what I typed")
+    assert page.is_visible("text=You lacked a permission. Your entries are back, and not saved yet.")
+    assert page.input_value("[name=category3-budget]") == "1000.50"
+    assert not ServiceBooking.objects.exists()
+    with page.expect_navigation():
+        page.click("text=Save budgets")
+    assert ServiceBooking.objects.get().budget == Decimal("1000.5")
+    assert [text for text in page.errors if "403" not in text] == []
 
 
 def test_nobody_else_sees_what_was_sent_after_the_session_ended(open_window, ada):

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import pytest
 
+from apps.base import clock
 from apps.core.models import Change
 from apps.engagements.choices import CATEGORIES
 from apps.engagements.models import CategoryBudget, ClientEngagement, ServiceBooking
@@ -150,5 +151,30 @@ def test_the_grid_is_for_those_who_may_enter_budgets(client):
         client.force_login(a_staff_member(role=a_role(*view, *names)))
         assert len(grid_of(client, plan).rows) == rows
     client.force_login(a_staff_member(role=a_role(*view)))
-    save(client, plan, {"category1-budget": "5", "category2-budget": "5"})
+    answer = save(client, plan, {"category1-budget": "5", "category2-budget": "5"})
+    assert answer.status_code == 403
+    assert "lacks the permission to add service bookings." in answer.content.decode()
     assert ServiceBooking.objects.count() == 1
+
+
+def test_what_may_no_longer_be_entered_is_refused_and_not_left_out_without_a_word(client, ada):
+    """It was “0 budgets saved”, or as many as were still allowed."""
+    plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
+    booking = a_booking(plan)
+    number = booking.category.number
+    data = sent(grid_of(client, plan), **{f"category{number}_budget": "7", "category15_budget": "5"})
+    view = ("engagements.view_clientengagement", "engagements.view_servicebooking")
+    client.force_login(a_staff_member(role=a_role(*view, "engagements.add_servicebooking")))
+    answer = save(client, plan, data)
+    assert answer.status_code == 403
+    assert "lacks the permission to change service bookings." in answer.content.decode()
+    assert [each.pk for each in ServiceBooking.objects.all()] == [booking.pk]
+
+
+def test_budgets_of_a_plan_that_was_archived_meanwhile_are_not_called_saved(client, ada):
+    plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
+    data = sent(grid_of(client, plan), category15_budget="5")
+    ClientEngagement.objects.update(archive_date=clock.now())
+    text = save(client, plan, data).content.decode()
+    assert "The plan was archived meanwhile: nothing was saved." in text
+    assert not ServiceBooking.objects.exists()

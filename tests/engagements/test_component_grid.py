@@ -254,14 +254,27 @@ def test_the_grid_is_for_those_who_may_enter_budgets(client, plan):
         page_of_plan = client.get(f"{PLANS}{plan.pk}/plan/").content
         assert (b"Enter components" in page_of_plan) != is_readable_only
         assert (b'value="save"' in client.get(address(plan)).content) != is_readable_only
+    new = {"new0_pays_for": "20", "new0_budget": "5"}
+    client.force_login(a_staff_member(role=a_role(*VIEW, "engagements.add_categorybudget")))
+    data = sent(context_of(client, plan)["grid"], **new)
     client.force_login(a_staff_member(role=a_role(*VIEW)))
-    send(
-        client,
-        plan,
-        {"action": "save", "calendar": "", "new_rows": "1", "new0-pays_for": "20", "new0-budget": "5"},
-    )
-    send(client, plan, {"action": "store", "pasted": "Core\t01\t1/7/2026\t30/6/2027\t5"})
+    pasted = {"action": "store", "pasted": "Core\t01\t1/7/2026\t30/6/2027\t5"}
+    assert [send(client, plan, each).status_code for each in (data, pasted)] == [403, 403]
     assert CategoryBudget.objects.count() == 1
+
+
+@pytest.mark.parametrize(("kept", "lost"), [("add", "change"), ("change", "add")])
+def test_what_may_no_longer_be_entered_is_refused_and_not_left_out_without_a_word(
+    client, ada, plan, kept, lost
+):
+    a_category_budget(plan, category=15, component_name="Skills")
+    grid = context_of(client, plan)["grid"]
+    data = sent(grid, **CORE) | {f"{row_of(grid, 'Skills')}-budget": "70"}
+    client.force_login(a_staff_member(role=a_role(*VIEW, f"engagements.{kept}_categorybudget")))
+    answer = send(client, plan, data)
+    assert answer.status_code == 403
+    assert f"lacks the permission to {lost} " in answer.content.decode()
+    assert CategoryBudget.objects.get().budget != 70
 
 
 def test_the_page_is_that_of_pace_plans(client, ada, plan):

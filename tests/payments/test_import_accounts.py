@@ -9,7 +9,7 @@ from apps.people.merging import merge
 from apps.people.models import Client
 from tests.core.test_file_imports import an_import, press
 from tests.payments.builders import an_account
-from tests.people.records import a_client, a_contact, a_role, a_staff_member
+from tests.people.records import a_client, a_contact, a_role, a_staff_member, an_administrator
 from tests.tasks import run_tasks
 
 pytestmark = pytest.mark.django_db
@@ -163,6 +163,19 @@ def test_a_file_that_lacks_what_an_account_needs_says_so(client, ada):
         "The file lacks BSB number, Bank account name. Where one column has BSB and account number, make two"
         " of it.",
     )
+
+
+def test_nobody_confirms_numbers_that_they_brought_though_another_lets_them_be_imported(client, ada, lights):
+    record = checked(client, LIGHTS)
+    client.force_login(an_administrator())
+    press(client, record, "import")
+    run_tasks()
+    record.refresh_from_db()
+    assert (record.status, record.message) == (
+        "Failed",
+        "Bank accounts are imported by the person who brought the file; bring it yourself.",
+    )
+    assert not BankAccount.objects.exists()
 
 
 def test_who_may_not_see_accounts_imports_none(client, ada):

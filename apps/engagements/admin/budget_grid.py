@@ -1,10 +1,12 @@
 """The budgets of a plan in one table: a row for each support category, saved together."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django import forms
 from django.contrib import admin
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, QueryDict
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
@@ -20,6 +22,8 @@ from apps.engagements.models import ClientEngagement, SupportCategory
 
 #: The cells of a row that are the budget's columns.
 COLUMNS = ("budget", "management_type", "used_elsewhere")
+#: The first cell of a row, by its prefix; not what it was when it was opened.
+ROW = re.compile(r"(?!initial-)[0-9a-z-]+-budget")
 
 
 def amount_field(label: str) -> AmountField:
@@ -107,6 +111,24 @@ class BudgetRow(BudgetCells):
         return draft_class(values, given=set(values))
 
 
+def sent_rows(data: QueryDict | None) -> set[str]:
+    """The prefixes of the rows that were sent with a budget."""
+    if data is None:
+        return set()
+    names = filter(ROW.fullmatch, data)
+    return {name.removesuffix("-budget") for name in names if str(data[name]).strip()}
+
+
+def refuse_unpermitted(page: Any, request: HttpRequest, *sent: str) -> None:
+    """Refuse what was sent by who may not enter it any more: it would be left out without a word.
+
+    ``sent`` are the permissions that it needs.
+    """
+    for name in sent:
+        if not getattr(page, f"has_{name}_permission")(request):
+            raise PermissionDenied(*page.explain_refusal(request, name))
+
+
 class BudgetGrid:
     """The rows that a person may enter or change, and what is wrong with them."""
 
@@ -120,6 +142,8 @@ class BudgetGrid:
         self.data: QueryDict | None = request.POST.copy() if request.method == "POST" else None
         self.is_restored = is_restored(request)
         self.rows = [] if plan.is_archived else list(self.make_rows(budgets))
+        if not plan.is_archived and sent_rows(self.data) - {row.prefix for row in self.rows}:
+            refuse_unpermitted(page, request, "add", "change")
         self.warnings: list[str] = []
 
     def make_rows(self, budgets: Sequence[Any]) -> Iterator[BudgetRow]:

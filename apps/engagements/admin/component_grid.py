@@ -18,7 +18,7 @@ from apps.base.drafts import Issue, apply_rules
 from apps.base.money import ZERO
 from apps.core.admin_base.display import plain_amount
 from apps.core.admin_base.forms import is_restored
-from apps.engagements.admin.budget_grid import BudgetCells, amount_field
+from apps.engagements.admin.budget_grid import BudgetCells, amount_field, refuse_unpermitted, sent_rows
 from apps.engagements.calendars import USUAL_MONTHS, calendar_of, divide_evenly
 from apps.engagements.drafts import ComponentDraft, EnteredComponent, PeriodsDraft
 from apps.engagements.funding_periods import Days
@@ -289,6 +289,12 @@ class ComponentGrid:
         if self.data is not None and self.action.startswith("months-"):
             self.change_calendar(self.action.removeprefix("months-"))
         self.rows = list(self.make_rows())
+        if not plan.is_archived:
+            sent = sent_rows(self.data)
+            is_new = [prefix.startswith("new") for prefix in sent]
+            refuse_unpermitted(
+                page, request, *(["add"] if any(is_new) else []), *(["change"] if not all(is_new) else [])
+            )
 
     # --- the calendar
 

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -124,6 +125,8 @@ def components_page(page: Any, request: HttpRequest, plan: ClientEngagement) -> 
         )
         grid = ComponentGrid(request, plan, components)
         pasted = Pasted()
+        if request.method == "POST" and grid.is_readable_only and not plan.is_archived:
+            raise PermissionDenied("Your role lacks the permission to add or change components.")
         if request.method == "POST" and grid.data is None and not grid.is_readable_only:
             pasted = read_text(request.POST.get("pasted", ""), plan, components)
             is_stored = request.POST.get("action") == "store" and not grid.is_restored

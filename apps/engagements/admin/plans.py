@@ -240,7 +240,9 @@ class ClientEngagementAdmin(RecordAdmin):
                 ClientEngagement.objects.select_for_update(of=("self",)).get(pk=record.pk)
                 budgets = load_budgets(record)
             grid = BudgetGrid(request, record, budgets)
-            if grid.data is not None and grid.is_valid():
+            if grid.data is not None and record.is_archived:
+                messages.error(request, "The plan was archived meanwhile: nothing was saved.")
+            elif grid.data is not None and grid.is_valid():
                 count = grid.save()
                 for warning in grid.warnings:
                     messages.warning(request, warning)

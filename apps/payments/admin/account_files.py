@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from django.db import IntegrityError
 
+from apps.core import history
 from apps.core.file_import_kinds import (
     FILE_KINDS,
     TABLE_OPTIONS,
@@ -23,6 +24,11 @@ def import_account_file(order: ImportOrder) -> ImportOutcome:
     options = ImportOptions(
         errors=order.errors, issues=order.issues, dry_run=order.dry_run, **table_options(order.options)
     )
+    if not order.dry_run and history.author().staff_id != order.brought_by:
+        # Else who wrote the numbers would not be who entered them, and could confirm them.
+        raise ImportFileError(
+            "Bank accounts are imported by the person who brought the file; bring it yourself."
+        )
     try:
         report = import_bank_accounts(order.path, options, order.display)
     except IntegrityError:
