@@ -291,29 +291,38 @@ def recognise_columns(
                 for each in split_columns(column, by_spelling)
             ]
     if unknown and not options.ignore_unknown:
-        advice = ' Say --map "Header=Field", or --ignore-unknown to import without.'
-        if table.has_cell_addresses:
-            advice += " Where the header is in another row, say --header-row and its number."
-        raise ImportFileError(f"Not understood: {'; '.join(unknown)}.{advice}")
-    notices = [f"Imported without {'; '.join(unknown)}."] if unknown else []
-    notices += [
-        f"{sentence_start(quote_header(column.index, column.header, table))} is read as {column.name}."
-        for column in columns
-        if column.index not in chosen and is_second(column, by_spelling)
-    ]
+        raise ImportFileError(unknown_sentence(unknown, table))
     left_out = needless_columns(columns, options.by_name)
-    headers = [column.header for column in left_out]
-    if options.by_name and headers:
-        notices.append(f"Guids of another database, not read: {', '.join(headers)}.")
-    else:
-        read_only += headers
+    seconds = [each for each in columns if each.index not in chosen and is_second(each, by_spelling)]
+    notices = [
+        *([f"Imported without {'; '.join(unknown)}."] if unknown else []),
+        *(
+            f"{sentence_start(quote_header(each.index, each.header, table))} is read as {each.name}."
+            for each in seconds
+        ),
+        *left_out_sentences([each.header for each in left_out], read_only, options.by_name),
+    ]
     columns = [column for column in columns if column not in left_out]
     check_unique_targets(columns, table)
     if all(column.only_groups for column in columns):
         raise ImportFileError("No column of the file gives anything that can be imported.")
-    if read_only:
-        notices.append(f"Not read, because the service determines it: {', '.join(read_only)}.")
     return columns, notices
+
+
+def unknown_sentence(unknown: Sequence[str], table: Table) -> str:
+    advice = ' Say --map "Header=Field", or --ignore-unknown to import without.'
+    if table.has_cell_addresses:
+        advice += " Where the header is in another row, say --header-row and its number."
+    return f"Not understood: {'; '.join(unknown)}.{advice}"
+
+
+def left_out_sentences(left_out: Sequence[str], read_only: Sequence[str], by_name: bool) -> Iterator[str]:
+    """The headers of columns that are not read, and why."""
+    if by_name and left_out:
+        yield f"Guids of another database, not read: {', '.join(left_out)}."
+        left_out = ()
+    if headers := [*read_only, *left_out]:
+        yield f"Not read, because the service determines it: {', '.join(headers)}."
 
 
 def split_columns(column: RecordColumn, by_spelling: Mapping[str, RecordColumn]) -> Sequence[RecordColumn]:

@@ -167,7 +167,7 @@ def import_bank_accounts(path: Path, options: ImportOptions, display: ImportDisp
         report.counts.rows = len(read)
         find_owners(read)
         with transaction.atomic():
-            enter_accounts(read, report, options.dry_run)
+            store_accounts(read, report, options.dry_run)
     return report
 
 
@@ -251,7 +251,7 @@ def records_named(name: str, texts: Iterable[str]) -> dict[str, list[Client | Co
 # --- what is entered ----------------------------------------------------------------------------------------
 
 
-def enter_accounts(rows: Sequence[AccountRow], report: ImportReport, dry_run: bool) -> None:
+def store_accounts(rows: Sequence[AccountRow], report: ImportReport, dry_run: bool) -> None:
     """Enter the accounts that their owners do not have; report every row."""
     find_present(rows)
     changing = list(find_changing(rows))
