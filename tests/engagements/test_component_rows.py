@@ -168,6 +168,8 @@ def test_endless_blanks_cost_no_time():
     began = time.process_time()
     periods, sentences = read_periods(f"1 Jul 2026 \ta{' ' * 20_000}b")
     assert (periods, len(sentences)) == ([], 1)
+    periods, sentences = read_periods(f"1 Jul{', --' * 10_000} 2026\t5")
+    assert (periods, len(sentences)) == ([], 1)
     assert time.process_time() - began < 2
 
 

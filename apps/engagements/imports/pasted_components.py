@@ -30,7 +30,7 @@ MAX_PASTED = 1_000
 
 _DAY = re.compile(
     r"(?:\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
-    r"|\d{1,2}(?:st|nd|rd|th)?[ -]?(?P<month>[A-Za-z]{3,9})[ ,.-]*\d{2,4})",
+    r"|\d{1,2}(?:st|nd|rd|th)?[ -]?(?P<month>[A-Za-z]{3,9})[ ,.-]{0,9}\d{2,4})",
     re.ASCII,
 )
 # No day has more characters: each would be tried with all blanks behind it.
