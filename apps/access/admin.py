@@ -83,7 +83,8 @@ class ApiApplicationForm(RecordForm):
         choices=lambda: [(scope, scope) for scope in offered_scopes()],
         required=False,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
-        help_text="read and write are for everything. write does not include read.",
+        help_text="read and write are for everything. write does not include read. write and staff.write set"
+        " the role and the email of anybody, and so open all that an administrator may do.",
     )
 
     class Meta:

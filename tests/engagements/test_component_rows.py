@@ -1,5 +1,6 @@
 """Rows of components and funding periods are read as people copy them."""
 
+import time
 from decimal import Decimal
 
 import pytest
@@ -151,6 +152,25 @@ def test_supports_are_numbers_names_and_codes(text, supports):
 def test_other_texts_are_no_supports(text):
     with pytest.raises(WireValueError):
         read_supports(text)
+
+
+def test_endless_parts_cost_no_time():
+    """Each part was tried together with all that follow it: 4,000 took three seconds."""
+    began = time.process_time()
+    assert str(read_supports("Transport, 1, " * 20_000)) == "02 01"
+    with pytest.raises(WireValueError):
+        read_supports("Core, " * 20_000)
+    assert time.process_time() - began < 2
+
+
+def test_endless_blanks_cost_no_time():
+    """Each was tried as the end of the first day: 20,000 took twenty seconds."""
+    began = time.process_time()
+    periods, sentences = read_periods(f"1 Jul 2026 \ta{' ' * 20_000}b")
+    assert (periods, len(sentences)) == ([], 1)
+    periods, sentences = read_periods(f"1 Jul{', --' * 10_000} 2026\t5")
+    assert (periods, len(sentences)) == ([], 1)
+    assert time.process_time() - began < 2
 
 
 def test_an_amount_has_cents():

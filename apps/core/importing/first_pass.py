@@ -18,7 +18,7 @@ _TOTAL = re.compile(r"\W*(?:grand |sub-?)?(?:totals?|sum|count|number of|no\.? o
 #: Nobody is called so: it is a total however few columns there are.
 _BARE_TOTAL = re.compile(r"\W*(?:grand |sub-?)?totals?\W*", re.IGNORECASE)
 _END = re.compile(
-    r"\W*(?:end of (?:report|list|file|export|data)\b"
+    r"\W*+(?:end of (?:report|list|file|export|data)\b"
     r"|(?:printed|generated|exported|produced|created|report(?:ed)?|page)(?: (?:on|by|at|date|of)\b|:| ?\d)"
     r"|[\d,]+ (?:records?|rows?|lines?|entries)\b"
     r"|(?:copyright|confidential)\b)|[*=_-]{3,}|©",

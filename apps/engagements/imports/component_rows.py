@@ -50,6 +50,8 @@ _CODE = re.compile(r"\d\d_[0-9A-Z]+(?:_[0-9A-Z]+)*", re.ASCII | re.IGNORECASE)
 _CATEGORY = re.compile(r"0?\d|1\d|2[01]", re.ASCII)
 _NUMBER_BEFORE_NAME = re.compile(r"(\d{1,2})[ .:–-]+(?=[A-Za-z])", re.ASCII)
 _NAMES = {letters_of(name): number for number, name, _ in CATEGORIES}
+#: Into which the longest name falls where its commas part it: more are not tried together.
+MOST_PARTS = max(name.count(",") for _, name, _ in CATEGORIES) + 1
 
 
 def read_supports(text: str) -> Supports:
@@ -61,16 +63,17 @@ def read_supports(text: str) -> Supports:
     categories: list[int] = []
     codes: list[str] = []
     parts = [part.strip() for part in re.split(r"[;,+|\n]", text) if part.strip()]
-    while parts:
-        words = parts[0].split()
+    start = 0
+    while start < len(parts):
+        words = parts[start].split()
         if all(_CODE.fullmatch(word) or _CATEGORY.fullmatch(word) for word in words):
             codes += [word.upper() for word in words if "_" in word]
             categories += [int(word) for word in words if "_" not in word]
-            del parts[0]
+            start += 1
             continue
-        number, length = named_category(parts)
+        number, length = named_category(parts[start : start + MOST_PARTS])
         categories.append(number)
-        del parts[:length]
+        start += length
     for number in categories:
         if not 1 <= number <= LAST_CATEGORY:
             sentence = f"has {number}, which is no category: they are from 1 to {LAST_CATEGORY}."

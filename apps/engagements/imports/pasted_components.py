@@ -30,10 +30,11 @@ MAX_PASTED = 1_000
 
 _DAY = re.compile(
     r"(?:\d{1,2}[/.-]\d{1,2}[/.-]\d{2,4}|\d{4}[-/.]\d{1,2}[-/.]\d{1,2}"
-    r"|\d{1,2}(?:st|nd|rd|th)?[ -]?(?P<month>[A-Za-z]{3,9})[ ,.-]*\d{2,4})",
+    r"|\d{1,2}(?:st|nd|rd|th)?[ -]?(?P<month>[A-Za-z]{3,9})[ ,.-]{0,9}\d{2,4})",
     re.ASCII,
 )
-_TWO_DAYS = re.compile(r"(.+?)(?: *[–—] *| +- +| +to +| +until +)(.+)")
+# No day has more characters: each would be tried with all blanks behind it.
+_TWO_DAYS = re.compile(r"(.{1,40}?)(?: *[–—] *| +- +| +to +| +until +)(.+)")
 _START_OF_AMOUNT = re.compile(r"\$? ?\d{1,3}")
 _REST_OF_AMOUNT = re.compile(r"\d{3}(?:\.\d+)?")
 NO_HEADER = ("component", "categories", "period_from", "period_to", "released", "amount")

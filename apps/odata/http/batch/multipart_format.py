@@ -23,7 +23,10 @@ from apps.odata.http.formats import RawBodyParser
 _BLANK_LINE = re.compile(rb"(?:\A|\r?\n)\r?\n")
 _LINE_END = re.compile(rb"\r?\n")
 #: Clients leave out the version, and write blanks into the URL.
-_REQUEST_LINE = re.compile(rb"([A-Za-z]{1,20}) +(.*?)(?: *HTTP/[0-9.]{1,9})? *")
+_REQUEST_LINE = re.compile(rb"([A-Za-z]{1,20}) +(.*)")
+#: In a pattern of its own: behind blanks of a URL, each would be tried as the last.
+_VERSION = re.compile(rb"HTTP/[0-9.]{1,9}\Z")
+MAX_VERSION = len("HTTP/") + 9
 
 #: A client (o.js) recognises the responses of a change set by this beginning of their boundary.
 CHANGE_SET_PREFIX = "changesetresponse_"
@@ -111,9 +114,11 @@ def request_of_part(part_headers: Mapping[str, str], content: bytes) -> Individu
         raise BadBody("A part of the batch begins with a request line, such as GET client HTTP/1.1.")
     headers = read_headers(header_lines)
     identifier = part_headers.get("content-id") or headers.get("content-id", "")
-    return IndividualRequest(
-        match[1].decode().upper(), match[2], headers, body[0] if body else b"", identifier.strip("<>")
-    )
+    url = match[2].rstrip(b" ")
+    if version := _VERSION.search(url, max(len(url) - MAX_VERSION, 0)):
+        url = url[: version.start()].rstrip(b" ")
+    method = match[1].decode().upper()
+    return IndividualRequest(method, url, headers, body[0] if body else b"", identifier.strip("<>"))
 
 
 class MultipartBatchRenderer(BaseRenderer):
