@@ -176,7 +176,6 @@
                     this.focusRow(this.rows()[0]);
                 }
             });
-            this.form.addEventListener("click", ({ target }) => { if (target.name === "end_date" && target.value && target.value === this.filledEnd) target.select(); });
             this.form.addEventListener("focusout", (event) => {
                 if (event.target.name === "start_date") this.followStart(event.target.value);
                 if (event.target.matches("input[data-day]")) this.followBillDays();

@@ -44,6 +44,14 @@
         if (form.matches(".warn-unsaved-form")) keepSent(form, event.submitter);
     });
 
+    // The first click into a figure or a day selects it, as the Tab key does: what is typed would come within it.
+    let entered = null;
+    document.addEventListener("mousedown", ({ target }) => { entered = target === document.activeElement ? null : target; });
+    document.addEventListener("click", ({ target }) => {
+        const isEntered = target === entered && target.matches("input:is([inputmode=decimal], [data-day])");
+        if (isEntered && target.selectionStart === target.selectionEnd) target.select();
+    });
+
     // The cursor of a click would stand behind it: 0.0010000.
     document.addEventListener("click", ({ target }) => { if (target.matches("input") && /^0(\.0+)?$/.test(target.value)) target.select(); });
 

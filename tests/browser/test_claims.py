@@ -274,6 +274,14 @@ def test_the_last_day_of_a_bill_is_its_first_until_another_is_entered(open_windo
     page.click("[name=end_date]")
     page.keyboard.type("8/7/25")  # by a click as well
     assert page.input_value("[name=end_date]") == "8/7/25"
+    page.fill("[name=lines-0-price]", "70.23")
+    page.click("[name=lines-0-quantity]")
+    page.click("[name=lines-0-price]")
+    page.keyboard.type("65")
+    page.click("[name=lines-0-price]")  # the next click only moves the cursor
+    page.keyboard.press("End")
+    page.keyboard.type(".5")
+    assert page.input_value("[name=lines-0-price]") == "65.5"
     assert page.errors == []
 
 
