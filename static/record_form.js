@@ -44,11 +44,11 @@
         if (form.matches(".warn-unsaved-form")) keepSent(form, event.submitter);
     });
 
-    // The first click into a figure or a day selects it, as the Tab key does: what is typed would come within it.
+    // The first click into a figure, a day or the code of a product selects it, as the Tab key does: what is typed would come within it.
     let entered = null;
     document.addEventListener("mousedown", ({ target }) => { entered = target === document.activeElement ? null : target; });
     document.addEventListener("click", ({ target }) => {
-        const isEntered = target === entered && target.matches("input:is([inputmode=decimal], [data-day])");
+        const isEntered = target === entered && target.matches("input:is([inputmode=decimal], [type=number], [data-day], .vDateField, [role=combobox])");
         if (isEntered && target.selectionStart === target.selectionEnd) target.select();
     });
 
