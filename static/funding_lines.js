@@ -734,8 +734,8 @@
         const invoice = document.querySelector("select[name=provider_invoice]");
         if (!invoice || !window.django) return;
         // What the chosen invoice says fills the form: the server knows how.
+        invoice.dataset.leadsOn = "";
         window.django.jQuery(invoice).on("select2:select", () => {
-            window.onbeforeunload = null;
             const address = new URL(window.location.href);
             address.searchParams.set("provider_invoice", invoice.value);
             window.location.assign(address);
