@@ -174,6 +174,20 @@ def test_what_is_ticked_hides_no_row_and_takes_no_click_of_the_menu(open_window)
     page.locator("#changelist-actions :is(select, button):visible").first.click(trial=True)  # itself it is clicked
 
 
+def test_the_buttons_of_the_columns_are_reached_beside_a_short_list_in_a_low_window(open_window):
+    """They lay below the bar of pages, where neither a click nor the wheel came."""
+    page = open_window(1024)
+    page.set_viewport_size({"width": 1024, "height": 700})
+    page.goto("/admin/funding/claim/")
+    page.click("summary >> text=Saved filters, columns")
+    page.wait_for_selector("text=Show these")
+    page.mouse.move(700, 450)
+    page.mouse.wheel(0, 5000)
+    page.click("text=The usual ones")
+    page.wait_for_selector("summary >> text=Saved filters, columns")
+    assert page.locator(".rs-dropdown[open]").count() == 0
+
+
 def test_days_of_filters_do_not_warn_of_the_computer_s_time_zone(open_window):
     page = open_window()
     elsewhere = page.context.new_cdp_session(page)
