@@ -48,7 +48,7 @@
     let entered = null;
     document.addEventListener("mousedown", ({ target }) => { entered = target === document.activeElement ? null : target; });
     document.addEventListener("click", ({ target }) => {
-        const isEntered = target === entered && target.matches("input:is([inputmode=decimal], [type=number], [data-day], .vDateField, [role=combobox])");
+        const isEntered = target === entered && target.matches("input:is([inputmode=decimal], [inputmode=numeric], [data-day], .vDateField, [role=combobox])");
         if (isEntered && target.selectionStart === target.selectionEnd) target.select();
     });
 
