@@ -114,7 +114,7 @@
     request.addEventListener("error", () => { done(); showError("The service could not be reached. Nothing was added."); });
     request.addEventListener("load", () => {
       done();
-      if (request.status === 200) { window.onbeforeunload = null; location.assign(request.response.url); return; }
+      if (request.status === 200) { rows.replaceChildren(); location.assign(request.response.url); return; }
       showIssues(request.response || {});
     });
     progress.hidden = false;
@@ -140,12 +140,14 @@
 
   picker.addEventListener("change", () => addFiles([...picker.files]));
   for (const kind of ["dragover", "dragleave", "drop"]) {
-    drop.addEventListener(kind, (event) => {
-      event.preventDefault();
+    document.addEventListener(kind, (event) => {
+      if (!event.dataTransfer?.types.includes("Files")) return;
+      event.preventDefault(); // else the browser would open the file and leave the page
       drop.classList.toggle("rs-over", kind === "dragover");
       if (kind === "drop") addFiles([...event.dataTransfer.files]);
     });
   }
+  window.addEventListener("beforeunload", (event) => { if (rows.children.length) event.preventDefault(); });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     if (!rows.children.length) { showError("Choose a file first."); return; }

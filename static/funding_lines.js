@@ -158,10 +158,10 @@
             this.grid.addEventListener("paste", (event) => this.handlePaste(event));
             this.grid.addEventListener("click", (event) => this.handleClick(event));
             this.grid.addEventListener("mousedown", (event) => {
+                if (!event.target.closest("[data-options]")) return;
+                event.preventDefault(); // the cell keeps the cursor, and the list stays while it is scrolled by its bar
                 const option = event.target.closest("[data-option]");
-                if (!option) return;
-                event.preventDefault(); // the cell keeps the cursor
-                this.chooseProduct(option.closest("[data-row]"), Number(option.dataset.option));
+                if (option && event.button === 0) this.chooseProduct(option.closest("[data-row]"), Number(option.dataset.option));
             });
             this.form.addEventListener("submit", () => this.removeBlankRows());
             this.form.addEventListener("input", (event) => { if (event.target.name === "invoice_total") this.showTotals(); });
@@ -734,8 +734,8 @@
         const invoice = document.querySelector("select[name=provider_invoice]");
         if (!invoice || !window.django) return;
         // What the chosen invoice says fills the form: the server knows how.
+        invoice.dataset.leadsOn = "";
         window.django.jQuery(invoice).on("select2:select", () => {
-            window.onbeforeunload = null;
             const address = new URL(window.location.href);
             address.searchParams.set("provider_invoice", invoice.value);
             window.location.assign(address);

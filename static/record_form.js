@@ -1,7 +1,7 @@
 /* Forms of records: a second press of a button sends nothing. What was sent is kept in this tab until it is saved, or
    another page is opened: when the session had ended, it comes back after signing in; after warnings, faults or no
-   answer at all, by the browser's Back or Reload. What is typed replaces a zero. Ctrl+Enter saves, from anywhere in a
-   form; among records to tick it leads to what is done with them. */
+   answer at all, by the browser's Back or Reload. A changed form asks before it is left. What is typed replaces a zero.
+   Ctrl+Enter saves, from anywhere in a form; among records to tick it leads to what is done with them. */
 "use strict";
 
 (() => {
@@ -16,7 +16,7 @@
         const isRecord = "_opened_by" in form.elements; // else the button may be what saves it, whatever is sent besides
         if (isRecord && button?.name) fields.push([button.name, button.value]); // which page follows
         const staff = document.querySelector("[data-staff]").dataset.staff;
-        const sent = { staff, isRecord, address: window.location.pathname + window.location.search, fields };
+        const sent = { staff, address: window.location.pathname + window.location.search, fields };
         sessionStorage.removeItem(SENT); // what was sent before
         try { sessionStorage.setItem(SENT, JSON.stringify(sent)); } catch { /* larger than the browser keeps: not kept */ }
     }
@@ -45,11 +45,11 @@
         if (form.matches(".warn-unsaved-form")) keepSent(form, event.submitter);
     });
 
-    // The first click into a figure or a day selects it, as the Tab key does: what is typed would come within it.
+    // The first click into a figure, a day or the code of a product selects it, as the Tab key does: what is typed would come within it.
     let entered = null;
     document.addEventListener("mousedown", ({ target }) => { entered = target === document.activeElement ? null : target; });
     document.addEventListener("click", ({ target }) => {
-        const isEntered = target === entered && target.matches("input:is([inputmode=decimal], [data-day])");
+        const isEntered = target === entered && target.matches("input:is([inputmode=decimal], [inputmode=numeric], [data-day], .vDateField, [role=combobox])");
         if (isEntered && target.selectionStart === target.selectionEnd) target.select();
     });
 
@@ -67,10 +67,29 @@
     // The cursor of a click would stand behind it: 0.0010000.
     document.addEventListener("click", ({ target }) => { if (target.matches("input") && /^0(\.0+)?$/.test(target.value)) target.select(); });
 
-    // The library asks once something is typed anew. A browser asks nobody who has done nothing on the page.
+    // A form that was changed asks before it is left, whatever changed it: the library knows of what is typed, not of
+    // what is chosen, pasted, dropped or taken out. What leads to another page itself does not count.
+    let untouched = null;
+
+    function contentOf(form) {
+        const leading = new Set([...form.querySelectorAll("[data-leads-on]")].map((field) => field.name));
+        const entries = [...new FormData(form)].map(([name, value]) => [name, typeof value === "string" ? value : value.name]);
+        return JSON.stringify(entries.filter(([name, value]) => value && !leading.has(name) && !name.endsWith("-TOTAL_FORMS")));
+    }
+
+    for (const kind of ["pointerdown", "keydown", "dragenter"]) {
+        document.addEventListener(kind, () => {
+            const form = document.querySelector(".warn-unsaved-form");
+            if (form) untouched ??= contentOf(form);
+        }, true);
+    }
+
+    // A browser asks nobody who has done nothing on the page.
     window.addEventListener("beforeunload", (event) => {
-        const form = unsavedForm();
-        if (form && !form.dataset.sent && (navigator.userActivation?.hasBeenActive ?? true)) event.preventDefault();
+        const form = document.querySelector(".warn-unsaved-form");
+        if (!form || form.dataset.sent) return;
+        const isChanged = unsavedForm() ? navigator.userActivation?.hasBeenActive ?? true : untouched !== null && contentOf(form) !== untouched;
+        if (isChanged) event.preventDefault();
     });
 
     window.addEventListener("pageshow", () => { for (const form of document.forms) delete form.dataset.sent; });
@@ -101,7 +120,7 @@
             sessionStorage.setItem(SENT, JSON.stringify({ ...sent, isSignedOut: true }));
             return;
         }
-        const isReturn = sent.isRecord && ["back_forward", "reload"].includes(performance.getEntriesByType("navigation")[0]?.type) && sent.address === window.location.pathname + window.location.search;
+        const isReturn = ["back_forward", "reload"].includes(performance.getEntriesByType("navigation")[0]?.type) && sent.address === window.location.pathname + window.location.search;
         if (sent.staff !== staff || !(sent.isSignedOut || isReturn)) {
             sessionStorage.removeItem(SENT);
             return;

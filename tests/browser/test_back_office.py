@@ -154,3 +154,45 @@ def test_a_list_is_filtered_by_a_person_who_is_looked_up_and_a_day_of_the_calend
     assert page.locator("#result_list tbody tr").all_inner_texts()[0].split("\t")[1] == str(record)
     assert page.locator("#result_list tbody tr").count() == 1
     assert page.errors == []
+
+
+def test_what_is_ticked_hides_no_row_and_takes_no_click_of_the_menu(open_window):
+    """The bar of actions lies over the page: the last row could not be ticked, nor a link beside the bar be clicked."""
+    for number in range(30):
+        a_client(business_name=f"Acme {number}")
+    page = open_window()
+    page.goto("/admin/people/client/")
+    boxes = page.locator("input.action-select")
+    boxes.first.click()
+    page.mouse.move(700, 400)
+    page.mouse.wheel(0, 20_000)
+    boxes.last.click()
+    assert page.locator("input.action-select:checked").count() == 2
+    bar = page.locator("#changelist-actions").bounding_box()
+    beside = page.evaluate("([x, y]) => document.elementFromPoint(x, y).closest('#nav-sidebar')?.id", [100, bar["y"] + 5])
+    assert beside == "nav-sidebar"
+    page.locator("#changelist-actions :is(select, button):visible").first.click(trial=True)  # itself it is clicked
+
+
+def test_the_buttons_of_the_columns_are_reached_beside_a_short_list_in_a_low_window(open_window):
+    """They lay below the bar of pages, where neither a click nor the wheel came."""
+    page = open_window(1024)
+    page.set_viewport_size({"width": 1024, "height": 700})
+    page.goto("/admin/funding/claim/")
+    page.click("summary >> text=Saved filters, columns")
+    page.wait_for_selector("text=Show these")
+    page.mouse.move(700, 450)
+    page.mouse.wheel(0, 5000)
+    page.click("text=The usual ones")
+    page.wait_for_selector("summary >> text=Saved filters, columns")
+    assert page.locator(".rs-dropdown[open]").count() == 0
+
+
+def test_days_of_filters_do_not_warn_of_the_computer_s_time_zone(open_window):
+    page = open_window()
+    elsewhere = page.context.new_cdp_session(page)
+    elsewhere.send("Emulation.setTimezoneOverride", {"timezoneId": "Europe/Paris"})
+    page.goto("/admin/funding/claim/")
+    page.click("text=Filters")
+    page.wait_for_selector("[name=start_date_from]")
+    assert page.locator(".timezonewarning:visible").count() == 0

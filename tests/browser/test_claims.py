@@ -9,7 +9,7 @@ from apps.base import clock
 from apps.funding.models import Claim, Invoice, Price, ProviderInvoice
 from apps.people.models import Client
 from tests.browser.journeys import look_up
-from tests.documents.builders import PDF
+from tests.documents.builders import PDF, a_document, docx
 from tests.engagements.builders import a_booking, a_plan
 from tests.funding.builders import (
     a_claim,
@@ -283,6 +283,35 @@ def test_the_last_day_of_a_bill_is_its_first_until_another_is_entered(open_windo
     page.keyboard.type(".5")
     assert page.input_value("[name=lines-0-price]") == "65.5"
     assert page.errors == []
+
+
+def test_a_product_is_chosen_and_changed_by_the_mouse(open_window, scene):
+    page = open_window()
+    page.goto("/admin/funding/claim/add/")
+    product = page.locator("[name=lines-0-product]")
+    product.click()
+    search_product(page, "self")
+    product.click()
+    page.keyboard.type("x")
+    page.click("text=No product of this price book has this code or name.")  # no option: the list stays, as for its bar
+    assert focused_name(page) == "lines-0-product"
+    page.keyboard.press("Backspace")
+    page.click("[data-option] >> text=Self-care")
+    page.click("[name=lines-0-quantity]")
+    product.click()  # what was chosen is selected, and another one typed in its place
+    page.keyboard.type("walk")
+    page.click("[data-option] >> text=A walk")
+    assert product.input_value() == "01_012_0107_1_1"
+    assert page.input_value("[name=lines-0-price]") == "33.335"
+    assert page.errors == []
+
+
+def test_the_name_of_a_document_without_a_preview_leaves_the_form_its_width(open_window, scene):
+    document = a_document(docx(), "Invoice.docx", name="Invoice_" * 20)
+    page = open_window()
+    page.goto(f"/admin/funding/claim/add/?document={document.pk}")
+    assert page.is_visible("text=has no preview.")
+    assert page.evaluate("document.documentElement.scrollWidth") == 1280
 
 
 def test_the_price_of_another_day_takes_the_place_of_the_list_s_and_of_no_other(open_window, scene):

@@ -72,6 +72,26 @@ def test_sums_and_differences_are_named_while_components_are_entered(page, plan)
     assert page.errors == page.dialogs == []
 
 
+def test_what_was_entered_before_the_periods_were_chosen_is_not_lost_on_the_way_back(page, plan):
+    """By Back the browser showed its own page about sending a form again; a link lost it without a question."""
+    cell(page, "new0-component_name").fill("Flexible core")
+    cell(page, "new0-budget").fill("30000")
+    with page.expect_navigation():
+        page.click("text=3 months")
+    page.dialogs.clear()
+    page.reload()
+    page.wait_for_selector("text=You went back to this form. Your entries are back, and not saved yet.")
+    assert cell(page, "new0-budget").input_value() == "30000"
+    with page.expect_navigation():
+        page.click("text=3 months")
+    page.click("text=Plan details")
+    page.wait_for_url("**/change/")
+    assert page.dialogs == ["beforeunload"] * 2
+    page.go_back()
+    page.wait_for_selector("[data-component-grid]")
+    assert page.errors == []
+
+
 def test_amounts_of_a_spreadsheet_are_pasted_into_cells(page, plan):
     with page.expect_navigation():
         page.click("text=6 months")

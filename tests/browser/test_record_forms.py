@@ -17,6 +17,12 @@ from tests.people.records import PASSWORD, a_client, a_contact, a_role, an_admin
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 ADD = "/admin/people/client/add/"
+PASTE = """text => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text", text);
+    const options = { clipboardData, bubbles: true, cancelable: true };
+    document.activeElement.dispatchEvent(new ClipboardEvent("paste", options));
+}"""
 
 
 def sign_in(page, staff):
@@ -152,15 +158,9 @@ def test_the_budgets_of_a_new_plan_are_pasted_from_a_spreadsheet_and_saved_at_on
     plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
     page = open_window()
     page.goto(f"/admin/engagements/clientengagement/{plan.pk}/plan/")
-    paste = """text => {
-        const clipboardData = new DataTransfer();
-        clipboardData.setData("text", text);
-        const options = { clipboardData, bubbles: true, cancelable: true };
-        document.activeElement.dispatchEvent(new ClipboardEvent("paste", options));
-    }"""
     page.focus("[name=category3-budget]")
-    page.evaluate(paste, "1,000.50\t70\r\n2000\r\n")
-    page.evaluate(paste, "15 Improved Daily Living Skills\t$3,000.00\n07\t400\nTransport\t5\n")
+    page.evaluate(PASTE, "1,000.50\t70\r\n2000\r\n")
+    page.evaluate(PASTE, "15 Improved Daily Living Skills\t$3,000.00\n07\t400\nTransport\t5\n")
     assert page.inner_text("[data-unallocated]") == "3,594.50"
     with page.expect_navigation():
         page.click("text=Save budgets")
@@ -284,6 +284,38 @@ def test_a_form_that_was_not_saved_asks_before_it_is_left(open_window):
     page.click("#nav-sidebar >> text=Home")
     page.wait_for_url("**/admin/")
     assert page.dialogs == ["beforeunload"]
+
+
+def test_a_form_asks_before_it_is_left_whatever_changed_it(open_window):
+    """Not only what was typed counts: a choice by the mouse, pasted cells, a line that was taken out."""
+    create_support_categories()
+    a_client(business_name="Harbour Lights")
+    plan = a_plan(total_budget_amount=10_000, is_plan_managed=True)
+    page = open_window()
+
+    def leave():
+        page.click("#nav-sidebar >> text=Home")
+        page.wait_for_url("**/admin/")
+        asked, page.dialogs[:] = list(page.dialogs), []
+        return asked
+
+    page.goto("/admin/funding/claim/add/")
+    page.click("[name=lines-0-notes]")  # clicks alone change nothing
+    page.click("[name=start_date]")
+    assert leave() == []
+    page.goto("/admin/funding/claim/add/")
+    page.click(".field-provider .select2-selection")
+    page.click(".select2-results__option >> text=Harbour Lights")
+    assert leave() == ["beforeunload"]
+    page.goto("/admin/funding/claim/add/")
+    page.click("[name=lines-0-product]")
+    page.evaluate(PASTE, "01_011_0107_1_1\t1/7/25\t1/7/25\t2\t70\n")
+    assert leave() == ["beforeunload"]
+    page.goto(f"/admin/engagements/clientengagement/{plan.pk}/plan/")
+    page.click("[name=category3-budget]")
+    page.evaluate(PASTE, "1000\n2000\n")
+    assert leave() == ["beforeunload"]
+    assert page.errors == []
 
 
 def test_what_is_chosen_for_all_files_leaves_the_file_that_has_its_own(open_window):

@@ -11,6 +11,9 @@ from apps.core.admin_base import RecordAdmin
 from apps.core.admin_base.forms import AmountField
 from apps.funding.admin.forms import QuickInput
 from apps.funding.models import Price, ProviderInvoice
+from apps.people.admin.custom_fields import form_field
+from apps.people.choices import AnswerKind
+from apps.people.models import CustomField
 from tests.funding.admin_forms import PROVIDER_INVOICES
 from tests.people.records import a_client, a_contact, an_administrator, form_data
 
@@ -56,6 +59,18 @@ def test_every_form_of_records_reads_amounts_in_this_way(db):
     found = [(model, field) for model, _, field in fields_of_forms() if isinstance(field, forms.DecimalField)]
     assert {ProviderInvoice, Price} <= set(dict(found))
     assert {type(field) for _, field in found} == {AmountField}
+
+
+def test_no_number_is_lost_where_a_browser_does_not_read_it(db):
+    """Firefox sends nothing of a number field that has 1,234.50, and the forms are sent unchecked."""
+    numbers = [
+        each for each in fields_of_forms() if isinstance(each[2], forms.DecimalField | forms.IntegerField)
+    ]
+    assert len(numbers) > 20
+    found = [(name, field.widget.input_type) for _, name, field in numbers if not field.widget.is_hidden]
+    assert {kind for _, kind in found} == {"text"}, found
+    number = form_field(CustomField(name="Steps", kind=AnswerKind.NUMBER), [])
+    assert (number.widget.input_type, number.clean("1,234.5")) == ("text", Decimal("1234.5"))
 
 
 def test_every_field_that_one_types_into_has_a_border(db):

@@ -50,6 +50,24 @@ def test_each_chosen_file_has_a_row_with_its_issues_until_there_are_none(page):
     assert "400 (Bad Request)" in error
 
 
+def test_files_are_dropped_anywhere_on_the_page_which_then_asks_before_it_is_left(page):
+    """Beside its zone the browser opened the file in place of the page."""
+    page.goto("/admin/documents/document/add/")
+    dropped = """() => {
+        const dataTransfer = new DataTransfer();
+        dataTransfer.items.add(new File(["%PDF-1.4"], "a.pdf"));
+        const drop = new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true });
+        document.querySelector("h1, main").dispatchEvent(drop);
+        return drop.defaultPrevented;
+    }"""
+    assert page.evaluate(dropped)
+    assert page.locator(".rs-upload-name").inner_text() == "a.pdf"
+    page.locator("[name=Names]").click()
+    page.goto("/admin/documents/document/")
+    assert page.dialogs == ["beforeunload"]
+    assert page.errors == []
+
+
 def test_a_document_with_its_hash_fits_a_telephone(page):
     document = a_document()
     page.goto(f"/admin/documents/document/{document.pk}/change/")

@@ -72,6 +72,13 @@ def fieldset(
     return title, {"fields": lines, "classes": classes, "description": description}
 
 
+class NumberInput(UnfoldAdminTextInputWidget):
+    """The widget of numbers: text, as Firefox sends nothing of a number field whose text is none, such as 1,234.50."""
+
+    def __init__(self, attrs: dict[str, Any] | None = None, inputmode: str = "decimal") -> None:
+        super().__init__({"inputmode": inputmode, **(attrs or {})})
+
+
 class AmountField(forms.DecimalField):
     """A number as invoices show it: ``$1,616.26``; never with an exponent, and no comma for a point."""
 

@@ -19,7 +19,6 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.utils.html import format_html
-from unfold.widgets import UnfoldAdminIntegerFieldWidget
 
 from apps.base import draft_checks
 from apps.base.drafts import UNSEEN, Draft, Issue, Rule, ValidationFailed, apply_rules
@@ -32,6 +31,7 @@ from apps.core.admin_base.forms import (
     AmountField,
     DayField,
     LocalTimeField,
+    NumberInput,
     RecordForm,
     fieldset,
     is_restored,
@@ -53,7 +53,7 @@ NAME = "_name"
 #: Whole numbers have the limits of PostgreSQL, on either engine. Each names the widget: Django takes the
 #: entry of the nearest class alone.
 WHOLE_NUMBERS: dict[type[models.Field], dict[str, object]] = {
-    column: {"widget": UnfoldAdminIntegerFieldWidget, **limits}
+    column: {"widget": NumberInput(inputmode="numeric"), **limits}
     for column, limits in (
         (models.IntegerField, {"min_value": -(2**31), "max_value": 2**31 - 1}),
         (models.PositiveIntegerField, {"max_value": 2**31 - 1}),
@@ -79,7 +79,7 @@ class RecordAdmin(ExportAdmin, ArchivingAdmin):
     formfield_overrides: ClassVar[Any] = {
         models.DateTimeField: {"form_class": LocalTimeField},
         models.DateField: {"form_class": DayField},
-        models.DecimalField: {"form_class": AmountField},
+        models.DecimalField: {"form_class": AmountField, "widget": NumberInput},
         **WHOLE_NUMBERS,
     }
     create: ClassVar[Service | None] = None

@@ -21,7 +21,7 @@ from apps.base import clock
 from apps.base.drafts import apply_rules
 from apps.core.admin_base import ArchivedFilter, LookupAdmin, RecordAdmin, fieldset
 from apps.core.admin_base.display import format_amount, link, list_column, list_url
-from apps.core.admin_base.forms import AmountField, with_local_days
+from apps.core.admin_base.forms import AmountField, NumberInput, with_local_days
 from apps.core.admin_base.record_admin import is_autocomplete
 from apps.funding.admin.actions import MENU
 from apps.funding.admin.autocomplete import search_products
@@ -193,7 +193,9 @@ class PriceInline(TabularInline):
 
     model = Price
     formset = PriceFormSet
-    formfield_overrides = MappingProxyType({models.DecimalField: {"form_class": AmountField}})
+    formfield_overrides = MappingProxyType(
+        {models.DecimalField: {"form_class": AmountField, "widget": NumberInput}}
+    )
     fields = ("zone", "start_date", "end_date", "amount")
     ordering = ("-start_date", "zone")
     extra = 0

@@ -13,7 +13,6 @@ from unfold.contrib.filters.admin import ChoicesDropdownFilter
 from unfold.decorators import display
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminDecimalFieldWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminSingleDateWidget,
     UnfoldAdminTextInputWidget,
@@ -28,6 +27,7 @@ from apps.core.admin_base import (
     RecordForm,
     fieldset,
 )
+from apps.core.admin_base.forms import AmountField, NumberInput
 from apps.people.choices import AnswerKind, AppliesTo
 from apps.people.entered_texts import BIRTHDAYS, CLEANERS, assumed_country
 from apps.people.models import Client, Contact, CustomField, Staff
@@ -126,8 +126,7 @@ def form_field(custom_field: CustomField, answer: list[str]) -> forms.Field:
         "initial": answer if several else next(iter(answer), None),
     }
     if custom_field.kind == AnswerKind.NUMBER:
-        widget = UnfoldAdminDecimalFieldWidget()
-        return forms.DecimalField(max_digits=20, decimal_places=6, widget=widget, **shared)
+        return AmountField(max_digits=20, decimal_places=6, widget=NumberInput(), **shared)
     if custom_field.kind == AnswerKind.DATE:
         return DayField(widget=UnfoldAdminSingleDateWidget(), **shared)
     if custom_field.kind == AnswerKind.YES_NO:
