@@ -174,6 +174,22 @@ def test_what_is_ticked_hides_no_row_and_takes_no_click_of_the_menu(open_window)
     page.locator("#changelist-actions :is(select, button):visible").first.click(trial=True)  # itself it is clicked
 
 
+def test_the_way_back_from_what_was_done_to_ticked_records_leads_to_the_list(open_window):
+    """It led to the question before, which the browser did not show without asking whether to send it again."""
+    a_claim(funding_status="AwaitingStaffApproval")
+    page = open_window()
+    page.goto("/admin/funding/claim/")
+    page.click("input.action-select")
+    page.click("#changelist-actions button >> text=Hold")
+    page.fill("[name=reason]", "Waits for a quote")
+    page.click(".rs-question button >> text=Hold")
+    page.wait_for_selector("#result_list >> text=On hold")
+    page.go_back()
+    assert page.url.endswith("/admin/funding/claim/")
+    assert page.is_visible("#result_list >> text=On hold")
+    assert page.errors == []
+
+
 def test_the_buttons_of_the_columns_are_reached_beside_a_short_list_in_a_low_window(open_window):
     """They lay below the bar of pages, where neither a click nor the wheel came."""
     page = open_window(1024)
