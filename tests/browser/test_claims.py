@@ -306,6 +306,21 @@ def test_a_product_is_chosen_and_changed_by_the_mouse(open_window, scene):
     assert page.errors == []
 
 
+def test_the_list_of_products_is_seen_in_a_low_window(open_window, scene):
+    """It opened below the bar of buttons."""
+    book = scene.care.price_book
+    for number in range(20, 32):
+        an_entry(book, a_product(code=f"01_0{number}_0107_1_1", name=f"Support {number}", category_number=1))
+    page = open_window(1024)
+    page.set_viewport_size({"width": 1024, "height": 700})
+    page.goto("/admin/funding/claim/add/")
+    page.click("[name=lines-0-product]")
+    search_product(page, "0")
+    options = page.locator("[data-options]:visible").bounding_box()
+    assert options["height"] > 100
+    assert options["y"] + options["height"] <= page.locator("#submit-row").bounding_box()["y"]
+
+
 def test_the_name_of_a_document_without_a_preview_leaves_the_form_its_width(open_window, scene):
     document = a_document(docx(), "Invoice.docx", name="Invoice_" * 20)
     page = open_window()
