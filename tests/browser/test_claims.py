@@ -293,7 +293,9 @@ def test_a_product_is_chosen_and_changed_by_the_mouse(open_window, scene):
     search_product(page, "self")
     product.click()
     page.keyboard.type("x")
-    page.click("text=No product of this price book has this code or name.")  # no option: the list stays, as for its bar
+    page.click(
+        "text=No product of this price book has this code or name."
+    )  # no option: the list stays, as for its bar
     assert focused_name(page) == "lines-0-product"
     page.keyboard.press("Backspace")
     page.click("[data-option] >> text=Self-care")
