@@ -482,6 +482,16 @@
             box.hidden = false;
             this.cell(row, "product").setAttribute("aria-expanded", "true");
             if (row.products.length) this.selectOption(row, 0);
+            this.showAboveButtons(box);
+        }
+
+        /** In a low window the list would open below the bar of buttons. */
+        showAboveButtons(box) {
+            box.style.maxHeight = "";
+            box.scrollIntoView({ block: "nearest" });
+            const bar = document.getElementById("submit-row")?.getBoundingClientRect().top ?? window.innerHeight;
+            const { top, bottom } = box.getBoundingClientRect();
+            if (bottom > bar) box.style.maxHeight = `${Math.max(bar - top - 8, 120)}px`;
         }
 
         createOption(box, each, at) {

@@ -109,13 +109,12 @@
     });
 
     document.addEventListener("DOMContentLoaded", () => {
+        // Of a page that answers what was sent a browser would ask, on the way back to it, whether to send that again.
+        if (document.querySelector("[data-unsaved], .rs-question, #paste")) window.history.replaceState(null, "", window.location.href);
         const sent = JSON.parse(sessionStorage.getItem(SENT) || "null");
         if (!sent) return;
         const staff = document.querySelector("[data-staff]")?.dataset.staff;
-        if (unsavedForm()) {
-            window.history.replaceState(null, "", window.location.href); // of a page that was sent a browser would ask whether to send it again
-            return;
-        }
+        if (unsavedForm()) return;
         if (!staff) { // a page to sign in
             sessionStorage.setItem(SENT, JSON.stringify({ ...sent, isSignedOut: true }));
             return;

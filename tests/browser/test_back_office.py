@@ -157,7 +157,7 @@ def test_a_list_is_filtered_by_a_person_who_is_looked_up_and_a_day_of_the_calend
 
 
 def test_what_is_ticked_hides_no_row_and_takes_no_click_of_the_menu(open_window):
-    """The bar of actions lies over the page: the last row could not be ticked, nor a link beside the bar be clicked."""
+    """The bar of actions lies over the page: over its last row, and with its empty sides over the menu."""
     for number in range(30):
         a_client(business_name=f"Acme {number}")
     page = open_window()
@@ -169,9 +169,29 @@ def test_what_is_ticked_hides_no_row_and_takes_no_click_of_the_menu(open_window)
     boxes.last.click()
     assert page.locator("input.action-select:checked").count() == 2
     bar = page.locator("#changelist-actions").bounding_box()
-    beside = page.evaluate("([x, y]) => document.elementFromPoint(x, y).closest('#nav-sidebar')?.id", [100, bar["y"] + 5])
+    beside = page.evaluate(
+        "([x, y]) => document.elementFromPoint(x, y).closest('#nav-sidebar')?.id", [100, bar["y"] + 5]
+    )
     assert beside == "nav-sidebar"
-    page.locator("#changelist-actions :is(select, button):visible").first.click(trial=True)  # itself it is clicked
+    page.locator("#changelist-actions :is(select, button):visible").first.click(
+        trial=True
+    )  # itself it is clicked
+
+
+def test_the_way_back_from_what_was_done_to_ticked_records_leads_to_the_list(open_window):
+    """It led to the question before, of which the browser asked whether to send it again."""
+    a_claim(funding_status="AwaitingStaffApproval")
+    page = open_window()
+    page.goto("/admin/funding/claim/")
+    page.click("input.action-select")
+    page.click("#changelist-actions button >> text=Hold")
+    page.fill("[name=reason]", "Waits for a quote")
+    page.click(".rs-question button >> text=Hold")
+    page.wait_for_selector("#result_list >> text=On hold")
+    page.go_back()
+    assert page.url.endswith("/admin/funding/claim/")
+    assert page.is_visible("#result_list >> text=On hold")
+    assert page.errors == []
 
 
 def test_the_buttons_of_the_columns_are_reached_beside_a_short_list_in_a_low_window(open_window):

@@ -293,7 +293,9 @@ def test_a_product_is_chosen_and_changed_by_the_mouse(open_window, scene):
     search_product(page, "self")
     product.click()
     page.keyboard.type("x")
-    page.click("text=No product of this price book has this code or name.")  # no option: the list stays, as for its bar
+    page.click(
+        "text=No product of this price book has this code or name."
+    )  # no option: the list stays, as for its bar
     assert focused_name(page) == "lines-0-product"
     page.keyboard.press("Backspace")
     page.click("[data-option] >> text=Self-care")
@@ -304,6 +306,21 @@ def test_a_product_is_chosen_and_changed_by_the_mouse(open_window, scene):
     assert product.input_value() == "01_012_0107_1_1"
     assert page.input_value("[name=lines-0-price]") == "33.335"
     assert page.errors == []
+
+
+def test_the_list_of_products_is_seen_in_a_low_window(open_window, scene):
+    """It opened below the bar of buttons."""
+    book = scene.care.price_book
+    for number in range(20, 32):
+        an_entry(book, a_product(code=f"01_0{number}_0107_1_1", name=f"Support {number}", category_number=1))
+    page = open_window(1024)
+    page.set_viewport_size({"width": 1024, "height": 700})
+    page.goto("/admin/funding/claim/add/")
+    page.click("[name=lines-0-product]")
+    search_product(page, "0")
+    options = page.locator("[data-options]:visible").bounding_box()
+    assert options["height"] > 100
+    assert options["y"] + options["height"] <= page.locator("#submit-row").bounding_box()["y"]
 
 
 def test_the_name_of_a_document_without_a_preview_leaves_the_form_its_width(open_window, scene):

@@ -73,7 +73,7 @@ def test_sums_and_differences_are_named_while_components_are_entered(page, plan)
 
 
 def test_what_was_entered_before_the_periods_were_chosen_is_not_lost_on_the_way_back(page, plan):
-    """By Back the browser showed its own page about sending a form again; a link lost it without a question."""
+    """By Back the browser showed its own page about sending again; a link lost it without a question."""
     cell(page, "new0-component_name").fill("Flexible core")
     cell(page, "new0-budget").fill("30000")
     with page.expect_navigation():

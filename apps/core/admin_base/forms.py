@@ -73,7 +73,7 @@ def fieldset(
 
 
 class NumberInput(UnfoldAdminTextInputWidget):
-    """The widget of numbers: text, as Firefox sends nothing of a number field whose text is none, such as 1,234.50."""
+    """The widget of numbers: text, as Firefox sends nothing of a number field that has ``1,234.50``."""
 
     def __init__(self, attrs: dict[str, Any] | None = None, inputmode: str = "decimal") -> None:
         super().__init__({"inputmode": inputmode, **(attrs or {})})
