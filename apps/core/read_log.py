@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 #: As many records as a page of the interface can have. A longer read is stored with its number of records.
 MAX_KEYS = 5_000
 KEY_BYTES = 16
+#: Of the databases; every guid is larger.
+LARGEST_NUMBER = 2**63 - 1
 #: The keys of so many records of a stream are read together.
 KEYS_AT_ONCE = 100
 #: Entries that wait while the database takes none; later ones are lost, and the log line says how many.
@@ -178,7 +180,10 @@ def split_keys(keys: bytes | memoryview) -> Iterator[bytes]:
 
 
 def key_from_bytes(model: type[models.Model], key: bytes) -> object:
-    return UUID(bytes=key) if isinstance(model._meta.pk, models.UUIDField) else int.from_bytes(key, "big")
+    """A guid, or the number of a model with numbers; of these a read has guids of the people in it, too."""
+    number = int.from_bytes(key, "big")
+    has_guid = isinstance(model._meta.pk, models.UUIDField) or number > LARGEST_NUMBER
+    return UUID(bytes=key) if has_guid else number
 
 
 def join_keys(keys: Sequence[object]) -> bytes:

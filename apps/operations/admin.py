@@ -22,7 +22,7 @@ from apps.core.admin_base.display import link, list_column
 from apps.core.admin_base.palette import find_records, searched_pages
 from apps.core.admin_base.searching import search_words
 from apps.core.bulk_insert import in_batches
-from apps.core.history_display import author_name, model_of, names_of, record_url
+from apps.core.history_display import author_name, key_from_text, model_of, names_of, record_url
 from apps.core.models import PersonalDataRead
 from apps.core.read_log import ShownRecords, key_bytes, key_from_bytes, split_keys
 from apps.operations.personal_records import Model, load_keys, person_names
@@ -95,7 +95,8 @@ def load_records(keys: Iterable[tuple[Model, object]]) -> dict[tuple[Model, obje
         names: dict[str, str] = {}
         for batch in in_batches(own):
             names |= names_of(model, map(str, batch))
-        persons = person_names(model, list(own))
+        # A read of records with numbers has guids of the people in it, too.
+        persons = person_names(model, [key for key in own if key_from_text(model, str(key)) == key])
         for key in own:
             name = names.get(str(key), "")
             url = (name and record_url(model, key)) or ""

@@ -13,8 +13,11 @@ from apps.core.models import PersonalDataRead
 from apps.core.read_log import READ_LOG, join_keys
 from apps.funding.models import Claim
 from apps.people.models import Contact
+from apps.sales.models import Opportunity
+from tests.api.caller import Caller, an_application
 from tests.funding.builders import a_claim
 from tests.people.records import a_contact, a_role, a_staff_member
+from tests.sales.builders import an_opportunity_body, by_key
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("reads are found by statements of their own")]
 PAGE = "/admin/core/personaldataread/"
@@ -51,6 +54,18 @@ def shown(client, **query):
 def exported(client, **query):
     answer = client.get(f"{PAGE}export/?{urlencode(query)}")
     return list(csv.DictReader(b"".join(answer.streaming_content).decode("utf-8-sig").splitlines()))
+
+
+def test_a_record_with_a_number_is_shown_beside_the_people_who_were_read_with_it(client, ada):
+    contact = a_contact()
+    body = an_opportunity_body(PrimaryContact=by_key("ContactGuid", contact))
+    assert Caller(an_application()).post("/api/opportunity", {"value": [body]}).status_code == 201
+    READ_LOG.write()
+    opportunity = Opportunity.objects.get()
+    assert str(opportunity) in [names[0] for _, names in shown(client) if names]
+    people = {row["Identifier"]: row["Participant"] for row in exported(client)}
+    assert people[str(opportunity.pk)] == str(contact)
+    assert str(contact.pk) in people
 
 
 def test_whose_records_somebody_read_in_some_days(client, reads):
