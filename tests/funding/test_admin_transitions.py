@@ -458,7 +458,11 @@ def test_a_list_sums_what_its_filters_leave(client, monkeypatch):
 
     assert sums() == (3, Decimal("330.75"))
     assert sums(total_from="15", total_to="300.25") == (2, Decimal("320.75"))
-    assert sums(total_from="1000") == (0, Decimal("0.00"))
+    assert sums(total_from="1,000") == (0, Decimal("0.00"))
+    assert sums(total_to="$ 20.50") == (2, Decimal("30.50"))
+    page = client.get(CLAIMS, {"total_from": "1,5", "total_to": "$300"}).content.decode()
+    assert "“1,5” does not filter the list: write 1616.26." in page
+    assert re.search(r'<input type="text" name="total_to" value="\$300"[^>]*inputmode="decimal"', page)
     monkeypatch.setattr("apps.funding.admin.actions.COUNT_LIMIT", 2)
     assert sums() == (0, None)  # of millions nobody asks for the sum
     assert sums(total_from="15") == (2, Decimal("320.75"))

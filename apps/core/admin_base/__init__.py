@@ -3,6 +3,7 @@
 from apps.core.admin_base.audit import AuditAdmin
 from apps.core.admin_base.filters import (
     COUNT_LIMIT,
+    AmountRangeFilter,
     ArchivedFilter,
     ConditionFilter,
     Conditions,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar
 
+from django import forms
 from django.contrib import messages
 from django.contrib.admin import ModelAdmin
 from django.core.paginator import Paginator
@@ -14,12 +15,17 @@ from django.forms import Media
 from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.functional import cached_property
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, RadioFilter, RangeDateFilter
-from unfold.contrib.filters.forms import AutocompleteDropdownForm, RangeDateForm
+from unfold.contrib.filters.admin import (
+    AutocompleteSelectFilter,
+    RadioFilter,
+    RangeDateFilter,
+    RangeNumericFilter,
+)
+from unfold.contrib.filters.forms import AutocompleteDropdownForm, RangeDateForm, RangeNumericForm
 from unfold.utils import parse_date_str, parse_datetime_str
 
 from apps.base import clock
-from apps.core.admin_base.forms import offer_visible_records
+from apps.core.admin_base.forms import AmountField, offer_visible_records
 
 #: Nobody looks through more records than so many one by one; beyond it a queue says "10,000+".
 COUNT_LIMIT = 10_000
@@ -57,18 +63,21 @@ class ArchivedFilter(ConditionFilter):
         return {"": ("Current", current), "yes": ("Archived", ~current), "all": ("All", Q())}
 
 
-class DateRangeFilter(RangeDateFilter):
-    """From the first day to the last. A text that is no day does not filter, and a message says so."""
+class TypedRange:
+    """A range between two texts. One that cannot be read does not filter, and a message says so."""
 
-    examples: ClassVar[str] = "31/12/2026"
+    examples: ClassVar[str]
+    #: The operator of the second text.
+    until: ClassVar[str] = "lt"
+    parameter_name: Any
+    used_parameters: Any
 
     def limits(self, text: str) -> tuple[Any, Any] | None:
-        """The beginning of a text and the one that follows it; none of a text that cannot be read."""
-        day = parse_date_str(text)
-        return (day, day + dt.timedelta(days=1)) if day is not None and day < dt.date.max else None
+        """The first value of a range that begins with the text, and the limit of one that ends with it."""
+        raise NotImplementedError
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Model]) -> QuerySet[Model]:
-        for operator, end in (("gte", "from"), ("lt", "to")):
+        for operator, end in (("gte", "from"), (self.until, "to")):
             text = self.used_parameters.get(f"{self.parameter_name}_{end}")
             if not isinstance(text, str) or not text.strip():
                 continue
@@ -80,6 +89,45 @@ class DateRangeFilter(RangeDateFilter):
             else:
                 queryset = queryset.filter(**{f"{self.parameter_name}__{operator}": limits[end == "to"]})
         return queryset
+
+
+class AmountRangeForm(RangeNumericForm):
+    """Two amounts as text, as Firefox sends nothing of a number field that has ``1,000``."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        for end in ("from", "to"):
+            attributes = {**self.fields[f"{name}_{end}"].widget.attrs, "inputmode": "decimal"}
+            text = forms.CharField(label="", required=False, widget=forms.TextInput(attributes))
+            self.fields[f"{name}_{end}"] = text
+
+
+class AmountRangeFilter(TypedRange, RangeNumericFilter):
+    """From the first amount to the last, each as invoices show it."""
+
+    examples = "1616.26"
+    until = "lte"
+
+    def limits(self, text: str) -> tuple[object, object] | None:
+        try:
+            amount = AmountField().clean(text)
+        except forms.ValidationError:
+            return None
+        return amount, amount
+
+    def choices(self, changelist: Any) -> Iterator[dict[str, Any]]:
+        (choice,) = super().choices(changelist)
+        yield {**choice, "form": AmountRangeForm(self.parameter_name, data=choice["form"].data)}
+
+
+class DateRangeFilter(TypedRange, RangeDateFilter):
+    """From the first day to the last."""
+
+    examples = "31/12/2026"
+
+    def limits(self, text: str) -> tuple[Any, Any] | None:
+        day = parse_date_str(text)
+        return (day, day + dt.timedelta(days=1)) if day is not None and day < dt.date.max else None
 
 
 class DateTimeRangeForm(RangeDateForm):

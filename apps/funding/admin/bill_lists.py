@@ -9,10 +9,9 @@ from django.db.models import Model, Prefetch, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.http import urlencode
-from unfold.contrib.filters.admin import RangeNumericFilter
 from unfold.decorators import display
 
-from apps.core.admin_base import ArchivedFilter, DateTimeRangeFilter, RecordFilter
+from apps.core.admin_base import AmountRangeFilter, ArchivedFilter, DateTimeRangeFilter, RecordFilter
 from apps.core.admin_base.display import age, amount_cell, format_amount, list_column, period_cell, two_lines
 from apps.core.admin_base.searching import (
     search_records,
@@ -85,7 +84,7 @@ class BillListAdmin(GroupingAdmin, ActionAdmin):
         HoldReasonFilter,
         AgeFilter,
         WarningFilter,
-        ("total", RangeNumericFilter),
+        ("total", AmountRangeFilter),
         BudgetFilter,
         PlanFilter,
         ("start_date", ServicesFilter),
