@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.core.admin_base.list_views import ListViewAdmin
 from apps.core.models import ChosenColumns, SavedFilter
-from apps.people.models import Team
+from apps.people.models import Staff, Team
 from tests.people.records import a_contact, a_role, a_staff_member
 from tests.races import ROUNDS, call_at_once
 
@@ -83,6 +83,20 @@ def test_shared_filters_are_seen_by_the_team_and_changed_by_their_owner(client, 
     assert SavedFilter.objects.filter(pk=saved.pk).exists()
     client.force_login(omar)
     assert "Walshes" not in menu(client).replace('value="Walshes"', "")
+
+
+def test_no_list_offers_two_columns_of_one_label_but_those_that_it_shows(rf, ada, role):
+    role.all_permissions = True
+    role.save()
+    request = rf.get("/")
+    request.user = Staff.objects.get(pk=ada.pk)
+    lists = [each for each in admin.site._registry.values() if isinstance(each, ListViewAdmin)]
+    assert len(lists) > 20
+    for each in lists:
+        labels = [label for _, label, is_shown in each.column_choices(request) if not is_shown]
+        assert len(labels) == len(set(labels)), each
+        shown = {label for _, label, is_shown in each.column_choices(request) if is_shown}
+        assert shown.isdisjoint(labels), each
 
 
 def test_a_person_chooses_the_columns_of_a_list(client, ada):

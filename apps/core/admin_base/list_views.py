@@ -139,13 +139,17 @@ class ListViewAdmin(PageAdmin):
         return [*listed, *(name for name in fields if name not in listed)]
 
     def column_choices(self, request: HttpRequest) -> list[tuple[str, str, bool]]:
-        """The name and label of each available column, and whether the list shows it."""
+        """The name and label of each available column, and whether the list shows it.
+
+        A column of the record that the list has under the same label is left out, unless it is shown.
+        """
         shown = self.get_list_display(request)
-        return [
-            (name, capfirst(str(label_for_field(name, self.model, self))) or "Archived", name in shown)
-            for name in self.available_columns()
-            if name != "archived"
-        ]
+        found: dict[str, tuple[str, str, bool]] = {}
+        for name in self.available_columns():
+            label = capfirst(str(label_for_field(name, self.model, self))) or "Archived"
+            if name != "archived" and (name in shown or label not in {each[1] for each in found.values()}):
+                found[name] = (name, label, name in shown)
+        return list(found.values())
 
     def columns_page(self, request: HttpRequest) -> HttpResponse:
         """Choose the columns of the list; none are the usual ones."""
