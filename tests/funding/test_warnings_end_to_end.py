@@ -21,7 +21,11 @@ from tests.funding.bodies import a_funder
 from tests.funding.warned import Scene
 from tests.people.records import a_contact
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_engines("sums of the database warn")]
+pytestmark = [
+    pytest.mark.django_db,
+    pytest.mark.usefixtures("on_a_thursday"),
+    pytest.mark.both_engines("sums of the database warn"),
+]
 
 
 @pytest.fixture
